@@ -1,0 +1,97 @@
+import { defineError, token, z } from '#kernel'
+
+export const STATUSES = ['working', 'idle', 'waiting', 'waiting_approval', 'paused', 'dead'] as const
+export const AgentStatus = z.enum(STATUSES)
+export type AgentStatus = z.infer<typeof AgentStatus>
+
+/** An agent as it stands in lists. */
+export const AgentSummary = z.object({
+  agent_id: z.string(),
+  name: z.string(),
+  role: z.string(),
+  model: z.string().describe('provider:model, or empty for the default'),
+  status: AgentStatus,
+  goal: z.string().nullable().describe('The objective of the active goal'),
+})
+export type AgentSummary = z.infer<typeof AgentSummary>
+
+export const AgentDetail = AgentSummary.extend({
+  preset: z.string(),
+  goal_id: z.string().nullable(),
+  waiting_for: z.string().nullable().describe('What a waiting agent waits for'),
+  error: z.string().nullable().describe('What went wrong last, until something goes right'),
+  persona: z.record(z.string(), z.unknown()).nullable(),
+  suffering: z.record(z.string(), z.unknown()).nullable(),
+  mood: z.string().nullable(),
+  world: z.record(z.string(), z.unknown()).nullable(),
+  identity: z.record(z.string(), z.unknown()).nullable(),
+  workspace: z.string(),
+  spawned_by: z.string().nullable(),
+  created_at: z.iso.datetime(),
+  last_active: z.iso.datetime().nullable(),
+  next_run_at: z.iso.datetime().nullable(),
+  cycle_count: z.number().int(),
+  cost_usd: z.number(),
+  tokens: z.number().int(),
+})
+export type AgentDetail = z.infer<typeof AgentDetail>
+
+/** An agent's row with its derived status, times in milliseconds. */
+export interface AgentRow {
+  agent_id: string
+  name: string
+  role: string
+  model: string
+  preset: string
+  status: AgentStatus
+  paused_at: number | null
+  died_at: number | null
+  error: string | null
+  waiting_for: string | null
+  failures: number
+  spawned_by: string | null
+  created_at: number
+  last_active: number | null
+  goal_id: string | null
+  objective: string | null
+  run_at: number | null
+  cycle_num: number
+}
+
+export interface Agents {
+  /** An agent by id, or by name when exactly one live agent has it. @throws AgentNotFoundError, AmbiguousAgentError */
+  find(ref: string): Promise<AgentRow>
+  /** In the order of their creation. */
+  list(page: { limit?: number | undefined; offset?: number }): Promise<AgentRow[]>
+  /** How many agents have each status, and how many goals are active. */
+  counts(): Promise<Record<AgentStatus | 'goals_active' | 'total', number>>
+}
+export const Agents = token<Agents>('agents')
+
+declare module '#kernel' {
+  interface Events {
+    agent_spawned: { agent_id: string; name: string; preset: string }
+    agent_changed: { agent_id: string; changes: string[] }
+    agent_deleted: { agent_id: string }
+  }
+}
+
+export const AgentNotFoundError = defineError({
+  code: 'agent_not_found',
+  status: 404,
+  title: 'Agent not found',
+  sentence: (p: { ref: string }) => `No agent has the id or name "${p.ref}"; list them with: svc status`,
+})
+export const AmbiguousAgentError = defineError({
+  code: 'ambiguous_agent',
+  status: 409,
+  title: 'Ambiguous agent',
+  sentence: (p: { ref: string; ids: string[] }) =>
+    `Several agents are called "${p.ref}"; name one by its id: ${p.ids.join(', ')}.`,
+})
+export const AgentDeadError = defineError({
+  code: 'agent_dead',
+  status: 409,
+  title: 'Agent dead',
+  sentence: (p: { agent_id: string }) => `Agent ${p.agent_id} is dead and stays so; it can only be deleted.`,
+})

@@ -1,0 +1,130 @@
+import { defineError, point, token, z } from '#kernel'
+
+/** One message of a conversation, as it is stored in transcripts. */
+export const Message = z.object({
+  role: z.enum(['system', 'user', 'assistant', 'tool']),
+  content: z.string(),
+  tool_calls: z
+    .array(z.object({ id: z.string(), name: z.string(), arguments: z.unknown() }))
+    .optional()
+    .describe('Arguments are an object, or the raw text when it was not JSON'),
+  tool_call_id: z.string().optional(),
+  name: z.string().optional(),
+  is_error: z.boolean().optional(),
+})
+export type Message = z.infer<typeof Message>
+
+/** A tool as a model sees it; `parameters` is JSON Schema. */
+export interface ToolSpec {
+  name: string
+  description: string
+  parameters: Record<string, unknown>
+}
+
+/** For whom a call is made: booked with the spend, and all that a simulated model goes by. */
+export interface CallPurpose {
+  agent_id: string | null
+  goal_id: string | null
+  cycle_num: number
+  kind: 'goal_generation' | 'goal_pursuit' | 'task' | 'other'
+}
+
+export interface ModelRequest {
+  /** The provider's own name of the model. */
+  model: string
+  messages: readonly Message[]
+  tools: readonly ToolSpec[]
+  temperature: number
+  /** The output limit of this one call. */
+  max_tokens: number
+  purpose: CallPurpose
+}
+
+export interface Usage {
+  input_tokens: number
+  output_tokens: number
+  /** Part of input_tokens that was read from the provider's cache. */
+  cached_tokens?: number
+}
+
+/** What a provider streams. A stream that ends without `done` was cut off. */
+export type ModelEvent =
+  | { type: 'text'; text: string }
+  | { type: 'tool_call'; id: string; name: string; arguments: string }
+  | { type: 'usage'; usage: Usage }
+  | { type: 'done'; finish_reason: 'stop' | 'tool_calls' | 'length' | 'content_filter' }
+
+export interface ModelProvider {
+  name: string
+  /** Costs nothing, whatever the catalogue says. */
+  free?: boolean
+  /** Said wherever the model's name is shown, as in 'simulated, not an AI model'. */
+  notice?: string
+  /** Whether it can be called now, and if not, why not and what to do. */
+  availability(): Promise<{ available: boolean; reason: string | null }>
+  /** The name to use when only the provider was named. */
+  defaultModel?(): Promise<string>
+  /** One attempt, without retries. Throws ModelError for what the provider refuses. */
+  stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>
+  /** The same without streaming, for a stream that broke off. */
+  complete?(request: ModelRequest, signal: AbortSignal): Promise<ModelEvent[]>
+}
+export const ModelProviders = point<ModelProvider>('model_providers', { key: provider => provider.name })
+
+/** What one call cost, over all of its attempts. Booked by the caller in the transaction that records the answer. */
+export interface Spend {
+  call_id: string
+  /** `provider:model` */
+  model: string
+  cost_micros: number
+  input_tokens: number
+  output_tokens: number
+  /** `catalogue`: a known price; `free`; `default`: the price is unknown and a documented default was counted. */
+  priced: 'catalogue' | 'free' | 'default'
+  /** The provider gave no usage, so tokens were estimated. */
+  estimated: boolean
+  attempts: number
+  duration_ms: number
+}
+
+export interface ModelAnswer {
+  text: string
+  /** In the order given, with the raw text of the arguments. */
+  tool_calls: { id: string; name: string; arguments: string }[]
+  finish_reason: 'stop' | 'tool_calls' | 'length' | 'content_filter'
+  spend: Spend
+}
+
+export interface ModelCall extends Omit<ModelRequest, 'model'> {
+  /** As people write it: `provider:model`, `provider:tier`, a bare name, or nothing for the default. */
+  model: string | null
+  signal: AbortSignal
+  onText?: (text: string) => void
+}
+
+export interface Models {
+  /** `provider:model` for what people write. @throws ModelNameError, or ModelError when nothing can be called */
+  resolve(name: string | null): Promise<{ id: string; provider: ModelProvider; model: string }>
+  /** One answer, with the retries and time limits of the configuration. @throws ModelError with the spend of all attempts */
+  call(call: ModelCall): Promise<ModelAnswer>
+}
+export const Models = token<Models>('models')
+
+/** A call that brought no answer. `spend` is what it cost all the same. */
+export class ModelError extends defineError({
+  code: 'model_error',
+  status: 502,
+  title: 'Model error',
+  sentence: (p: { model: string; problem: string }) => `The model ${p.model} gave no answer: ${p.problem}.`,
+}) {
+  spend: Spend | null = null
+  /** Whether trying again can help. */
+  transient = true
+}
+export const ModelNameError = defineError({
+  code: 'unknown_model',
+  status: 422,
+  title: 'Unknown model',
+  sentence: (p: { name: string; known: string[] }) =>
+    `"${p.name}" names no model; write provider:model or provider:lite|standard|pro, where provider is one of ${p.known.join(', ')}.`,
+})

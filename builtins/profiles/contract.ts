@@ -1,0 +1,54 @@
+import { defineError, token, z } from '#kernel'
+
+const unit = z.number().min(0).max(1)
+
+/** A preset of agents: the file `profiles/<name>.yaml`. Unknown keys are kept out and warned about, never refused. */
+export const Profile = z.object({
+  name: z.string().min(1).max(64),
+  role: z.string().min(1).max(2000),
+  model: z.string().max(200).default('').describe('provider:model; empty takes model.default_model'),
+  personality: z.object({ traits: z.array(z.string()).default([]), style: z.string().default('') }).prefault({}),
+  persona: z
+    .object({
+      values: z.array(z.string()).default([]),
+      fears: z.array(z.string()).default([]),
+      purpose: z.string().default(''),
+      goals: z.array(z.string()).default([]).describe('Long-term goals; `long_term_goals` is read too'),
+      risk_tolerance: unit.default(0.3),
+      social_drive: unit.default(0.5),
+      concentration: unit.default(1),
+      autonomy_level: unit.default(0.5),
+      happiness: unit.default(0.7),
+    })
+    .nullable()
+    .default(null),
+  max_steps: z.number().int().min(1).max(1000).default(20),
+  temperature: z.number().min(0).max(2).default(0),
+  max_tokens: z.number().int().min(1).max(1_000_000).default(4096),
+  max_cost_usd: z.number().min(0).default(0).describe('0 = unlimited'),
+  system_prompt: z.string().default(''),
+  skills: z.array(z.string()).default([]).describe('Names of skills/<name>.md that are added to the prompt'),
+  toolkits: z.array(z.string()).nullable().default(null).describe('Toolkits that its agents are given; null gives all'),
+  tools: z.array(z.string()).nullable().default(null).describe('Tools that its agents are given; null or [] gives all'),
+  workspace: z.string().default(''),
+  autonomy: z.string().default('medium'),
+})
+export type Profile = z.infer<typeof Profile>
+
+export interface Profiles {
+  /** The profile as it is on disk now; a file that became bad gives the last good copy, with one warning. @throws ProfileNotFoundError, BadFileError */
+  get(name: string): Promise<Profile>
+  /** The text of the profile's skills, in order; missing ones are left out. */
+  skills(profile: Profile): Promise<string>
+  /** All presets by name, the bad ones with their error. */
+  list(): Promise<{ name: string; file: string; profile: Profile | null; error: string | null }[]>
+}
+export const Profiles = token<Profiles>('profiles')
+
+export const ProfileNotFoundError = defineError({
+  code: 'profile_not_found',
+  status: 404,
+  title: 'Profile not found',
+  sentence: (p: { name: string; known: string[] }) =>
+    `There is no profile "${p.name}"; there are: ${p.known.join(', ') || 'none'}.`,
+})

@@ -1,0 +1,126 @@
+import { type CommitResult, defineError, type Effect, type Lease, type Next, point, token, z } from '#kernel'
+
+/** One SQL statement with its positional parameters. */
+export interface Statement {
+  sql: string
+  params?: readonly unknown[]
+}
+
+/** How a room turns one kind of effect into statements. */
+export interface EffectKind<P = unknown> {
+  /** `room.verb`, as in `goals.complete`. */
+  name: string
+  schema: z.ZodType<P>
+  /** The statements, in order. `now` is the commit's time in milliseconds. */
+  statements(payload: P, now: number): Statement[]
+  /** Each statement must change exactly one row; otherwise nothing of the commit is written and it is `refused`. */
+  mustChange?: boolean
+  /** Written even when the commit is fenced off, for what has happened in any case. */
+  always?: boolean
+}
+
+export const Effects = point<EffectKind<never>>('effects', { key: kind => kind.name })
+
+/** Defines a kind of effect; the result makes effects of that kind, and its `kind` is what a room adds to `Effects`. */
+export function defineEffect<S extends z.ZodType>(
+  kind: Omit<EffectKind<z.output<S>>, 'schema'> & { schema: S },
+): ((payload: z.output<S>) => Effect) & { kind: EffectKind<never> } {
+  return Object.assign((payload: z.output<S>): Effect => ({ effect: kind.name, payload }), {
+    kind: kind as unknown as EffectKind<never>,
+  })
+}
+
+/** What an event is, wherever it is stored or streamed. */
+export const EventEnvelope = z.object({
+  seq: z.number().int(),
+  type: z.string(),
+  v: z.number().int(),
+  at: z.iso.datetime(),
+  agent_id: z.string().nullable(),
+  cycle_num: z.number().int().nullable(),
+  run_id: z.string().nullable(),
+  data: z.record(z.string(), z.unknown()),
+})
+export type EventEnvelope = z.infer<typeof EventEnvelope>
+
+/** Appends an event in the same transaction; its hook fires after the commit, in the process that committed. */
+export const appendEvent = defineEffect({
+  name: 'events.append',
+  schema: z.object({
+    type: z.string(),
+    agent_id: z.string().nullable(),
+    cycle_num: z.number().int().nullable().optional(),
+    data: z.record(z.string(), z.unknown()),
+  }),
+  statements: (event, now) => [
+    {
+      sql: 'INSERT INTO events (type, v, at, agent_id, cycle_num, data) VALUES (?, 1, ?, ?, ?, ?)',
+      params: [event.type, now, event.agent_id, event.cycle_num ?? null, JSON.stringify(event.data)],
+    },
+  ],
+})
+
+/** Makes agents due, in the same transaction as what they are to see. All agents without a list. */
+export const wakeAgents = defineEffect({
+  name: 'leases.wake',
+  schema: z.object({ agents: z.array(z.string()).readonly().optional(), reason: z.string() }),
+  statements: ({ agents }, now) => {
+    const wake = `UPDATE leases SET woken = owner IS NOT NULL,
+      run_at = CASE WHEN owner IS NULL THEN min(run_at, max(?, rested_at)) ELSE run_at END WHERE kind = 'agent'`
+    if (!agents) return [{ sql: wake, params: [now] }]
+    return agents.map(agent => ({ sql: `${wake} AND id = ?`, params: [now, agent] }))
+  },
+})
+
+/** A value of a plugin that has no tables of its own; `undefined` removes it. */
+export const setValue = defineEffect({
+  name: 'values.set',
+  schema: z.object({ namespace: z.string(), key: z.string(), value: z.unknown() }),
+  statements: ({ namespace, key, value }) => [
+    value === undefined
+      ? { sql: 'DELETE FROM plugin_values WHERE namespace = ? AND key = ?', params: [namespace, key] }
+      : {
+          sql: 'INSERT INTO plugin_values (namespace, key, value) VALUES (?, ?, ?) ON CONFLICT (namespace, key) DO UPDATE SET value = excluded.value',
+          params: [namespace, key, JSON.stringify(value)],
+        },
+  ],
+})
+
+/** The database: the only write paths are `commit` and `apply`. Every method waits up to 5 s for another process's lock. */
+export interface Store {
+  /** A cycle's write: effects and the lease's next state, in one transaction, fenced. */
+  commit(lease: Lease, effects: readonly Effect[], next: Next): Promise<CommitResult>
+  /** A write from outside a cycle. @returns false when a must-change effect changed nothing: nothing was written then */
+  apply(effects: readonly Effect[]): Promise<boolean>
+  /** All rows of a query. Reads never wait for writers. */
+  all<R>(sql: string, params?: readonly unknown[]): Promise<R[]>
+  /** The first row of a query. */
+  get<R>(sql: string, params?: readonly unknown[]): Promise<R | undefined>
+  /** Throws when the database cannot be reached, or was removed or replaced. */
+  health(): Promise<void>
+  /** Events after `seq`, oldest first. */
+  events(after: number, limit: number): Promise<EventEnvelope[]>
+}
+export const Store = token<Store>('store')
+
+export const DatabaseLockedError = defineError({
+  code: 'database_locked',
+  status: 503,
+  title: 'Database locked',
+  sentence: () => 'Another process has held the database for more than 5 s; try again.',
+})
+export const DatabaseUnusableError = defineError({
+  code: 'database_unusable',
+  status: 503,
+  title: 'Database unusable',
+  sentence: (p: { file: string; problem: string; remedy: string }) => `${p.file} ${p.problem}; ${p.remedy}.`,
+})
+
+/** ISO 8601 UTC of stored milliseconds, as on the wire. */
+export function isoTime(ms: number): string {
+  return new Date(ms).toISOString()
+}
+/** Dollars of stored integer micro-dollars. */
+export function usdOf(micros: number): number {
+  return micros / 1e6
+}

@@ -1,0 +1,136 @@
+import type { z } from 'zod'
+import type { Effect } from './cycle.ts'
+import { point } from './points.ts'
+
+/** A question before a phase: may it be entered? */
+export interface Gate {
+  phase: string
+  agent_id: string
+  cycle_num: number
+  at: Date
+}
+
+export interface Guard {
+  name?: string
+  /** False keeps the phase from being entered. */
+  shouldProceed(gate: Gate): boolean | Promise<boolean>
+}
+
+export interface RegisteredGuard {
+  name: string
+  /** A phase's name, or `*` for all. */
+  phase: string
+  guard: Guard
+  /** What an error of the guard means: true vetoes the phase, false lets it pass. */
+  failClosed: () => boolean
+  /** Called with an error, before the rule above applies. */
+  failed: (gate: Gate, error: unknown) => void
+}
+
+export const Guards = point<RegisteredGuard>('guards', {
+  key: registered => `${registered.phase}/${registered.name}`,
+  async ask({ guard, phase, failClosed, failed, name }, gate: Gate) {
+    if (phase !== '*' && phase !== gate.phase) return undefined
+    try {
+      const verdict: unknown = await guard.shouldProceed(gate)
+      if (typeof verdict !== 'boolean')
+        throw new TypeError(`the guard "${name}" answered ${typeof verdict}, not a boolean`)
+      return verdict ? undefined : name
+    } catch (error) {
+      failed(gate, error)
+      return failClosed() ? name : undefined
+    }
+  },
+})
+
+/** What woke the daemon: a reason for all agents, or for the agents named. */
+export type Wake = string | { reason: string; agents: readonly string[] }
+
+export interface WakeSource {
+  name: string
+  /** Resolves when there is a reason to wake; asked again after each answer. Ends when the signal is aborted. */
+  wait(signal: AbortSignal): Promise<Wake>
+}
+export const WakeSources = point<WakeSource>('wake_sources', { key: source => source.name })
+
+/** What a goal strategy is told of the idle agent. Rooms add their part by merging into this interface. */
+export interface GoalContext {
+  agent_id: string
+  cycle_num: number
+  signal: AbortSignal
+}
+
+export interface GeneratedGoal {
+  /** null: no goal this time. */
+  objective: string | null
+  reasoning?: string
+  cost_usd: number
+  tokens: number
+}
+
+export interface GoalStrategy {
+  name?: string
+  /** Strategies of a lower stage are asked first; the built-in existence loop is last. */
+  stage?: number
+  /** undefined leaves the decision to the next strategy. */
+  generateGoal(context: GoalContext): GeneratedGoal | undefined | Promise<GeneratedGoal | undefined>
+}
+export const GoalStrategies = point<GoalStrategy & { name: string }>('goal_strategies', {
+  key: strategy => strategy.name,
+  stage: strategy => strategy.stage,
+  ask: (strategy, context: GoalContext) => strategy.generateGoal(context),
+})
+
+/** For whom, and under which limits, a tool runs. */
+export interface ToolCall {
+  readonly call_id: string
+  readonly agent_id: string
+  readonly goal_id: string | null
+  readonly cycle_num: number
+  /** Aborted at the tool's time limit, or when the cycle ends. */
+  readonly signal: AbortSignal
+  /** The agent's own folder, absolute. */
+  readonly workspace: string
+  /** `agent:epoch:step`, for services that take an idempotency key. */
+  readonly idempotency_key: string
+  /** Adds a write that is committed together with the outcome of this call: exactly once. */
+  effect(effect: Effect): void
+}
+
+export interface Tool<P extends z.ZodType = z.ZodType> {
+  name: string
+  /** What it does and when to use it, in words that a small model understands. */
+  description: string
+  parameters: P
+  /** May be run again when it is unknown whether it ran. */
+  idempotent?: boolean
+  /** What it can do harm to, in a word: shown to the operator. */
+  danger?: string
+  requires_approval?: boolean
+  /** The result for the model: text, or something that becomes JSON. A throw becomes an error that the model reads. */
+  execute(args: z.output<P>, call: ToolCall): unknown
+}
+
+/** Keeps the types of one tool together. */
+export function tool<P extends z.ZodType>(definition: Tool<P>): Tool {
+  return definition as unknown as Tool
+}
+
+export interface Toolkit {
+  name: string
+  /** One line for the system prompt of agents that have it. */
+  instructions?: string
+  tools: readonly Tool[]
+}
+export const Toolkits = point<Toolkit>('toolkits', {
+  key: toolkit => toolkit.name,
+  check(toolkit) {
+    for (const { name } of toolkit.tools) {
+      if (!/^[a-zA-Z0-9_-]{1,64}$/.test(name)) {
+        throw new TypeError(
+          `A tool's name is 1 to 64 letters, digits, "_" or "-"; "${name}" of toolkit "${toolkit.name}" is not.`,
+        )
+      }
+    }
+  },
+})

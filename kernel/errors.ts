@@ -1,0 +1,140 @@
+const BRAND = Symbol.for('svc.error')
+
+/** One thing that is wrong in some input: where (`daemon.heartbeat`, `body.preset`) and in what way. */
+export interface Issue {
+  path: string
+  message: string
+}
+
+export interface SvcErrorOptions {
+  /** Stable snake_case name of the error, part of the wire contract. */
+  code: string
+  /** HTTP status that the REST face answers with. */
+  status: number
+  /** Exit code of the command line. */
+  exit?: number
+  /** A few words, the same for every error of this code. */
+  title?: string
+  errors?: readonly Issue[]
+  /** Seconds after which a retry makes sense. */
+  retryAfter?: number
+  cause?: unknown
+}
+
+/** The base of all errors that a user may see: `message` is a sentence that says what was wrong and what would be right. */
+export class SvcError extends Error {
+  readonly code: string
+  readonly status: number
+  readonly exit: number
+  readonly title: string
+  readonly errors: readonly Issue[]
+  readonly retryAfter: number | undefined
+
+  constructor(message: string, options: SvcErrorOptions) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.code = options.code
+    this.status = options.status
+    this.exit = options.exit ?? 1
+    this.title = options.title ?? options.code.replaceAll('_', ' ')
+    this.errors = options.errors ?? []
+    this.retryAfter = options.retryAfter
+    Object.defineProperty(this, BRAND, { value: true })
+  }
+
+  // A plugin may carry its own copy of this class: the brand, not the prototype, says what an SvcError is.
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    if (this === SvcError) return typeof value === 'object' && value !== null && BRAND in value
+    return Function.prototype[Symbol.hasInstance].call(this, value)
+  }
+}
+
+export interface ErrorDefinition<P> {
+  code: string
+  status: number
+  exit?: number
+  title: string
+  sentence: (params: P) => string
+}
+
+export interface ErrorClass<P> {
+  new (params: P, options?: { errors?: readonly Issue[]; retryAfter?: number; cause?: unknown }): SvcError
+  readonly code: string
+  readonly status: number
+  readonly title: string
+}
+
+const catalogue = new Map<string, { code: string; status: number; exit: number; title: string }>()
+
+/** Every error that was defined, by code: what the catalogue page, the types and OpenAPI are checked against. */
+export function errorCatalogue() {
+  return [...catalogue.values()].sort((a, b) => a.code.localeCompare(b.code))
+}
+
+/**
+ * Defines one typed error: its code, HTTP status, exit code (1 unless told) and sentence, once and for all faces.
+ * @example export const AgentNotFoundError = defineError({ code: 'agent_not_found', status: 404, title: 'Agent not found', sentence: (p: { ref: string }) => `No agent is called "${p.ref}".` })
+ */
+export function defineError<P = void>(definition: ErrorDefinition<P>): ErrorClass<P> {
+  const { code, status, title } = definition
+  catalogue.set(code, { code, status, exit: definition.exit ?? 1, title })
+  const name = `${code.replace(/(^|_)(\w)/g, (_, _bar, letter: string) => letter.toUpperCase())}Error`
+  const made = class extends SvcError {
+    static readonly code = code
+    static readonly status = status
+    static readonly title = title
+    constructor(params: P, options: { errors?: readonly Issue[]; retryAfter?: number; cause?: unknown } = {}) {
+      super(definition.sentence(params), { ...definition, ...options })
+      this.name = name
+    }
+  }
+  Object.defineProperty(made, 'name', { value: name })
+  return made
+}
+
+export const InvalidInputError = defineError({
+  code: 'invalid_input',
+  status: 422,
+  exit: 2,
+  title: 'Invalid input',
+  sentence: (p: { what: string; issues: readonly Issue[] }) => `${p.what} is not valid: ${describeIssues(p.issues)}.`,
+})
+export const InternalError = defineError({
+  code: 'internal_error',
+  status: 500,
+  title: 'Internal error',
+  sentence: () => 'Something went wrong inside the service; its log has the details under this request id.',
+})
+export const ConflictError = defineError({
+  code: 'conflict',
+  status: 409,
+  title: 'Conflict',
+  sentence: (p: { sentence: string }) => p.sentence,
+})
+export const ScopeClosedError = defineError({
+  code: 'scope_closed',
+  status: 409,
+  title: 'Scope closed',
+  sentence: (p: { owner: string; label: string }) => `Plugin "${p.owner}" is gone and can no longer hold ${p.label}.`,
+})
+export const TimeLimitError = defineError({
+  code: 'time_limit',
+  status: 504,
+  title: 'Time limit',
+  sentence: (p: { what: string; ms: number }) => `${p.what} did not finish within ${p.ms / 1000} s.`,
+})
+export const MissingDependencyError = defineError({
+  code: 'missing_dependency',
+  status: 501,
+  title: 'Missing dependency',
+  sentence: (p: { package: string; purpose: string }) =>
+    `The optional package "${p.package}" is needed for ${p.purpose}; install it with: npm install ${p.package}`,
+})
+
+export function describeIssues(issues: readonly Issue[]): string {
+  return issues.map(issue => (issue.path ? `${issue.path}: ${issue.message}` : issue.message)).join('; ')
+}
+
+/** The sentence of anything that was thrown. */
+export function sentenceOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

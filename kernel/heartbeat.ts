@@ -1,0 +1,281 @@
+import { z } from 'zod'
+import type { Wake, WakeSource } from './contributions.ts'
+import { WakeSources } from './contributions.ts'
+import {
+  Cycle,
+  type CycleParts,
+  CycleTimeoutError,
+  type Lease,
+  runPhases,
+  type Scheduler,
+  StoppingError,
+} from './cycle.ts'
+import { sentenceOf } from './errors.ts'
+import type { Undo } from './scope.ts'
+
+/** The kernel's part of the section `daemon`. Durations are seconds and take fractions. */
+export const HeartbeatConfig = z.object({
+  heartbeat: z
+    .number()
+    .min(0.05)
+    .max(86_400)
+    .default(10)
+    .meta({ reload: 'applied', env: 'SVC_HEARTBEAT' })
+    .describe("Seconds between an agent's cycles"),
+  cycle_timeout: z
+    .number()
+    .min(0)
+    .default(300)
+    .meta({ reload: 'applied' })
+    .describe('Wall clock of one cycle in seconds; 0 sets none'),
+  max_concurrent_agents: z
+    .number()
+    .int()
+    .min(1)
+    .max(10_000)
+    .default(8)
+    .meta({ reload: 'applied' })
+    .describe('Cycles that run at the same time'),
+  min_rest: z
+    .number()
+    .min(0)
+    .default(1)
+    .meta({ reload: 'applied' })
+    .describe('Seconds that a woken agent rests after its last cycle'),
+  stop_grace: z
+    .number()
+    .min(0)
+    .default(1)
+    .describe('Seconds in which cycles may reach a safe point when the daemon stops'),
+  guards_fail_closed: z.boolean().default(true).describe('Whether an error of a built-in guard blocks the phase'),
+})
+export type HeartbeatConfig = z.infer<typeof HeartbeatConfig>
+
+/** How often the loop looks for what other processes made due, in milliseconds. */
+const POLL_MS = 250
+const RENEW_MS = 5_000
+/** A wake source that fails this often in a row is dropped. */
+const SOURCE_FAILURES = 5
+
+export interface HeartbeatParts extends CycleParts {
+  config: HeartbeatConfig
+  scheduler: () => Scheduler
+  /** Called once per heartbeat of this process, between two cycles: reloads configuration and plugins. */
+  onBeat(count: number): Promise<void>
+}
+
+interface Running {
+  cycle: Cycle
+  abort: AbortController
+  ended: Promise<void>
+}
+
+/** The loop: claims what is due and runs a cycle for each, so that nobody waits for a slow neighbour. */
+export class Heartbeat {
+  readonly #parts: HeartbeatParts
+  readonly #running = new Map<string, Running>()
+  #loop: Promise<void> | undefined
+  #stop = new AbortController()
+  #rest = new AbortController()
+  /** Something may have become due while the loop was not resting. */
+  #hinted = false
+  /** When the loop last came round, in milliseconds of the wall clock: how a stalled daemon is told from a resting one. */
+  lastTick = 0
+
+  constructor(parts: HeartbeatParts) {
+    this.#parts = parts
+  }
+
+  get live(): boolean {
+    return this.#loop !== undefined
+  }
+
+  /** The agents whose cycles run in this process now. */
+  get inFlight(): string[] {
+    return [...this.#running.keys()]
+  }
+
+  start(): void {
+    if (this.#loop) return
+    this.#stop = new AbortController()
+    this.#loop = this.#run()
+  }
+
+  /** Lets cycles reach their end within the grace, then aborts them. Resolves when none is left. */
+  async stop(): Promise<void> {
+    if (!this.#loop) return
+    const { clock } = this.#parts.ports
+    this.#stop.abort()
+    this.#rest.abort()
+    await this.#loop
+    const all = () => Promise.allSettled([...this.#running.values()].map(running => running.ended))
+    const calm = new AbortController()
+    await Promise.race([all().then(() => calm.abort()), clock.sleep(this.#parts.config.stop_grace * 1000, calm.signal)])
+    for (const { abort } of this.#running.values()) abort.abort(new StoppingError())
+    await all()
+    this.#loop = undefined
+  }
+
+  /** Looks at once for what is due. */
+  hint(): void {
+    this.#hinted = true
+    this.#rest.abort()
+  }
+
+  async #run(): Promise<void> {
+    const { clock } = this.#parts.ports
+    const undo = [this.#parts.scheduler().onWake(() => this.hint()), this.#watchSources(), this.#renewals()]
+    let beats = 0
+    let nextBeat = clock.monotonic()
+    while (!this.#stop.signal.aborted) {
+      this.lastTick = clock.ms()
+      try {
+        if (clock.monotonic() >= nextBeat) {
+          nextBeat = clock.monotonic() + this.#parts.config.heartbeat * 1000
+          await this.#parts.onBeat(++beats)
+        }
+        await this.#tick(nextBeat)
+      } catch (error) {
+        this.#parts.log.error({ code: (error as { code?: string }).code }, `heartbeat: ${sentenceOf(error)}`)
+        await clock.sleep(POLL_MS, this.#stop.signal)
+      }
+    }
+    for (const fn of undo) await fn()
+  }
+
+  /** One round: claim up to the free slots, start them, rest until there may be more. */
+  async #tick(nextBeat: number): Promise<void> {
+    const { config, ports } = this.#parts
+    const scheduler = this.#parts.scheduler()
+    this.#rest = new AbortController()
+    this.#hinted = false
+    const free = config.max_concurrent_agents - this.#running.size
+    const leases = free > 0 ? await scheduler.claim(free) : []
+    for (const lease of leases) this.#begin(lease)
+    // Cycles without real waiting are all microtasks: without this turn of the loop nothing else would run.
+    await ports.clock.yield()
+    if (leases.length > 0 && this.#running.size < config.max_concurrent_agents) return
+    if (this.#hinted || this.#stop.signal.aborted) return
+    const due = leases.length === 0 && free > 0 ? await scheduler.nextDue() : null
+    const wait = Math.min(POLL_MS, nextBeat - ports.clock.monotonic(), due === null ? POLL_MS : due - ports.clock.ms())
+    if (wait > 0 && !this.#hinted) await ports.clock.sleep(wait, this.#rest.signal)
+  }
+
+  #begin(lease: Lease): void {
+    const abort = new AbortController()
+    const cycle = new Cycle(lease, this.#parts.scheduler(), abort.signal)
+    const ended = (lease.kind === 'sys' ? this.#beat(cycle) : this.#cycle(cycle, abort)).finally(() => {
+      const wasFull = this.#running.size >= this.#parts.config.max_concurrent_agents
+      this.#running.delete(lease.id)
+      if (wasFull) this.hint()
+    })
+    this.#running.set(lease.id, { cycle, abort, ended })
+  }
+
+  async #cycle(cycle: Cycle, abort: AbortController): Promise<void> {
+    const { config, ports, hooks, log } = this.#parts
+    const { agent_id, cycle_num } = cycle
+    const began = ports.clock.ms()
+    const seconds = config.cycle_timeout
+    const cancel =
+      seconds > 0
+        ? ports.clock.after(seconds * 1000, () => abort.abort(new CycleTimeoutError({ agent_id, seconds })))
+        : () => {}
+    try {
+      await runPhases(cycle, this.#parts)
+    } finally {
+      cancel()
+    }
+    try {
+      if (cycle.result !== 'fenced') {
+        const run_at = cycle.run_at ?? began + config.heartbeat * 1000
+        const committed = await this.#parts.scheduler().commit(cycle.lease, cycle.effects, { run_at })
+        if (committed === 'fenced') cycle.result = 'fenced'
+        if (committed === 'refused') throw new Error('what the cycle wrote was refused')
+      }
+    } catch (error) {
+      cycle.result = 'error'
+      log.error({ agent_id, cycle_num }, `the end of the cycle was not written: ${sentenceOf(error)}`)
+    }
+    await hooks.emit('cycle_end', { agent_id, cycle_num, result: cycle.result })
+  }
+
+  /** The daemon's own lease: its count is durable, and only one process has it at a time. */
+  async #beat(cycle: Cycle): Promise<void> {
+    const { config, ports, hooks, log } = this.#parts
+    const began = ports.clock.ms()
+    await hooks.emit('beat', { beat: cycle.cycle_num })
+    await this.#parts
+      .scheduler()
+      .commit(cycle.lease, cycle.effects, { run_at: began + config.heartbeat * 1000 })
+      .catch(error => log.error({ beat: cycle.cycle_num }, sentenceOf(error)))
+  }
+
+  #renewals(): Undo {
+    const stop = new AbortController()
+    const { clock } = this.#parts.ports
+    const loop = async () => {
+      while (!stop.signal.aborted) {
+        await clock.sleep(RENEW_MS, stop.signal)
+        if (this.#running.size === 0 || stop.signal.aborted) continue
+        const held = [...this.#running.values()].map(running => running.cycle.lease)
+        const lost = await this.#parts
+          .scheduler()
+          .renew(held)
+          .catch(() => [])
+        for (const { id } of lost) this.#running.get(id)?.abort.abort(new StoppingError())
+      }
+    }
+    void loop()
+    return () => stop.abort()
+  }
+
+  /** Keeps one waiting loop for each wake source there is, and follows their coming and going. */
+  #watchSources(): Undo {
+    const { points } = this.#parts
+    const watched = new Map<WakeSource, AbortController>()
+    const follow = () => {
+      const sources = new Set(points.list(WakeSources).map(contribution => contribution.value))
+      for (const [source, stop] of watched) {
+        if (sources.has(source)) continue
+        watched.delete(source)
+        stop.abort()
+      }
+      for (const source of sources) {
+        if (watched.has(source)) continue
+        const stop = new AbortController()
+        watched.set(source, stop)
+        void this.#listen(source, stop.signal)
+      }
+    }
+    follow()
+    const unfollow = points.onChange(WakeSources as never, follow)
+    return () => {
+      void unfollow()
+      for (const stop of watched.values()) stop.abort()
+    }
+  }
+
+  async #listen(source: WakeSource, signal: AbortSignal): Promise<void> {
+    const { log, ports } = this.#parts
+    let failures = 0
+    while (!signal.aborted) {
+      try {
+        const wake: Wake = await source.wait(signal)
+        if (signal.aborted) return
+        const { reason, agents } = typeof wake === 'string' ? { reason: wake, agents: undefined } : wake
+        await this.#parts.scheduler().wake(agents, reason)
+        failures = 0
+      } catch (error) {
+        if (signal.aborted) return
+        log.warn({}, `wake source "${source.name}": ${sentenceOf(error)}`)
+        if (++failures === SOURCE_FAILURES) {
+          log.error({}, `wake source "${source.name}" failed ${failures} times in a row and is no longer asked`)
+          return
+        }
+      }
+      // A source that answers at once for ever must not turn the loop into a spin.
+      await ports.clock.sleep(POLL_MS, signal)
+    }
+  }
+}

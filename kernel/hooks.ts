@@ -1,0 +1,199 @@
+import { AsyncSeriesBailHook, AsyncSeriesHook } from 'tapable'
+import { z } from 'zod'
+import { ConflictError, defineError } from './errors.ts'
+import type { Clock } from './ports.ts'
+import { within } from './ports.ts'
+import type { Undo } from './scope.ts'
+
+const agent_id = z.string()
+const cycle_num = z.number().int()
+
+/** The specification's lifecycle events with their payloads. Rooms declare more with `svc.event`. */
+export const LIFECYCLE = {
+  cycle_start: z.object({ agent_id, cycle_num }),
+  cycle_end: z.object({ agent_id, cycle_num, result: z.string() }),
+  phase_enter: z.object({ agent_id, cycle_num, phase: z.string() }),
+  phase_exit: z.object({ agent_id, cycle_num, phase: z.string(), duration_ms: z.number(), outcome: z.string() }),
+  goal_generated: z.object({ agent_id, goal_id: z.string(), objective: z.string() }),
+  goal_completed: z.object({ agent_id, goal_id: z.string() }),
+  goal_abandoned: z.object({ agent_id, goal_id: z.string() }),
+  goal_max_steps: z.object({ agent_id, goal_id: z.string(), steps_done: z.number().int() }),
+  suffering_changed: z.object({ agent_id, suffering_state: z.record(z.string(), z.unknown()) }),
+  guard_failed: z.object({ agent_id, cycle_num, phase: z.string(), guard: z.string(), error: z.string() }),
+  beat: z.object({ beat: z.number().int() }),
+  config_changed: z.object({ keys: z.array(z.string()) }),
+  plugin_reloaded: z.object({ plugin: z.string(), outcome: z.string() }),
+} as const
+
+/** Event names and payloads; a room adds its own by merging into this interface. */
+export interface Events extends LifecycleEvents {}
+type LifecycleEvents = { [K in keyof typeof LIFECYCLE]: z.infer<(typeof LIFECYCLE)[K]> }
+export type EventName = keyof Events & string
+
+export interface TapOptions {
+  name: string
+  /** Lower stages run earlier; 0 unless told. */
+  stage?: number
+  /** Names of taps that this one runs before. */
+  before?: string | string[]
+}
+
+interface Tap<In, Out> extends TapOptions {
+  fn: (input: In) => Out | undefined | Promise<Out | undefined>
+}
+
+export interface HookOptions {
+  /** `series`: every tap runs. `bail`: the first that returns something ends it. */
+  kind: 'series' | 'bail'
+  /** What happens to a tap's error; thrown on unless told. A tap that failed counts as having returned nothing. */
+  failed?: (tap: string, error: unknown) => void
+  /** How long one tap may take, in milliseconds. */
+  limit_ms?: number
+  clock?: Clock
+}
+
+/**
+ * A tapable hook whose taps can leave again. Tapable has no untap, so the list of taps here is the truth and the compiled
+ * tapable hook is built from it when it is next called; calls in flight end on the one they began with.
+ */
+export class Hook<In, Out = void> {
+  readonly name: string
+  readonly #options: HookOptions
+  #taps: readonly Tap<In, Out>[] = []
+  #compiled: { promise(input: In): Promise<Out> } | undefined
+
+  constructor(name: string, options: HookOptions) {
+    this.name = name
+    this.#options = options
+  }
+
+  get taps(): readonly TapOptions[] {
+    return this.#taps
+  }
+
+  /** Adds a handler, sync or async; the result removes it. */
+  tap(options: string | TapOptions, fn: Tap<In, Out>['fn']): Undo {
+    const tap = { ...(typeof options === 'string' ? { name: options } : options), fn }
+    this.#change([...this.#taps, tap])
+    return () => this.#change(this.#taps.filter(other => other !== tap))
+  }
+
+  /** The same as `tap`, for those who know tapable's name for it. */
+  tapPromise(options: string | TapOptions, fn: Tap<In, Out>['fn']): Undo {
+    return this.tap(options, fn)
+  }
+
+  async promise(input: In): Promise<Out | undefined> {
+    if (this.#taps.length === 0) return undefined
+    this.#compiled ??= this.#compile()
+    return this.#compiled.promise(input)
+  }
+
+  #change(taps: readonly Tap<In, Out>[]): void {
+    this.#taps = taps
+    this.#compiled = undefined
+  }
+
+  #compile() {
+    const Kind = this.#options.kind === 'bail' ? AsyncSeriesBailHook : AsyncSeriesHook
+    const hook = new Kind<[In], Out>(['input'], this.name) as unknown as AsyncSeriesHook<[In]>
+    for (const { fn, name, stage, before } of this.#taps) {
+      const place = { name, ...(stage === undefined ? {} : { stage }), ...(before === undefined ? {} : { before }) }
+      hook.tapPromise(
+        place as { name: string },
+        (async (input: In) => this.#call(name, fn, input)) as (input: In) => Promise<Out & void>,
+      )
+    }
+    return hook as unknown as { promise(input: In): Promise<Out> }
+  }
+
+  async #call(name: string, fn: Tap<In, Out>['fn'], input: In): Promise<Out | undefined> {
+    const { failed, limit_ms, clock } = this.#options
+    try {
+      const result = fn(input)
+      if (!limit_ms || !clock || !(result instanceof Promise)) return await result
+      return await within(clock, limit_ms, `The handler "${name}" of ${this.name}`, result)
+    } catch (error) {
+      if (!failed) throw error
+      failed(name, error)
+      return undefined
+    }
+  }
+}
+
+export const UnknownHookError = defineError({
+  code: 'unknown_hook',
+  status: 400,
+  title: 'Unknown hook',
+  sentence: (p: { name: string; known: string[] }) => `There is no hook "${p.name}"; there are: ${p.known.join(', ')}.`,
+})
+
+/** The hooks by name. Events are told (`on`); phases and points are asked. */
+export class Hooks {
+  readonly #hooks = new Map<string, Hook<never, unknown>>()
+  readonly #handlers = new Map<string, Map<unknown, Undo>>()
+  readonly #events = new Map<string, z.ZodType>()
+
+  /** Declares a hook by name. @throws ConflictError when the name is taken */
+  declare<In, Out>(name: string, options: HookOptions): Hook<In, Out> {
+    if (this.#hooks.has(name)) throw new ConflictError({ sentence: `There already is a hook called "${name}".` })
+    const hook = new Hook<In, Out>(name, options)
+    this.#hooks.set(name, hook as unknown as Hook<never, unknown>)
+    return hook
+  }
+
+  /** Declares an event: a hook that everyone may listen to, with the schema of its payload. */
+  declareEvent(name: string, schema: z.ZodType, options: Omit<HookOptions, 'kind'>): Undo {
+    this.declare(name, { kind: 'series', ...options })
+    this.#events.set(name, schema)
+    return () => {
+      this.#events.delete(name)
+      this.remove(name)
+    }
+  }
+
+  remove(name: string): void {
+    this.#hooks.delete(name)
+  }
+
+  /** @throws UnknownHookError naming those there are */
+  get<In, Out = unknown>(name: string): Hook<In, Out> {
+    const hook = this.#hooks.get(name)
+    if (!hook) throw new UnknownHookError({ name, known: this.names() })
+    return hook as unknown as Hook<In, Out>
+  }
+
+  names(): string[] {
+    return [...this.#hooks.keys()]
+  }
+
+  /** The declared events with their schemas. */
+  events(): ReadonlyMap<string, z.ZodType> {
+    return this.#events
+  }
+
+  /** Listens to an event; the same handler is added once. @returns its removal, also had by `off` */
+  on<E extends EventName>(event: E, handler: (payload: Events[E]) => unknown, name = handler.name || 'handler'): Undo {
+    const hook = this.get<Events[E], void>(event)
+    const handlers = this.#handlers.get(event) ?? new Map<unknown, Undo>()
+    this.#handlers.set(event, handlers)
+    handlers.get(handler)?.()
+    const untap = hook.tap(name, async payload => void (await handler(payload)))
+    handlers.set(handler, untap)
+    return () => {
+      if (handlers.get(handler) === untap) handlers.delete(handler)
+      return untap()
+    }
+  }
+
+  off<E extends EventName>(event: E, handler: (payload: Events[E]) => unknown): void {
+    const handlers = this.#handlers.get(event)
+    void handlers?.get(handler)?.()
+    handlers?.delete(handler)
+  }
+
+  /** Tells an event to whoever listens. Handlers run one after another; their errors are logged, never thrown. */
+  emit<E extends EventName>(event: E, payload: Events[E]): Promise<void | undefined> {
+    return this.get<Events[E], void>(event).promise(payload)
+  }
+}

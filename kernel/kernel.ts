@@ -1,0 +1,190 @@
+import { join, resolve } from 'node:path'
+import { z } from 'zod'
+import { Config } from './config.ts'
+import { type Cycle, PHASES, type Scheduler } from './cycle.ts'
+import { defineError, sentenceOf } from './errors.ts'
+import { Heartbeat, HeartbeatConfig } from './heartbeat.ts'
+import { Hooks, LIFECYCLE } from './hooks.ts'
+import { Host, type PluginState, PluginsConfig } from './host.ts'
+import { createLog, type Log, type LogOptions } from './log.ts'
+import { invoke, type OperationCall, Operations } from './operations.ts'
+import type { PluginDefinition, Project, Role } from './plugin.ts'
+import { type Point, Points } from './points.ts'
+import { keyedRandom, type Ports, systemPorts } from './ports.ts'
+import { Services, type Token, token } from './services.ts'
+
+/** The store's part of scheduling, as the heartbeat sees it. */
+export const SchedulerToken: Token<Scheduler> = token('scheduler')
+/** The plugins of this process, for those that show or steer them. */
+export const HostToken: Token<{ list(): PluginState[] }> = token('host')
+
+export const UnknownOperationError = defineError({
+  code: 'unknown_operation',
+  status: 404,
+  title: 'Unknown operation',
+  sentence: (p: { name: string }) => `There is no operation "${p.name}".`,
+})
+
+/** How long one handler of an event may take, in milliseconds. */
+const HANDLER_LIMIT_MS = 10_000
+/** Providers' keys are secrets wherever they come from. */
+const SECRET_NAME = /(_API_KEY|_TOKEN|_SECRET|_PASSWORD)$/
+
+const RootConfig = z.object({
+  seed: z.number().int().nullable().default(null).meta({ env: 'SVC_SEED' }).describe("Seeds the world's random layer"),
+})
+
+export interface KernelOptions {
+  /** The project's folder: the one that holds `.svc/`. */
+  root: string
+  roles: readonly Role[]
+  builtins: readonly PluginDefinition[]
+  ports?: Partial<Ports>
+  log?: LogOptions
+  /** Modules that plugin files import by name. */
+  modules?: () => Promise<Record<string, unknown>>
+}
+
+/** The composition root: what a process of `svc` is made of. */
+export class Kernel {
+  readonly project: Project
+  readonly roles: ReadonlySet<Role>
+  readonly ports: Ports
+  readonly log: Log
+  readonly hooks = new Hooks()
+  readonly services = new Services()
+  readonly points: Points
+  readonly config: Config
+  readonly host: Host
+  readonly heartbeat: Heartbeat
+  #closing: Promise<void> | undefined
+
+  /** Brings a process up: configuration, plugins, resources. @throws SvcError with a sentence for the operator */
+  static async open(options: KernelOptions): Promise<Kernel> {
+    const ports = systemPorts(options.ports)
+    const project = projectAt(options.root)
+    const config = new Config(project.config, ports)
+    await config.open()
+    const kernel = new Kernel(options, ports, project, config)
+    try {
+      await kernel.host.boot(options.builtins)
+      for (const { path, message } of config.unknownKeys()) kernel.log.warn({}, `${config.file}: ${path}: ${message}`)
+      await kernel.host.start()
+    } catch (error) {
+      await kernel.close()
+      throw error
+    }
+    return kernel
+  }
+
+  private constructor(options: KernelOptions, ports: Ports, project: Project, config: Config) {
+    this.project = project
+    this.config = config
+    this.roles = new Set(options.roles)
+    const root = this.#section(RootConfig, '')
+    this.ports = root.seed === null ? ports : { ...ports, random: keyedRandom(root.seed) }
+    const secrets = Object.entries(ports.env).flatMap(([name, value]) =>
+      SECRET_NAME.test(name) && value && value.length > 7 ? [value] : [],
+    )
+    this.log = createLog({ ...options.log, secrets: () => [...secrets, ...config.secrets()] })
+    this.points = new Points(this.hooks, ports.clock)
+    this.#declareHooks()
+    const beat = this.#section(HeartbeatConfig, 'daemon')
+    this.heartbeat = new Heartbeat({
+      ...{ hooks: this.hooks, points: this.points, ports: this.ports, log: this.log, config: beat },
+      scheduler: () => this.services.use(SchedulerToken),
+      onBeat: () => this.#reloadConfig(),
+    })
+    this.host = new Host({
+      ...{
+        hooks: this.hooks,
+        points: this.points,
+        services: this.services,
+        config,
+        ports: this.ports,
+        log: this.log,
+        project,
+      },
+      settings: this.#section(PluginsConfig, 'plugins'),
+      roles: this.roles,
+      heartbeat: this.heartbeat,
+      guardsFailClosed: () => beat.guards_fail_closed,
+      invoke: (name, input, call) => this.invoke(name, input, call),
+      modules: options.modules ?? (async () => ({})),
+    })
+    this.services.provide(HostToken, this.host, 'kernel')
+  }
+
+  #section<S extends z.ZodObject>(shape: S, section: string): z.output<S> {
+    const { view, add } = this.config.prepare<z.output<S>>(section, shape, 'kernel')
+    add()
+    return view
+  }
+
+  #declareHooks(): void {
+    const failed = (tap: string, error: unknown) =>
+      this.log.error({ plugin: tap }, `a handler failed: ${sentenceOf(error)}`)
+    for (const [name, schema] of Object.entries(LIFECYCLE)) {
+      this.hooks.declareEvent(name, schema, { failed, limit_ms: HANDLER_LIMIT_MS, clock: this.ports.clock })
+    }
+    for (const phase of PHASES) this.hooks.declare<Cycle, void>(phase, { kind: 'series' })
+  }
+
+  async #reloadConfig(): Promise<void> {
+    try {
+      const keys = await this.config.reload()
+      if (keys.length > 0) {
+        this.log.info({}, `configuration applied: ${keys.join(', ')}`)
+        await this.hooks.emit('config_changed', { keys })
+      }
+    } catch (error) {
+      this.log.error({}, `the last good configuration stays in force: ${sentenceOf(error)}`)
+    }
+  }
+
+  use<T>(token: Token<T>): T {
+    return this.services.use(token)
+  }
+
+  list<C>(point: Point<C>): readonly C[] {
+    return this.points.list(point).map(contribution => contribution.value)
+  }
+
+  /** Runs an operation by name. @throws UnknownOperationError, InvalidInputError, and what the operation throws */
+  invoke(name: string, input: unknown = {}, call: Partial<OperationCall> = {}): Promise<unknown> {
+    const definition = this.points.find(Operations, name)
+    if (!definition) throw new UnknownOperationError({ name })
+    return invoke(definition, input, {
+      tenant: 'default',
+      signal: new AbortController().signal,
+      face: 'code',
+      request_id: this.ports.ids.make('req', 12),
+      progress: () => {},
+      ...call,
+    })
+  }
+
+  /** Stops the heartbeat, then undoes all plugins. Calling it again waits for the first call. */
+  close(): Promise<void> {
+    this.#closing ??= this.heartbeat.stop().then(() => this.host.close())
+    return this.#closing
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+}
+
+/** Where things lie in the project at `root`. */
+export function projectAt(root: string): Project {
+  const at = resolve(root)
+  const svc = join(at, '.svc')
+  return {
+    root: at,
+    svc,
+    config: join(svc, 'config.yaml'),
+    database: join(svc, 'svc.db'),
+    workspaces: join(svc, 'workspaces'),
+    plugins: [join(at, 'plugins'), join(svc, 'plugins')],
+  }
+}

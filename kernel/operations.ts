@@ -1,0 +1,94 @@
+import { z } from 'zod'
+import { type ErrorClass, InvalidInputError, type Issue } from './errors.ts'
+import { point } from './points.ts'
+
+export interface HttpFace {
+  method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
+  /** With `{name}` for path parameters. Input fields that are not in the path come from the query (GET, DELETE) or the body. */
+  path: string
+  /** Status of success; 200 unless told. */
+  status?: 200 | 201 | 202 | 204
+  /** The URL of what was created, for `Location`. */
+  location?: (output: never) => string
+  /** Answers without a key, also when one is set. */
+  open?: boolean
+  /** The media type of an answer that is a string; JSON unless told. */
+  produces?: string
+}
+
+export interface CliFace {
+  /** Words and arguments: `nudge <agent> <message>`; `[x]` is optional, `<x...>` takes the rest of the line. Other inputs become `--options`. */
+  usage: string
+  /** Values that these words fix, for words that share an operation. */
+  preset?: Record<string, unknown>
+  /** Short names of options: `{ limit: 'n' }`. */
+  short?: Record<string, string>
+}
+
+/** Who asks, and how to stop or follow. */
+export interface OperationCall {
+  tenant: string
+  signal: AbortSignal
+  face: 'rest' | 'cli' | 'mcp' | 'code'
+  request_id: string
+  progress(message: string): void
+}
+
+export interface Operation<I extends z.ZodObject = z.ZodObject, O extends z.ZodType = z.ZodType> {
+  /** `room.verb`, as in `agents.spawn`. */
+  name: string
+  summary: string
+  description?: string
+  input: I
+  output: O
+  http?: HttpFace
+  cli?: CliFace | CliFace[]
+  mcp?: boolean
+  errors?: readonly ErrorClass<never>[]
+  /** `store`: any process that has the database. `daemon`: only where the heartbeat runs. */
+  reach?: 'store' | 'daemon'
+  /** For people on a terminal; without it the command line draws a table of the output. */
+  render?: (output: z.output<O>) => string
+  run(input: z.output<I>, call: OperationCall): z.input<O> | Promise<z.input<O>>
+}
+
+/** Keeps the types of one operation together. */
+export function operation<I extends z.ZodObject, O extends z.ZodType>(definition: Operation<I, O>): Operation {
+  return definition as unknown as Operation
+}
+
+export const Operations = point<Operation>('operations', { key: definition => definition.name })
+
+/**
+ * The only way to run an operation: checks the input, runs, shapes the output by its schema.
+ * @throws InvalidInputError naming each wrong field
+ */
+export async function invoke(definition: Operation, raw: unknown, call: OperationCall): Promise<unknown> {
+  const input = parse(definition.input, raw, 'The request')
+  const output = await definition.run(input as never, call)
+  return definition.output.parse(output)
+}
+
+/** Parses with zod and says what is wrong in one sentence. @throws InvalidInputError */
+export function parse<S extends z.ZodType>(schema: S, raw: unknown, what: string): z.output<S> {
+  const parsed = schema.safeParse(raw)
+  if (parsed.success) return parsed.data
+  const issues = issuesOf(parsed.error)
+  throw new InvalidInputError({ what, issues }, { errors: issues })
+}
+
+export function issuesOf(error: z.ZodError, prefix = ''): Issue[] {
+  return error.issues.flatMap(issue => {
+    const path = [...(prefix ? [prefix] : []), ...issue.path.map(String)].join('.')
+    if (issue.code === 'unrecognized_keys') {
+      return issue.keys.map(key => ({ path: path ? `${path}.${key}` : key, message: 'is not a known field' }))
+    }
+    return [{ path, message: issue.message }]
+  })
+}
+
+/** A list's window, as the specification has it. */
+export const Page = z.object({
+  limit: z.coerce.number().int().min(1).max(1000).optional().describe('At most this many (1 to 1000); all without it'),
+  offset: z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER).default(0).describe('Skip this many'),
+})

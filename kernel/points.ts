@@ -1,0 +1,116 @@
+import { ConflictError } from './errors.ts'
+import type { Hook, Hooks } from './hooks.ts'
+import type { Clock } from './ports.ts'
+import type { Undo } from './scope.ts'
+
+export interface PointOptions<C> {
+  /** The name that must be unique among the contributions. */
+  key: (contribution: C) => string
+  /** How a contribution takes part when the point's hook is asked; without it the point only lists. The first answer wins. */
+  ask?: (contribution: C, question: never) => unknown
+  /** Ordering of a contribution among the others; see `TapOptions`. */
+  stage?: (contribution: C) => number | undefined
+  /** Refuses a bad contribution by throwing. */
+  check?: (contribution: C) => void
+}
+
+/** A place where plugins contribute things of one kind. */
+export interface Point<C> {
+  readonly name: string
+  readonly options: PointOptions<C>
+}
+
+export function point<C>(name: string, options: PointOptions<C>): Point<C> {
+  return Object.freeze({ name, options })
+}
+
+export interface Contribution<C> {
+  readonly key: string
+  readonly owner: string
+  readonly value: C
+}
+
+interface Registry {
+  contributions: readonly Contribution<unknown>[]
+  byKey: ReadonlyMap<string, Contribution<unknown>>
+  hook: Hook<unknown, unknown>
+  listeners: Set<() => void>
+}
+
+/** The registries of all points. A registry is an immutable snapshot: whoever holds one sees no change. */
+export class Points {
+  readonly #hooks: Hooks
+  readonly #clock: Clock
+  readonly #registries = new Map<string, Registry>()
+
+  constructor(hooks: Hooks, clock: Clock) {
+    this.#hooks = hooks
+    this.#clock = clock
+  }
+
+  /** @throws ConflictError naming both owners when the key is taken */
+  add<C>(point: Point<C>, value: C, owner: string): Undo {
+    point.options.check?.(value)
+    const registry = this.#registry(point)
+    const key = point.options.key(value)
+    const taken = registry.byKey.get(key)
+    if (taken) {
+      throw new ConflictError({
+        sentence: `"${owner}" adds "${key}" to ${point.name}, but "${taken.owner}" already did; give one of them another name.`,
+      })
+    }
+    const contribution = { key, owner, value }
+    const { ask, stage } = point.options
+    const at = stage?.(value)
+    const untap = ask
+      ? registry.hook.tap({ name: `${owner}/${key}`, ...(at === undefined ? {} : { stage: at }) }, question =>
+          ask(value, question as never),
+        )
+      : undefined
+    this.#change(registry, [...registry.contributions, contribution])
+    return () => {
+      void untap?.()
+      this.#change(
+        registry,
+        registry.contributions.filter(other => other !== contribution),
+      )
+    }
+  }
+
+  /** All contributions, in the order in which they were added. */
+  list<C>(point: Point<C>): readonly Contribution<C>[] {
+    return this.#registry(point).contributions as readonly Contribution<C>[]
+  }
+
+  find<C>(point: Point<C>, key: string): C | undefined {
+    return this.#registry(point).byKey.get(key)?.value as C | undefined
+  }
+
+  /** Puts a question to the contributions; the first answer that is not undefined wins. Errors are thrown on. */
+  ask<C, Q, A>(point: Point<C>, question: Q): Promise<A | undefined> {
+    return this.#registry(point).hook.promise(question) as Promise<A | undefined>
+  }
+
+  /** Tells when contributions came or went. */
+  onChange(point: Point<never> | Point<unknown>, listener: () => void): Undo {
+    const { listeners } = this.#registry(point as Point<unknown>)
+    listeners.add(listener)
+    return () => void listeners.delete(listener)
+  }
+
+  #registry(point: Point<never>): Registry {
+    let registry = this.#registries.get(point.name)
+    if (!registry) {
+      const hook = this.#hooks.declare<unknown, unknown>(point.name, { kind: 'bail', clock: this.#clock })
+      registry = { contributions: [], byKey: new Map(), hook, listeners: new Set() }
+      this.#registries.set(point.name, registry)
+    }
+    return registry
+  }
+
+  #change(registry: Registry, contributions: readonly Contribution<unknown>[]): void {
+    registry.contributions = Object.freeze(contributions)
+    registry.byKey = new Map(contributions.map(contribution => [contribution.key, contribution]))
+    for (const listener of registry.listeners) listener()
+  }
+}

@@ -1,0 +1,127 @@
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
+import { createHash, randomBytes } from 'node:crypto'
+import * as fs from 'node:fs/promises'
+import { TimeLimitError } from './errors.ts'
+import type { Undo } from './scope.ts'
+
+/** Wall clock, monotonic clock and timers, in milliseconds. A test holds one of its own. */
+export interface Clock {
+  now(): Date
+  /** Wall clock, milliseconds since 1970. */
+  ms(): number
+  /** Never jumps; only differences mean something. */
+  monotonic(): number
+  after(ms: number, fn: () => void): () => void
+  /** Resolves after `ms`, or as soon as the signal is aborted. Never rejects. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>
+  /** Lets the event loop do what is waiting. */
+  yield(): Promise<void>
+}
+
+/** Randomness keyed by (seed, stream, key…): concurrency cannot reorder it and a restart cannot repeat it. */
+export interface Random {
+  readonly seed: number
+  /** A number in [0, 1). */
+  number(stream: string, ...key: (string | number)[]): number
+}
+
+export interface Ids {
+  /** `<prefix>-<hex digits>` */
+  make(prefix: string, digits: number): string
+}
+
+/** `fetch`, as the platform has it. */
+export type Fetch = (input: string | URL, init?: RequestInit) => Promise<Response>
+
+export interface Ports {
+  clock: Clock
+  random: Random
+  ids: Ids
+  files: typeof fs
+  fetch: Fetch
+  spawn: (command: string, args: readonly string[], options: SpawnOptions) => ChildProcess
+  env: Readonly<Record<string, string | undefined>>
+}
+
+/** The machine's own clock, entropy, files, network and processes. */
+export function systemPorts(overrides: Partial<Ports> = {}): Ports {
+  return {
+    clock: systemClock,
+    random: keyedRandom(randomBytes(4).readUInt32LE()),
+    ids: {
+      make: (prefix, digits) =>
+        `${prefix}-${randomBytes(Math.ceil(digits / 2))
+          .toString('hex')
+          .slice(0, digits)}`,
+    },
+    files: fs,
+    fetch: (input, init) => fetch(input, init),
+    spawn: (command, args, options) => spawn(command, args, options),
+    env: process.env,
+    ...overrides,
+  }
+}
+
+const systemClock: Clock = {
+  now: () => new Date(),
+  ms: () => Date.now(),
+  monotonic: () => performance.now(),
+  after(ms, fn) {
+    const timer = setTimeout(fn, Math.min(ms, 2 ** 31 - 1))
+    return () => clearTimeout(timer)
+  },
+  sleep: (ms, signal) => sleepOn(systemClock, ms, signal),
+  yield: () => new Promise(resolve => setImmediate(resolve)),
+}
+
+/** `Clock.sleep` in terms of `Clock.after`, for every clock alike. */
+export function sleepOn(clock: Pick<Clock, 'after'>, ms: number, signal?: AbortSignal): Promise<void> {
+  if (signal?.aborted) return Promise.resolve()
+  return new Promise(resolve => {
+    const done = () => {
+      cancel()
+      signal?.removeEventListener('abort', done)
+      resolve()
+    }
+    const cancel = clock.after(ms, done)
+    signal?.addEventListener('abort', done, { once: true })
+  })
+}
+
+/** Randomness from SHA-256 of the key: slower than a generator, but any draw can be made again alone. */
+export function keyedRandom(seed: number): Random {
+  return {
+    seed,
+    number(stream, ...key) {
+      const digest = createHash('sha256')
+        .update(JSON.stringify([seed, stream, ...key]))
+        .digest()
+      return digest.readUIntBE(0, 6) / 2 ** 48
+    },
+  }
+}
+
+/** Ids drawn from keyed randomness, so that a simulated run repeats them. */
+export function keyedIds(random: Random): Ids {
+  const drawn = new Map<string, number>()
+  return {
+    make(prefix, digits) {
+      const n = (drawn.get(prefix) ?? 0) + 1
+      drawn.set(prefix, n)
+      return `${prefix}-${createHash('sha256').update(`${random.seed}/${prefix}/${n}`).digest('hex').slice(0, digits)}`
+    },
+  }
+}
+
+/** Waits for `work`, but no longer than `ms`. @throws TimeLimitError naming `what` */
+export async function within<T>(clock: Clock, ms: number, what: string, work: PromiseLike<T>): Promise<T> {
+  let cancel: Undo = () => {}
+  const limit = new Promise<never>((_, reject) => {
+    cancel = clock.after(ms, () => reject(new TimeLimitError({ what, ms })))
+  })
+  try {
+    return await Promise.race([work, limit])
+  } finally {
+    void cancel()
+  }
+}

@@ -1,0 +1,58 @@
+import { ScopeClosedError } from './errors.ts'
+
+export type Undo = () => void | Promise<void>
+
+interface Held {
+  label: string
+  undo: Undo
+}
+
+/** All that one plugin registered, and its undoing in reverse order. */
+export class Scope {
+  readonly owner: string
+  readonly #held = new Set<Held>()
+  #closed = false
+
+  constructor(owner: string) {
+    this.owner = owner
+  }
+
+  get closed(): boolean {
+    return this.#closed
+  }
+
+  /** What is held now, oldest first: the names that tell what a reload left behind. */
+  get labels(): string[] {
+    return [...this.#held].map(held => held.label)
+  }
+
+  /**
+   * Takes over something that was just done, with its undoing.
+   * @returns the undoing, which runs at most once however often it is called.
+   * @throws ScopeClosedError after `close`; the thing is undone first.
+   */
+  hold(label: string, undo: Undo): Undo {
+    const held = { label, undo }
+    if (this.#closed) {
+      void undo()
+      throw new ScopeClosedError({ owner: this.owner, label })
+    }
+    this.#held.add(held)
+    return () => (this.#held.delete(held) ? undo() : undefined)
+  }
+
+  /** Undoes everything, last first. A failing undo stops none of the others; the failures are returned. Closing twice does nothing. */
+  async close(): Promise<unknown[]> {
+    this.#closed = true
+    const failures: unknown[] = []
+    for (const held of [...this.#held].reverse()) {
+      if (!this.#held.delete(held)) continue
+      try {
+        await held.undo()
+      } catch (error) {
+        failures.push(error)
+      }
+    }
+    return failures
+  }
+}

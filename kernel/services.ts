@@ -1,0 +1,56 @@
+import { defineError } from './errors.ts'
+import type { Undo } from './scope.ts'
+
+/** The typed name of a service, or of a value that rooms share during a cycle. */
+export interface Token<T> {
+  readonly name: string
+  /** Never set: carries the type. */
+  readonly type?: T
+}
+
+export function token<T>(name: string): Token<T> {
+  return Object.freeze({ name })
+}
+
+export const ServiceMissingError = defineError({
+  code: 'service_missing',
+  status: 500,
+  title: 'Service missing',
+  sentence: (p: { name: string }) => `No plugin provides the service "${p.name}"; is its plugin switched off?`,
+})
+
+interface Provider {
+  owner: string
+  value: unknown
+}
+
+/** Who provides what. The newest provider of a token wins; when it leaves, the one before it is back. */
+export class Services {
+  readonly #providers = new Map<string, Provider[]>()
+
+  provide<T>(token: Token<T>, value: T, owner: string): Undo {
+    const provider = { owner, value }
+    const stack = this.#providers.get(token.name) ?? []
+    this.#providers.set(token.name, [...stack, provider])
+    return () => {
+      const rest = (this.#providers.get(token.name) ?? []).filter(other => other !== provider)
+      if (rest.length > 0) this.#providers.set(token.name, rest)
+      else this.#providers.delete(token.name)
+    }
+  }
+
+  /** The current provider's value. @throws ServiceMissingError */
+  use<T>(token: Token<T>): T {
+    const provider = this.#providers.get(token.name)?.at(-1)
+    if (!provider) throw new ServiceMissingError({ name: token.name })
+    return provider.value as T
+  }
+
+  has(token: Token<unknown>): boolean {
+    return this.#providers.has(token.name)
+  }
+
+  list(): { name: string; owner: string }[] {
+    return [...this.#providers].map(([name, stack]) => ({ name, owner: stack.at(-1)!.owner }))
+  }
+}
