@@ -1,9 +1,10 @@
+import { isMap } from 'yaml'
 import { z } from 'zod'
 import { ConflictError, InvalidInputError, type Issue, type SvcError } from './errors.ts'
 import { issuesOf } from './operations.ts'
 import type { Ports } from './ports.ts'
 import type { Undo } from './scope.ts'
-import { readYaml, replaceFile, type YamlFile } from './yaml.ts'
+import { BadFileError, isForbiddenKey, readYaml, replaceFile, type YamlFile } from './yaml.ts'
 
 /** What a key's `.meta(…)` may say beside zod's own fields. */
 export interface KeyMeta {
@@ -135,8 +136,10 @@ export class Config {
    * @throws BadFileError or InvalidInputError once per bad edit; the last good configuration stays in force
    */
   async reload(): Promise<string[]> {
-    const yaml = await readYaml(this.#ports.files, this.file).catch(error => this.#onlyOnce(error))
-    if (!yaml || String(yaml.document) === this.#seen) return []
+    const yaml = await this.#readAgain().catch(error => this.#onlyOnce(error))
+    if (!yaml) return []
+    this.#lastFault = ''
+    if (String(yaml.document) === this.#seen) return []
     this.#seen = String(yaml.document)
     const read = this.#read([...this.#keys.values()], yaml.values, yaml)
     this.#yaml = yaml
@@ -165,18 +168,36 @@ export class Config {
   async #patch(patch: Tree) {
     const yaml = await readYaml(this.#ports.files, this.file)
     const changes = leaves(patch).filter(([path, value]) => !(this.#at(path)?.meta.secret && value === '***'))
-    const unknown = changes.filter(([path]) => !this.#at(path)).map(([path]) => path.join('.'))
+    const unknown = changes
+      .filter(([path]) => !this.#at(path) || path.some(isForbiddenKey))
+      .map(([path]) => path.join('.'))
     if (unknown.length > 0) this.#refuse(unknown.map(path => ({ path, message: 'is not a known key' })))
     const reload: Record<string, 'applied' | 'restart_required'> = {}
     for (const [path, value] of changes) {
       if (same(getIn(yaml.values, path), value)) continue
       setIn(yaml.values, path, value)
-      yaml.document.setIn(path, value)
+      setInDocument(yaml, path, value)
       reload[path.join('.')] = this.#at(path)?.meta.reload ?? 'restart_required'
     }
-    this.#read([...this.#keys.values()], yaml.values, undefined)
-    if (Object.keys(reload).length > 0) await replaceFile(this.#ports.files, this.file, String(yaml.document))
+    const read = this.#read([...this.#keys.values()], yaml.values, undefined)
+    if (Object.keys(reload).length === 0) return reload
+    await replaceFile(this.#ports.files, this.file, String(yaml.document))
+    // What is in force changes on the next heartbeat; the other two views are true at once.
+    for (const [path, { persisted, effective }] of read) Object.assign(this.#keys.get(path)!, { persisted, effective })
     return reload
+  }
+
+  /** The file as it is now. One that vanished or was emptied is taken for a write in progress, not for a wish. */
+  async #readAgain(): Promise<YamlFile> {
+    const yaml = await readYaml(this.#ports.files, this.file)
+    if (this.#seen.trim() && yaml.document.contents === null) {
+      throw new BadFileError({
+        file: this.file,
+        problem: 'is gone or empty',
+        remedy: 'restore it, or restart to take the defaults',
+      })
+    }
+    return yaml
   }
 
   #read(keys: readonly Pick<Key, 'path' | 'schema' | 'meta'>[], values: Tree, yaml: YamlFile | undefined) {
@@ -213,8 +234,10 @@ export class Config {
 
   #at(path: readonly string[]): Key | undefined {
     for (let depth = path.length; depth > 0; depth--) {
-      const key = this.#keys.get(path.slice(0, depth).join('.'))
-      if (key) return key
+      const steps = path.slice(0, depth)
+      const key = this.#keys.get(steps.join('.'))
+      // "daemon.heartbeat" written as one name is not the key `heartbeat` of `daemon`.
+      if (key && !steps.some(step => step.includes('.'))) return key
     }
     return undefined
   }
@@ -268,6 +291,15 @@ function setIn(tree: Tree, path: readonly string[], value: unknown): void {
   const below = Object.hasOwn(tree, step) ? tree[step] : undefined
   if (typeof below !== 'object' || below === null) tree[step] = {}
   setIn(tree[step] as Tree, rest, value)
+}
+
+/** Sets a value in the text's tree; what stands in the way and is no mapping (`daemon:` with nothing below) makes room. */
+function setInDocument({ document }: YamlFile, path: readonly string[], value: unknown): void {
+  for (let depth = 1; depth < path.length; depth++) {
+    const above = path.slice(0, depth)
+    if (document.hasIn(above) && !isMap(document.getIn(above, true))) document.deleteIn(above)
+  }
+  document.setIn(path, value)
 }
 
 function same(a: unknown, b: unknown): boolean {

@@ -43,8 +43,10 @@ export class SvcError extends Error {
 
   // A plugin may carry its own copy of this class: the brand, not the prototype, says what an SvcError is.
   static override [Symbol.hasInstance](value: unknown): boolean {
-    if (this === SvcError) return typeof value === 'object' && value !== null && BRAND in value
-    return Function.prototype[Symbol.hasInstance].call(this, value)
+    // biome-ignore lint/complexity/noThisInStatic: subclasses inherit the check, and `this` is the one that was asked.
+    const asked = this
+    if (asked === SvcError) return typeof value === 'object' && value !== null && BRAND in value
+    return Function.prototype[Symbol.hasInstance].call(asked, value)
   }
 }
 

@@ -191,7 +191,8 @@ export class Heartbeat {
         const run_at = cycle.run_at ?? began + config.heartbeat * 1000
         const committed = await this.#parts.scheduler().commit(cycle.lease, cycle.effects, { run_at })
         if (committed === 'fenced') cycle.result = 'fenced'
-        if (committed === 'refused') throw new Error('what the cycle wrote was refused')
+        // Somebody changed in the meantime what the cycle built on, such as its goal.
+        if (committed === 'refused') cycle.result = 'error'
       }
     } catch (error) {
       cycle.result = 'error'

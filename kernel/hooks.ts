@@ -30,6 +30,9 @@ export interface Events extends LifecycleEvents {}
 type LifecycleEvents = { [K in keyof typeof LIFECYCLE]: z.infer<(typeof LIFECYCLE)[K]> }
 export type EventName = keyof Events & string
 
+/** How long one handler of an event, or one guard, may take, in milliseconds. */
+export const HANDLER_LIMIT_MS = 10_000
+
 export interface TapOptions {
   name: string
   /** Lower stages run earlier; 0 unless told. */
@@ -83,6 +86,7 @@ export class Hook<In, Out = void> {
     return this.tap(options, fn)
   }
 
+  /** Calls the taps in their order, each awaited. @returns the first answer of a `bail` hook, else undefined */
   async promise(input: In): Promise<Out | undefined> {
     if (this.#taps.length === 0) return undefined
     this.#compiled ??= this.#compile()
@@ -154,6 +158,7 @@ export class Hooks {
 
   remove(name: string): void {
     this.#hooks.delete(name)
+    this.#handlers.delete(name)
   }
 
   /** @throws UnknownHookError naming those there are */
@@ -178,7 +183,7 @@ export class Hooks {
     const handlers = this.#handlers.get(event) ?? new Map<unknown, Undo>()
     this.#handlers.set(event, handlers)
     handlers.get(handler)?.()
-    const untap = hook.tap(name, async payload => void (await handler(payload)))
+    const untap = hook.tap(name, payload => handler(payload) as undefined)
     handlers.set(handler, untap)
     return () => {
       if (handlers.get(handler) === untap) handlers.delete(handler)
@@ -186,6 +191,7 @@ export class Hooks {
     }
   }
 
+  /** Stops listening. A handler that does not listen is passed over. */
   off<E extends EventName>(event: E, handler: (payload: Events[E]) => unknown): void {
     const handlers = this.#handlers.get(event)
     void handlers?.get(handler)?.()

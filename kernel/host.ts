@@ -14,6 +14,7 @@ export const PluginsConfig = z.object({
 })
 export type PluginsConfig = z.infer<typeof PluginsConfig>
 
+/** How long a file may take to load, and each of its resources to start, in milliseconds. */
 const LOAD_LIMIT_MS = 5_000
 
 export const PluginError = defineError({
@@ -73,9 +74,15 @@ export class Host {
     const { settings, log } = this.#parts
     const wanted = builtins.filter(({ name }) => !this.#disabled(name, 'builtin'))
     const loaded = wanted.map(definition => ({ definition, origin: 'builtin', load_ms: 0 }))
-    this.#activate(order(loaded).map(each => this.#declare(each)))
+    const { ordered, circles } = order(loaded)
+    for (const [{ definition }, circle] of circles) throw unmet(definition.name, circle)
+    this.#activate(ordered.map(each => this.#declare(each)))
     if (!settings.enabled) return
-    for (const each of order(await this.#loadFiles())) {
+    const files = order(await this.#loadFiles())
+    for (const [{ definition, origin }, circle] of files.circles) {
+      await this.#fail(definition.name, origin, new Error(circle))
+    }
+    for (const each of files.ordered) {
       try {
         this.#activate([this.#declare(each)])
       } catch (error) {
@@ -97,15 +104,33 @@ export class Host {
     }
   }
 
+  /** Brings up one more plugin while the process runs. @throws what its setup throws, or a resource on starting; nothing of it remains then */
+  async add(definition: PluginDefinition, origin = 'code'): Promise<void> {
+    const live = this.#declare({ definition: checkDefinition(definition), origin, load_ms: 0 })
+    this.#activate([live])
+    try {
+      await this.#startResources(live)
+    } catch (error) {
+      await this.remove(definition.name)
+      throw error
+    }
+  }
+
+  /** Undoes one plugin. What its undoings throw is logged; a name that is not live is passed over. */
+  async remove(name: string): Promise<void> {
+    const live = this.#live.get(name)
+    this.#live.delete(name)
+    for (const failure of (await live?.scope.close()) ?? [])
+      this.#parts.log.error({ plugin: name }, sentenceOf(failure))
+  }
+
   /** Undoes all plugins, last first. */
   async close(): Promise<void> {
     this.#stop.abort()
-    for (const { scope, definition } of [...this.#live.values()].reverse()) {
-      for (const failure of await scope.close()) this.#parts.log.error({ plugin: definition.name }, sentenceOf(failure))
-    }
-    this.#live.clear()
+    for (const name of [...this.#live.keys()].reverse()) await this.remove(name)
   }
 
+  /** All plugins with their state: the live ones in their order, then the failed and the disabled. */
   list(): PluginState[] {
     const live = [...this.#live.values()].map(({ definition, origin, scope, load_ms }) => ({
       name: definition.name,
@@ -143,7 +168,13 @@ export class Host {
     const handle = new PluginHandle(definition.name, { ...this.#parts, scope, builtin })
     const section = definition.section ?? (builtin ? definition.name : `plugins.config.${definition.name}`)
     const config = definition.config ? handle.section(section, definition.config) : {}
-    definition.setup(handle, config)
+    const returned: unknown = definition.setup(handle, config)
+    if (returned instanceof Promise) {
+      returned.catch(() => {})
+      throw new TypeError(
+        'its setup is async, but setup only declares; what waits goes into svc.start(async () => { … })',
+      )
+    }
     return { ...loaded, scope, handle }
   }
 
@@ -155,17 +186,23 @@ export class Host {
     try {
       for (const rank of [0, 1] as const) for (const live of plugins) live.handle.activate(rank)
     } catch (error) {
-      for (const live of plugins) void live.scope.close()
+      for (const live of [...plugins].reverse()) void live.scope.close()
       throw error
     }
     for (const live of plugins) this.#live.set(live.definition.name, live)
   }
 
-  async #startResources({ handle, scope }: Live): Promise<void> {
+  async #startResources({ definition, origin, handle, scope }: Live): Promise<void> {
+    const { ports, roles } = this.#parts
     for (const resource of handle.resources) {
-      if (!resource.in.some(role => this.#parts.roles.has(role))) continue
-      const undo = await resource.start(this.#stop.signal)
-      if (undo) scope.hold('resource', undo)
+      if (!resource.in.some(role => roles.has(role))) continue
+      const started = (async () => {
+        const undo = await resource.start(this.#stop.signal)
+        if (undo) scope.hold('resource', undo)
+      })()
+      // A builtin may take its time, as for a migration; a file that hangs must not keep the rest from starting.
+      if (origin === 'builtin') await started
+      else await within(ports.clock, LOAD_LIMIT_MS, `Starting "${definition.name}"`, started)
     }
   }
 
@@ -175,8 +212,8 @@ export class Host {
       { cause: error },
     )
     this.#parts.log.error({ plugin: name, code: failed.code }, failed.message)
-    await this.#live.get(name)?.scope.close()
-    this.#live.delete(name)
+    // The name may be that of another plugin, which lives on.
+    if (this.#live.get(name)?.origin === origin) await this.remove(name)
     this.#note(name, origin, 'failed', failed.message)
   }
 
@@ -185,6 +222,7 @@ export class Host {
     for (const folder of this.#parts.project.plugins) {
       for (const file of await this.#candidates(folder)) {
         const stem = stemOf(file)
+        if (this.#disabled(stem, file)) continue
         try {
           const each = await this.#load(file)
           if (!this.#disabled(each.definition.name, file)) loaded.push(each)
@@ -226,8 +264,9 @@ export class Host {
     const began = ports.clock.monotonic()
     this.#jiti ??= this.#createJiti()
     const jiti = await this.#jiti
-    const module = await within(ports.clock, LOAD_LIMIT_MS, `Loading ${file}`, jiti.import(file))
+    // Told before it runs: a file that ends the process must have been named.
     log.info({ plugin: stemOf(file) }, `runs ${file} for the first time in this process`)
+    const module = await within(ports.clock, LOAD_LIMIT_MS, `Loading ${file}`, jiti.import(file))
     const definition = (module as { default?: unknown } | undefined)?.default
     return {
       definition: checkDefinition(definition),
@@ -271,22 +310,38 @@ function whereOf(error: unknown, origin: string): string {
   return line ? `${origin}:${line}` : origin
 }
 
-/** Plugins after those they need, otherwise in the order given. @throws when a need is missing or goes in a circle */
-function order(plugins: readonly Loaded[]): Loaded[] {
+interface Order {
+  ordered: Loaded[]
+  /** Those that need each other, with their circle in words. */
+  circles: Map<Loaded, string>
+}
+
+/** Plugins after those they need, otherwise in the order given. @throws PluginError when a builtin needs what is not there */
+function order(plugins: readonly Loaded[]): Order {
   const byName = new Map(plugins.map(each => [each.definition.name, each]))
   const ordered = new Set<Loaded>()
-  const visit = (each: Loaded, path: readonly string[]) => {
-    const { name, needs = [] } = each.definition
-    if (path.includes(name)) throw new Error(`Plugins need each other in a circle: ${[...path, name].join(' → ')}.`)
+  const circles = new Map<Loaded, string>()
+  const visit = (each: Loaded, path: readonly Loaded[]) => {
     if (ordered.has(each)) return
-    for (const need of needs) {
+    if (path.includes(each)) {
+      const circle = path.slice(path.indexOf(each))
+      const names = [...circle, each].map(({ definition }) => definition.name).join(' → ')
+      for (const member of circle) circles.set(member, `needs itself in a circle: ${names}`)
+      return
+    }
+    for (const need of each.definition.needs ?? []) {
       const needed = byName.get(need)
-      if (needed) visit(needed, [...path, name])
-      else if (each.origin === 'builtin')
-        throw new Error(`The builtin "${name}" needs "${need}", which is switched off or missing.`)
+      if (needed) visit(needed, [...path, each])
+      else if (each.origin === 'builtin') {
+        throw unmet(each.definition.name, `needs "${need}", which is switched off or missing`)
+      }
     }
     ordered.add(each)
   }
   for (const each of plugins) visit(each, [])
-  return [...ordered]
+  return { ordered: [...ordered].filter(each => !circles.has(each)), circles }
+}
+
+function unmet(plugin: string, problem: string) {
+  return new PluginError({ plugin, where: 'builtin', problem })
 }

@@ -1,10 +1,11 @@
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import { Config } from './config.ts'
+import { GoalStrategies, Guards, Toolkits, WakeSources } from './contributions.ts'
 import { type Cycle, PHASES, type Scheduler } from './cycle.ts'
 import { defineError, sentenceOf } from './errors.ts'
 import { Heartbeat, HeartbeatConfig } from './heartbeat.ts'
-import { Hooks, LIFECYCLE } from './hooks.ts'
+import { HANDLER_LIMIT_MS, Hooks, LIFECYCLE } from './hooks.ts'
 import { Host, type PluginState, PluginsConfig } from './host.ts'
 import { createLog, type Log, type LogOptions } from './log.ts'
 import { invoke, type OperationCall, Operations } from './operations.ts'
@@ -25,8 +26,6 @@ export const UnknownOperationError = defineError({
   sentence: (p: { name: string }) => `There is no operation "${p.name}".`,
 })
 
-/** How long one handler of an event may take, in milliseconds. */
-const HANDLER_LIMIT_MS = 10_000
 /** Providers' keys are secrets wherever they come from. */
 const SECRET_NAME = /(_API_KEY|_TOKEN|_SECRET|_PASSWORD)$/
 
@@ -128,6 +127,8 @@ export class Kernel {
       this.hooks.declareEvent(name, schema, { failed, limit_ms: HANDLER_LIMIT_MS, clock: this.ports.clock })
     }
     for (const phase of PHASES) this.hooks.declare<Cycle, void>(phase, { kind: 'series' })
+    // A point comes to be when it is first looked at; those of the kernel are there to be tapped from the beginning.
+    for (const point of [Guards, WakeSources, GoalStrategies, Toolkits, Operations]) this.points.list<never>(point)
   }
 
   async #reloadConfig(): Promise<void> {
@@ -142,16 +143,18 @@ export class Kernel {
     }
   }
 
+  /** A service's current provider. @throws ServiceMissingError */
   use<T>(token: Token<T>): T {
     return this.services.use(token)
   }
 
+  /** What all plugins contributed to a point, now. */
   list<C>(point: Point<C>): readonly C[] {
     return this.points.list(point).map(contribution => contribution.value)
   }
 
   /** Runs an operation by name. @throws UnknownOperationError, InvalidInputError, and what the operation throws */
-  invoke(name: string, input: unknown = {}, call: Partial<OperationCall> = {}): Promise<unknown> {
+  async invoke(name: string, input: unknown = {}, call: Partial<OperationCall> = {}): Promise<unknown> {
     const definition = this.points.find(Operations, name)
     if (!definition) throw new UnknownOperationError({ name })
     return invoke(definition, input, {
@@ -166,7 +169,7 @@ export class Kernel {
 
   /** Stops the heartbeat, then undoes all plugins. Calling it again waits for the first call. */
   close(): Promise<void> {
-    this.#closing ??= this.heartbeat.stop().then(() => this.host.close())
+    this.#closing ??= this.heartbeat.stop().finally(() => this.host.close())
     return this.#closing
   }
 

@@ -10,12 +10,20 @@ import {
   type WakeSource,
   WakeSources,
 } from './contributions.ts'
+import { PHASES } from './cycle.ts'
 import { sentenceOf } from './errors.ts'
-import type { EventName, Events, Hooks, TapOptions } from './hooks.ts'
+import {
+  type EventName,
+  type Events,
+  HANDLER_LIMIT_MS,
+  type Hooks,
+  type TapOptions,
+  UnknownHookError,
+} from './hooks.ts'
 import type { Log } from './log.ts'
 import { type Operation, type OperationCall, Operations, operation } from './operations.ts'
 import type { Point, Points } from './points.ts'
-import type { Ports } from './ports.ts'
+import { type Ports, within } from './ports.ts'
 import type { Scope, Undo } from './scope.ts'
 import type { Services, Token } from './services.ts'
 
@@ -87,6 +95,8 @@ interface Declared {
   /** Listeners come after what they listen to. */
   rank: 0 | 1
   apply: () => Undo
+  /** Set once it is applied. */
+  undo?: Undo
 }
 
 export interface Resource {
@@ -106,7 +116,10 @@ export class PluginHandle {
   /** Runs an operation by name, as a face would. */
   readonly invoke: Invoke
   readonly #parts: HandleParts
-  readonly #declared: Declared[] = []
+  readonly #declared = new Set<Declared>()
+  readonly #listening = new Map<unknown, Map<string, Undo>>()
+  /** From then on, what is added is added at once. */
+  #active = false
   /** What `start` recorded. */
   readonly resources: Resource[] = []
 
@@ -128,19 +141,23 @@ export class PluginHandle {
   /** Makes what was recorded visible, in two rounds: first everything that others may name, then what names it. */
   activate(rank: 0 | 1): void {
     for (const declared of this.#declared) {
-      if (declared.rank === rank) this.#parts.scope.hold(declared.label, declared.apply())
+      if (declared.rank === rank) declared.undo = this.#parts.scope.hold(declared.label, declared.apply())
     }
+    this.#active = rank === 1
   }
 
-  #declare(label: string, apply: () => Undo, rank: 0 | 1 = 0): void {
-    if (this.#parts.scope.labels.length > 0 || this.#parts.scope.closed) this.#parts.scope.hold(label, apply())
-    else this.#declared.push({ label, rank, apply })
+  /** Records during `setup`, does at once afterwards; the result takes it back before the scope would. */
+  #declare(label: string, apply: () => Undo, rank: 0 | 1 = 0): Undo {
+    if (this.#active || this.#parts.scope.closed) return this.#parts.scope.hold(label, apply())
+    const declared: Declared = { label, rank, apply }
+    this.#declared.add(declared)
+    return () => (this.#declared.delete(declared) ? declared.undo?.() : undefined)
   }
 
-  /** Adds a contribution to a point. */
-  add<C>(point: Point<C>, contribution: C): void {
+  /** Adds a contribution to a point; like everything here it leaves with the scope, or earlier by the undoing returned. */
+  add<C>(point: Point<C>, contribution: C): Undo {
     const label = `${point.name}: ${point.options.key(contribution)}`
-    this.#declare(label, () => this.#parts.points.add(point, contribution, this.name))
+    return this.#declare(label, () => this.#parts.points.add(point, contribution, this.name))
   }
 
   /** What all plugins contributed to a point, now. */
@@ -148,6 +165,7 @@ export class PluginHandle {
     return this.#parts.points.list(point).map(contribution => contribution.value)
   }
 
+  /** What was contributed to a point under this key, now. */
   find<C>(point: Point<C>, key: string): C | undefined {
     return this.#parts.points.find(point, key)
   }
@@ -158,27 +176,39 @@ export class PluginHandle {
   }
 
   /** Calls back when contributions to a point came or went. */
-  onChange<C>(point: Point<C>, listener: () => void): void {
-    this.#declare(`watches ${point.name}`, () => this.#parts.points.onChange(point as never, listener), 1)
+  onChange<C>(point: Point<C>, listener: () => void): Undo {
+    return this.#declare(`watches ${point.name}`, () => this.#parts.points.onChange(point, listener), 1)
   }
 
-  /** Listens to an event; sync or async. What it throws is logged and stops nothing. */
+  /** Listens to an event, once for each handler; sync or async. What it throws is logged and stops nothing. */
   on<E extends EventName>(event: E, handler: (payload: Events[E]) => unknown): void {
-    this.#declare(`on ${event}`, () => this.#parts.hooks.on(event, handler, this.name), 1)
+    this.off(event, handler)
+    const byEvent = this.#listening.get(handler) ?? new Map<string, Undo>()
+    this.#listening.set(handler, byEvent)
+    byEvent.set(
+      event,
+      this.#declare(`on ${event}`, () => this.#parts.hooks.on(event, handler, this.name), 1),
+    )
   }
 
+  /** Stops listening. A handler that does not listen is passed over. */
   off<E extends EventName>(event: E, handler: (payload: Events[E]) => unknown): void {
-    this.#parts.hooks.off(event, handler)
+    const byEvent = this.#listening.get(handler)
+    void byEvent?.get(event)?.()
+    byEvent?.delete(event)
+    if (byEvent?.size === 0) this.#listening.delete(handler)
   }
 
+  /** Tells an event to whoever listens, and waits for their handlers. Never rejects because of a handler. */
   emit<E extends EventName>(event: E, payload: Events[E]): Promise<void | undefined> {
     return this.#parts.hooks.emit(event, payload)
   }
 
   /** Declares an event of the plugin's own, with the schema of its payload. */
-  event(name: string, schema: z.ZodType): void {
+  event(name: string, schema: z.ZodType): Undo {
     const failed = (tap: string, error: unknown) => this.log.error({ plugin: tap }, `${name}: ${sentenceOf(error)}`)
-    this.#declare(`event ${name}`, () => this.#parts.hooks.declareEvent(name, schema, { failed, clock: this.clock }))
+    const options = { failed, limit_ms: HANDLER_LIMIT_MS, clock: this.clock }
+    return this.#declare(`event ${name}`, () => this.#parts.hooks.declareEvent(name, schema, options))
   }
 
   /** The declared events with their schemas. */
@@ -201,23 +231,37 @@ export class PluginHandle {
   }
 
   /** Taps a hook by name: a phase (with its cycle), an event or a point. */
-  tap<In>(hook: string, options: string | TapOptions, fn: (input: In) => unknown): void {
+  tap<In>(hook: string, options: string | TapOptions, fn: (input: In) => unknown): Undo {
     const given = typeof options === 'string' ? { name: options } : options
     const named = { ...given, name: given.name === this.name ? given.name : `${this.name}/${given.name}` }
-    this.#declare(`tap of ${hook}`, () => this.#parts.hooks.get<In>(hook).tap(named, fn as (input: In) => never), 1)
+    return this.#declare(
+      `tap of ${hook}`,
+      () => this.#parts.hooks.get<In>(hook).tap(named, fn as (input: In) => never),
+      1,
+    )
   }
 
   /**
    * Registers a guard for a phase, or for all with `*`. When it throws, a plugin's guard lets the phase pass unless
-   * `failClosed` is set; a builtin's follows `daemon.guards_fail_closed`.
+   * `failClosed` is set; a builtin's follows `daemon.guards_fail_closed`. One that answers no boolean, or not in time, has
+   * thrown.
+   * @throws UnknownHookError when there is no such phase
    */
-  guard(phase: string, guard: Guard, options: GuardOptions = {}): void {
+  guard(phase: string, guard: Guard, options: GuardOptions = {}): Undo {
+    const phases: readonly string[] = [...PHASES, '*']
+    if (!phases.includes(phase)) throw new UnknownHookError({ name: phase, known: [...phases] })
     const name = options.name ?? guard.name ?? `${this.name}${this.#guards++ || ''}`
     const failClosed = () => options.failClosed ?? (this.#parts.builtin && this.#parts.guardsFailClosed())
-    this.add(Guards, {
+    return this.add(Guards, {
       name,
       phase,
-      guard,
+      guard: {
+        shouldProceed: gate => {
+          const verdict = guard.shouldProceed(gate)
+          if (!(verdict instanceof Promise)) return verdict
+          return within(this.clock, HANDLER_LIMIT_MS, `The guard "${name}"`, verdict)
+        },
+      },
       failClosed,
       failed: ({ agent_id, cycle_num, phase: at }, error) => {
         this.log.error({ agent_id, cycle_num }, `guard "${name}" of ${at}: ${sentenceOf(error)}`)
@@ -228,28 +272,33 @@ export class PluginHandle {
   }
   #guards = 0
 
-  wakeSource(source: WakeSource): void {
-    this.add(WakeSources, source)
+  /** Adds something that wakes the daemon between two heartbeats. */
+  wakeSource(source: WakeSource): Undo {
+    return this.add(WakeSources, source)
   }
 
-  goalStrategy(strategy: GoalStrategy): void {
-    this.add(
-      GoalStrategies,
-      Object.assign(Object.create(strategy), { name: strategy.name ?? this.name, stage: strategy.stage }),
-    )
+  /** Adds a way of finding an idle agent its next goal. */
+  goalStrategy(strategy: GoalStrategy): Undo {
+    return this.add(GoalStrategies, {
+      name: strategy.name ?? this.name,
+      ...(strategy.stage === undefined ? {} : { stage: strategy.stage }),
+      generateGoal: context => strategy.generateGoal(context),
+    })
   }
 
-  toolkit(toolkit: Toolkit): void {
-    this.add(Toolkits, toolkit)
+  /** Adds tools that agents may be given. */
+  toolkit(toolkit: Toolkit): Undo {
+    return this.add(Toolkits, toolkit)
   }
 
   /** Adds what an operator can do: a REST route, a command, an MCP tool and a line of the OpenAPI document at once. */
-  operation<I extends z.ZodObject, O extends z.ZodType>(definition: Operation<I, O>): void {
-    this.add(Operations, operation(definition))
+  operation<I extends z.ZodObject, O extends z.ZodType>(definition: Operation<I, O>): Undo {
+    return this.add(Operations, operation(definition))
   }
 
-  provide<T>(token: Token<T>, value: T): void {
-    this.#declare(`provides ${token.name}`, () => this.#parts.services.provide(token, value, this.name))
+  /** Provides a service, in place of whoever provided it before. */
+  provide<T>(token: Token<T>, value: T): Undo {
+    return this.#declare(`provides ${token.name}`, () => this.#parts.services.provide(token, value, this.name))
   }
 
   /** The service's current provider. Cheap: call it where the service is needed and do not keep the result. */
@@ -257,6 +306,7 @@ export class PluginHandle {
     return this.#parts.services.use(token)
   }
 
+  /** Whether anybody provides the service. */
   has(token: Token<unknown>): boolean {
     return this.#parts.services.has(token)
   }
@@ -284,7 +334,7 @@ export interface GuardOptions {
 }
 
 type HookFace<In> = { readonly taps: readonly TapOptions[] } & {
-  [K in 'tap' | 'tapPromise']: (options: string | TapOptions, fn: (input: In) => unknown) => void
+  [K in 'tap' | 'tapPromise']: (options: string | TapOptions, fn: (input: In) => unknown) => Undo
 }
 
 export type HookSet = { readonly [E in EventName]: HookFace<Events[E]> } & {

@@ -91,9 +91,14 @@ export class Points {
     return this.#registry(point).hook.promise(question) as Promise<A | undefined>
   }
 
+  /** Every point that is in use, by name, with its contributions. */
+  all(): ReadonlyMap<string, readonly Contribution<unknown>[]> {
+    return new Map([...this.#registries].map(([name, { contributions }]) => [name, contributions]))
+  }
+
   /** Tells when contributions came or went. */
-  onChange(point: Point<never> | Point<unknown>, listener: () => void): Undo {
-    const { listeners } = this.#registry(point as Point<unknown>)
+  onChange<C>(point: Point<C>, listener: () => void): Undo {
+    const { listeners } = this.#registry(point)
     listeners.add(listener)
     return () => void listeners.delete(listener)
   }

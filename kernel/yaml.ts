@@ -69,12 +69,15 @@ export function parseYaml(file: string, text: string): YamlFile {
   }
 }
 
-const FORBIDDEN = new Set(['__proto__', 'constructor', 'prototype'])
+/** Keys that a deep merge must never follow. */
+export function isForbiddenKey(key: string): boolean {
+  return key === '__proto__' || key === 'constructor' || key === 'prototype'
+}
 
 function refusePrototypes(file: string, value: unknown): void {
   if (typeof value !== 'object' || value === null) return
   for (const key of Object.keys(value)) {
-    if (FORBIDDEN.has(key)) throw new BadFileError({ file, problem: `the key "${key}" is not allowed` })
+    if (isForbiddenKey(key)) throw new BadFileError({ file, problem: `the key "${key}" is not allowed` })
     refusePrototypes(file, (value as Record<string, unknown>)[key])
   }
 }

@@ -1,4 +1,4 @@
-import { defineError, token, z } from '#kernel'
+import { defineError, type Effect, token, z } from '#kernel'
 
 export const STATUSES = ['working', 'idle', 'waiting', 'waiting_approval', 'paused', 'dead'] as const
 export const AgentStatus = z.enum(STATUSES)
@@ -65,6 +65,14 @@ export interface Agents {
   list(page: { limit?: number | undefined; offset?: number }): Promise<AgentRow[]>
   /** How many agents have each status, and how many goals are active. */
   counts(): Promise<Record<AgentStatus | 'goals_active' | 'total', number>>
+  /** What other live agents are at, a line each, at most `limit`. */
+  peers(agent_id: string, limit: number): Promise<string[]>
+  /** The operator's messages that no model has answered yet, oldest first, at most 20. */
+  waitingNudges(agent_id: string): Promise<{ nudge_id: string; message: string }[]>
+  /** Marks nudges as read: belongs into the commit that records the model's answer to the prompt that held them. */
+  nudgesDelivered(nudge_ids: readonly string[]): Effect
+  /** How the agent fared: an error counts up its failures, none clears them. `waiting_for` shows it as waiting. */
+  fared(outcome: { agent_id: string; error: string | null; waiting_for: string | null }): Effect
 }
 export const Agents = token<Agents>('agents')
 

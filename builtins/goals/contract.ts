@@ -1,4 +1,6 @@
 import { defineError, token, z } from '#kernel'
+import type { AgentRow } from '../agents/contract.ts'
+import type { Spend } from '../models/contract.ts'
 import type { Profile } from '../profiles/contract.ts'
 
 export const Goal = z.object({
@@ -27,14 +29,22 @@ export interface GoalRow extends Omit<Goal, 'created_at' | 'completed_at' | 'unc
 declare module '#kernel' {
   interface GoalContext {
     profile: Profile
+    /** The agent's model as its row names it; null for the default. */
+    model: string | null
     recent_goals: readonly GoalRow[]
     peer_summaries: readonly string[]
     nudges: readonly string[]
     memory_snippets: readonly string[]
     tools_description: string
   }
+  interface GeneratedGoal {
+    /** What the model call cost, where there was one; it then stands for cost_usd and tokens. */
+    spend?: Spend
+  }
 }
 
+/** The agent of the running cycle, as it was when the cycle began. */
+export const ActiveAgent = token<AgentRow>('active_agent')
 /** The goal that the running cycle pursues, if there is one. */
 export const ActiveGoal = token<GoalRow>('active_goal')
 /** The profile of the running cycle's agent. */

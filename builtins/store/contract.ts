@@ -96,6 +96,8 @@ export interface Store {
   all<R>(sql: string, params?: readonly unknown[]): Promise<R[]>
   /** The first row of a query. */
   get<R>(sql: string, params?: readonly unknown[]): Promise<R | undefined>
+  /** Frees the leases of processes that are gone: for the one that has just become the project's only daemon. */
+  recover(): Promise<number>
   /** Throws when the database cannot be reached, or was removed or replaced. */
   health(): Promise<void>
   /** Events after `seq`, oldest first. */

@@ -1,0 +1,202 @@
+import { join } from 'node:path'
+import type { PluginHandle } from '#kernel'
+import { Models } from '../models/contract.ts'
+import { Profiles } from '../profiles/contract.ts'
+import { appendEvent, isoTime, Store, usdOf, wakeAgents } from '../store/contract.ts'
+import {
+  AgentDeadError,
+  type AgentDetail,
+  AgentNotFoundError,
+  type AgentRow,
+  type AgentSummary,
+  type Agents,
+  AmbiguousAgentError,
+} from './contract.ts'
+import {
+  agentFared,
+  countAgents,
+  deleteAgent,
+  findAgents,
+  insertAgent,
+  insertNudge,
+  listAgents,
+  listPeers,
+  nudgesDelivered,
+  pauseAgent,
+  resumeAgent,
+  spendOf,
+  updateAgent,
+  waitingNudges,
+} from './repository.ts'
+
+/** What can be done with agents, whoever asks. */
+export class AgentDirectory implements Agents {
+  readonly #svc: PluginHandle
+
+  constructor(svc: PluginHandle) {
+    this.#svc = svc
+  }
+
+  get #store(): Store {
+    return this.#svc.use(Store)
+  }
+
+  async find(ref: string): Promise<AgentRow> {
+    const [agent, ...others] = await findAgents(this.#store, ref, this.#svc.clock.ms())
+    if (!agent) throw new AgentNotFoundError({ ref })
+    if (others.length > 0) throw new AmbiguousAgentError({ ref, ids: [agent, ...others].map(each => each.agent_id) })
+    return agent
+  }
+
+  list({ limit, offset = 0 }: { limit?: number | undefined; offset?: number }): Promise<AgentRow[]> {
+    return listAgents(this.#store, this.#svc.clock.ms(), limit ?? -1, offset)
+  }
+
+  counts() {
+    return countAgents(this.#store, this.#svc.clock.ms())
+  }
+
+  async peers(agent_id: string, limit: number): Promise<string[]> {
+    const peers = await listPeers(this.#store, agent_id, limit)
+    return peers.map(({ name, role, objective }) => `${name} (${role}): ${objective ?? 'idle'}`)
+  }
+
+  waitingNudges(agent_id: string): Promise<{ nudge_id: string; message: string }[]> {
+    return waitingNudges(this.#store, agent_id)
+  }
+
+  nudgesDelivered(nudge_ids: readonly string[]) {
+    return nudgesDelivered({ nudge_ids: [...nudge_ids] })
+  }
+
+  fared(outcome: Parameters<Agents['fared']>[0]) {
+    return agentFared(outcome)
+  }
+
+  /** Makes an agent from a preset; it is due at once. @throws ProfileNotFoundError, ModelNameError */
+  async spawn(preset: string, model?: string): Promise<AgentRow> {
+    const profile = await this.#svc.use(Profiles).read(preset)
+    if (model) await this.#svc.use(Models).resolve(model)
+    const agent_id = this.#svc.ports.ids.make(preset, 8)
+    const { name, role } = profile
+    await this.#store.apply([
+      insertAgent({ agent_id, name, role, model: model ?? profile.model, preset, spawned_by: null }),
+      appendEvent({ type: 'agent_spawned', agent_id, data: { agent_id, name, preset } }),
+      wakeAgents({ agents: [agent_id], reason: 'spawned' }),
+    ])
+    return this.find(agent_id)
+  }
+
+  async update(ref: string, changes: { model?: string | undefined; role?: string | undefined }): Promise<AgentDetail> {
+    const { agent_id } = await this.find(ref)
+    if (changes.model) await this.#svc.use(Models).resolve(changes.model)
+    const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined))
+    await this.#change(agent_id, [
+      updateAgent({ agent_id, ...given }),
+      appendEvent({ type: 'agent_changed', agent_id, data: { agent_id, changes: Object.keys(given) } }),
+    ])
+    return this.detail(agent_id)
+  }
+
+  /** Removes the agent with all of its rows; its files go to the attic. */
+  async delete(ref: string): Promise<void> {
+    const { agent_id } = await this.find(ref)
+    await this.#change(agent_id, [
+      deleteAgent({ agent_id }),
+      appendEvent({ type: 'agent_deleted', agent_id, data: { agent_id } }),
+    ])
+    const { files } = this.#svc.ports
+    const attic = join(this.#svc.project.svc, 'attic', `${agent_id}-${this.#svc.clock.ms()}`)
+    for (const folder of ['workspaces', 'journals', 'memory']) {
+      const from = join(this.#svc.project.svc, folder, agent_id)
+      if (
+        !(await files.access(from).then(
+          () => true,
+          () => false,
+        ))
+      )
+        continue
+      await files.mkdir(attic, { recursive: true, mode: 0o700 })
+      await files.rename(from, join(attic, folder))
+    }
+  }
+
+  /** Stores an operator's message and wakes the agent. It reaches the next prompt, also between two steps of a pursuit. */
+  async nudge(ref: string, message: string): Promise<string> {
+    const { agent_id } = await this.#alive(ref)
+    const nudge_id = this.#svc.ports.ids.make('nudge', 8)
+    await this.#store.apply([
+      insertNudge({ nudge_id, agent_id, message }),
+      wakeAgents({ agents: [agent_id], reason: 'nudge' }),
+    ])
+    return nudge_id
+  }
+
+  async pause(ref: string): Promise<AgentRow> {
+    const { agent_id, paused_at } = await this.#alive(ref)
+    if (paused_at === null) {
+      await this.#store.apply([
+        pauseAgent({ agent_id }),
+        appendEvent({ type: 'agent_changed', agent_id, data: { agent_id, changes: ['paused'] } }),
+      ])
+    }
+    return this.find(agent_id)
+  }
+
+  async resume(ref: string): Promise<AgentRow> {
+    const { agent_id, paused_at } = await this.#alive(ref)
+    if (paused_at !== null) {
+      await this.#store.apply([
+        resumeAgent({ agent_id }),
+        appendEvent({ type: 'agent_changed', agent_id, data: { agent_id, changes: ['resumed'] } }),
+        wakeAgents({ agents: [agent_id], reason: 'resumed' }),
+      ])
+    }
+    return this.find(agent_id)
+  }
+
+  async detail(ref: string): Promise<AgentDetail> {
+    const agent = await this.find(ref)
+    const spend = await spendOf(this.#store, agent.agent_id)
+    // A preset that is broken or gone must not hide the agent.
+    const profile = await this.#svc
+      .use(Profiles)
+      .get(agent.preset)
+      .catch(() => null)
+    return {
+      ...summaryOf(agent),
+      preset: agent.preset,
+      goal_id: agent.goal_id,
+      waiting_for: agent.waiting_for,
+      error: agent.error,
+      persona: profile?.persona ? { ...profile.persona, personality: profile.personality } : null,
+      suffering: null,
+      mood: null,
+      world: null,
+      identity: null,
+      workspace: join(this.#svc.project.workspaces, agent.agent_id),
+      spawned_by: agent.spawned_by,
+      created_at: isoTime(agent.created_at),
+      last_active: agent.last_active === null ? null : isoTime(agent.last_active),
+      next_run_at: agent.run_at === null || agent.run_at > 8.64e15 ? null : isoTime(agent.run_at),
+      cycle_count: agent.cycle_num,
+      cost_usd: usdOf(spend.cost_micros),
+      tokens: spend.tokens,
+    }
+  }
+
+  async #alive(ref: string): Promise<AgentRow> {
+    const agent = await this.find(ref)
+    if (agent.died_at !== null) throw new AgentDeadError({ agent_id: agent.agent_id })
+    return agent
+  }
+
+  /** A must-change write that changed nothing means that the agent was deleted in between. */
+  async #change(agent_id: string, effects: Parameters<Store['apply']>[0]): Promise<void> {
+    if (!(await this.#store.apply(effects))) throw new AgentNotFoundError({ ref: agent_id })
+  }
+}
+
+export function summaryOf({ agent_id, name, role, model, status, objective }: AgentRow): AgentSummary {
+  return { agent_id, name, role, model, status, goal: objective }
+}

@@ -1,0 +1,21 @@
+import { definePlugin, z } from '#kernel'
+import { Effects } from '../store/contract.ts'
+import { AgentDirectory } from './agents.ts'
+import { Agents } from './contract.ts'
+import { agentOperations } from './operations.ts'
+import { AGENT_EFFECTS } from './repository.ts'
+
+export default definePlugin({
+  name: 'agents',
+  description: 'Who lives here: spawn, edit, nudge, pause, resume, kill, and the status of each.',
+  needs: ['store', 'profiles', 'models'],
+  setup(svc) {
+    const agents = new AgentDirectory(svc)
+    svc.provide(Agents, agents)
+    for (const effect of AGENT_EFFECTS) svc.add(Effects, effect.kind)
+    for (const operation of agentOperations(agents)) svc.operation(operation)
+    svc.event('agent_spawned', z.object({ agent_id: z.string(), name: z.string(), preset: z.string() }))
+    svc.event('agent_changed', z.object({ agent_id: z.string(), changes: z.array(z.string()) }))
+    svc.event('agent_deleted', z.object({ agent_id: z.string() }))
+  },
+})

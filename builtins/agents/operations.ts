@@ -1,0 +1,176 @@
+import { defineError, operation, Page, z } from '#kernel'
+import { type AgentDirectory, summaryOf } from './agents.ts'
+import {
+  AgentDeadError,
+  AgentDetail,
+  AgentNotFoundError,
+  AgentStatus,
+  AgentSummary,
+  AmbiguousAgentError,
+} from './contract.ts'
+
+const id = z.string().min(1).max(128).describe("An agent's id, or its name when only one has it")
+const model = z
+  .string()
+  .min(1)
+  .max(200)
+  .regex(/^[\x21-\x7e]+$/, 'must be one word without spaces')
+  .describe('provider:model, or provider:lite|standard|pro')
+const StatusChange = z.object({ agent_id: z.string(), status: AgentStatus })
+const found = [AgentNotFoundError, AmbiguousAgentError] as const
+
+const NameAnAgentError = defineError({
+  code: 'name_an_agent',
+  status: 422,
+  exit: 2,
+  title: 'Name an agent',
+  sentence: (p: { verb: string }) => `Name the agent to ${p.verb}, or say --all.`,
+})
+const NothingToChangeError = defineError({
+  code: 'nothing_to_change',
+  status: 422,
+  exit: 2,
+  title: 'Nothing to change',
+  sentence: () => 'Give a model, a role, or both.',
+})
+
+/** One agent by id, or all with `all` (over REST: the id `*`). */
+const Which = z.object({ id: id.optional(), all: z.boolean().default(false).describe('All agents') })
+
+export function agentOperations(agents: AgentDirectory) {
+  const each = async (verb: 'pause' | 'resume', { id, all }: z.output<typeof Which>) => {
+    if (!all && id !== '*') {
+      if (id === undefined) throw new NameAnAgentError({ verb })
+      const { agent_id, status } = await agents[verb](id)
+      return { agent_id, status }
+    }
+    for (const agent of await agents.list({})) if (agent.died_at === null) await agents[verb](agent.agent_id)
+    return { agent_id: '*', status: verb === 'pause' ? ('paused' as const) : ('idle' as const) }
+  }
+
+  return [
+    operation({
+      name: 'agents.spawn',
+      summary: 'Spawn an agent from a preset',
+      input: z.strictObject({
+        preset: z.string().min(1).max(64).describe('Name of a profile'),
+        model: model.nullish(),
+      }),
+      output: AgentDetail,
+      http: {
+        method: 'POST',
+        path: '/agents',
+        status: 201,
+        location: ({ agent_id }: AgentDetail) => `/agents/${agent_id}`,
+      },
+      cli: { usage: 'spawn <preset>', short: { model: 'm' } },
+      mcp: true,
+      async run({ preset, model }) {
+        const { agent_id } = await agents.spawn(preset, model ?? undefined)
+        return agents.detail(agent_id)
+      },
+      render: ({ agent_id, role }) => `${agent_id}  ${role}`,
+    }),
+    operation({
+      name: 'agents.list',
+      summary: 'List agents, oldest first',
+      input: Page,
+      output: z.array(AgentSummary),
+      http: { method: 'GET', path: '/agents' },
+      mcp: true,
+      run: async page => (await agents.list(page)).map(summaryOf),
+    }),
+    operation({
+      name: 'agents.status',
+      summary: 'Status of all agents',
+      input: z.object({}),
+      output: z.array(AgentSummary),
+      http: { method: 'GET', path: '/status' },
+      cli: { usage: 'status' },
+      mcp: true,
+      run: async () => (await agents.list({})).map(summaryOf),
+    }),
+    operation({
+      name: 'agents.get',
+      summary: 'One agent in full',
+      input: z.object({ id }),
+      output: AgentDetail,
+      http: { method: 'GET', path: '/agents/{id}' },
+      cli: { usage: 'agent <id>' },
+      mcp: true,
+      errors: found,
+      run: ({ id }) => agents.detail(id),
+    }),
+    operation({
+      name: 'agents.update',
+      summary: "Change an agent's model or role",
+      input: z.strictObject({ id, model: model.optional(), role: z.string().trim().min(1).max(2000).optional() }),
+      output: AgentDetail,
+      http: { method: 'PATCH', path: '/agents/{id}' },
+      cli: { usage: 'edit <id>', short: { model: 'm', role: 'r' } },
+      mcp: true,
+      errors: found,
+      run({ id, model, role }) {
+        if (model === undefined && role === undefined) throw new NothingToChangeError()
+        return agents.update(id, { model, role })
+      },
+    }),
+    operation({
+      name: 'agents.delete',
+      summary: 'Kill an agent: it is removed with all of its records, its files go to .svc/attic',
+      input: z.object({ id }),
+      output: z.null(),
+      http: { method: 'DELETE', path: '/agents/{id}', status: 204 },
+      cli: { usage: 'kill <id>' },
+      mcp: true,
+      errors: found,
+      async run({ id }) {
+        await agents.delete(id)
+        return null
+      },
+      render: () => 'removed; its files are in .svc/attic',
+    }),
+    operation({
+      name: 'agents.nudge',
+      summary: 'Leave a message for an agent; it reads it before its next model call',
+      input: z.strictObject({
+        id,
+        message: z
+          .string()
+          .refine(text => text.trim() !== '', 'must not be empty')
+          .refine(text => [...text].length <= 4000, 'must be at most 4000 characters (code points)')
+          .meta({ minLength: 1, maxLength: 4000 }),
+      }),
+      output: z.object({ nudge_id: z.string() }),
+      http: { method: 'POST', path: '/agents/{id}/nudge', status: 202 },
+      cli: { usage: 'nudge <id> <message...>' },
+      mcp: true,
+      errors: [...found, AgentDeadError],
+      run: async ({ id, message }) => ({ nudge_id: await agents.nudge(id, message) }),
+    }),
+    operation({
+      name: 'agents.pause',
+      summary: 'Pause an agent: the daemon skips it until it is resumed, also over restarts',
+      input: Which,
+      output: StatusChange,
+      http: { method: 'POST', path: '/agents/{id}/pause' },
+      cli: { usage: 'pause [id]', short: { all: 'a' } },
+      mcp: true,
+      errors: [...found, AgentDeadError],
+      run: which => each('pause', which),
+      render: ({ agent_id }) => `${agent_id === '*' ? 'all agents' : agent_id}: paused`,
+    }),
+    operation({
+      name: 'agents.resume',
+      summary: 'Resume a paused agent',
+      input: Which,
+      output: StatusChange,
+      http: { method: 'POST', path: '/agents/{id}/resume' },
+      cli: { usage: 'resume [id]', short: { all: 'a' } },
+      mcp: true,
+      errors: [...found, AgentDeadError],
+      run: which => each('resume', which),
+      render: ({ agent_id, status }) => `${agent_id === '*' ? 'all agents' : agent_id}: ${status}`,
+    }),
+  ]
+}

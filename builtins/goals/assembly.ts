@@ -1,0 +1,26 @@
+import type { Cycle, PluginHandle } from '#kernel'
+import { Agents } from '../agents/contract.ts'
+import { Profiles } from '../profiles/contract.ts'
+import { Store } from '../store/contract.ts'
+import { ActiveAgent, ActiveGoal, ActiveProfile } from './contract.ts'
+import { activeGoal } from './repository.ts'
+
+/** `context_assembly`: who the agent is now, and whether it has a goal. */
+export async function assemble(svc: PluginHandle, cycle: Cycle): Promise<void> {
+  const agent = await svc.use(Agents).find(cycle.agent_id)
+  cycle.set(ActiveAgent, agent)
+  cycle.set(ActiveProfile, await svc.use(Profiles).get(agent.preset))
+  if (agent.goal_id === null) return
+  const goal = await activeGoal(svc.use(Store), agent.agent_id)
+  if (!goal) return
+  cycle.set(ActiveGoal, goal)
+  cycle.pursuing = true
+}
+
+/** What `assemble` found; the phases after it run only when it succeeded. */
+export function assembled(cycle: Cycle) {
+  const agent = cycle.get(ActiveAgent)
+  const profile = cycle.get(ActiveProfile)
+  if (!agent || !profile) throw new Error('the phase context_assembly was skipped, so there is nothing to go by')
+  return { agent, profile }
+}

@@ -1,0 +1,41 @@
+import { z } from '#kernel'
+
+/** The part of the section `daemon` that is about goals. */
+export const GoalsConfig = z.object({
+  max_steps_policy: z
+    .enum(['continue', 'abandon'])
+    .default('continue')
+    .meta({ reload: 'applied' })
+    .describe("What becomes of a goal when a cycle has used up the profile's max_steps"),
+  pursuit_resume: z
+    .boolean()
+    .default(true)
+    .meta({ reload: 'applied' })
+    .describe('Whether a pursuit goes on where it was'),
+  pursuit_transcript_max_messages: z
+    .number()
+    .int()
+    .min(4)
+    .max(100_000)
+    .default(200)
+    .meta({ reload: 'applied' })
+    .describe('Messages kept for each goal'),
+  tool_timeout: z
+    .number()
+    .min(0)
+    .default(60)
+    .meta({ reload: 'applied' })
+    .describe('Seconds that one tool call may take; 0 sets no limit'),
+  preserve_active_goals_on_restart: z.boolean().default(true).describe('Whether goals stay active over a restart'),
+  preserve_active_goals_on_timeout: z
+    .boolean()
+    .default(true)
+    .describe('Whether a goal stays active when its cycle times out'),
+  max_failures: z
+    .number()
+    .int()
+    .min(1)
+    .default(5)
+    .describe('Model failures in a row after which an agent shows as waiting'),
+})
+export type GoalsConfig = z.infer<typeof GoalsConfig>

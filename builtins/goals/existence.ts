@@ -1,0 +1,73 @@
+import { type GeneratedGoal, type GoalContext, type GoalStrategy, type PluginHandle, z } from '#kernel'
+import { Models } from '../models/contract.ts'
+import { Profiles } from '../profiles/contract.ts'
+import { generationMessage, selfPrompt } from './prompt.ts'
+
+const Answer = z.object({ goal: z.string(), reasoning: z.string().optional() })
+
+/** The built-in strategy, asked last: the agent's own model is asked what is worth doing. */
+export function existenceLoop(svc: PluginHandle): GoalStrategy {
+  return {
+    name: 'existence-loop',
+    stage: 1000,
+    async generateGoal(context: GoalContext): Promise<GeneratedGoal> {
+      const { profile, agent_id, cycle_num, signal } = context
+      const skills = await svc.use(Profiles).skills(profile)
+      const answer = await svc.use(Models).call({
+        model: context.model,
+        messages: [
+          { role: 'system', content: selfPrompt(profile, skills) },
+          { role: 'user', content: generationMessage(context) },
+        ],
+        tools: [],
+        temperature: profile.temperature,
+        max_tokens: profile.max_tokens,
+        purpose: { agent_id, goal_id: null, cycle_num, kind: 'goal_generation' },
+        signal,
+      })
+      const found = readGoal(answer.text)
+      const { cost_micros, input_tokens, output_tokens } = answer.spend
+      return {
+        objective: found?.goal ?? null,
+        ...(found?.reasoning ? { reasoning: found.reasoning } : {}),
+        cost_usd: cost_micros / 1e6,
+        tokens: input_tokens + output_tokens,
+        spend: answer.spend,
+      }
+    },
+  }
+}
+
+/** How much of an answer is searched, and how many opening braces are tried: enough for any honest answer, and linear for others. */
+const SEARCHED = 20_000
+const TRIED = 20
+
+/** The JSON object in an answer that may have fences, thoughts or prose around it. */
+export function readGoal(text: string): { goal: string; reasoning?: string | undefined } | undefined {
+  const plain = text.slice(-SEARCHED).replace(/<think>[\s\S]*?<\/think>/g, '')
+  let from = plain.indexOf('{')
+  for (let tries = 0; from >= 0 && tries < TRIED; tries++, from = plain.indexOf('{', from + 1)) {
+    const to = closingBrace(plain, from)
+    if (to < 0) continue
+    try {
+      const parsed = Answer.safeParse(JSON.parse(plain.slice(from, to + 1)))
+      if (parsed.success) return parsed.data
+    } catch {
+      // Braces around something else: the next one may be it.
+    }
+  }
+  return undefined
+}
+
+function closingBrace(text: string, from: number): number {
+  let depth = 0
+  let quoted = false
+  for (let at = from; at < text.length; at++) {
+    const letter = text[at]
+    if (letter === '\\') at++
+    else if (letter === '"') quoted = !quoted
+    else if (!quoted && letter === '{') depth++
+    else if (!quoted && letter === '}' && --depth === 0) return at
+  }
+  return -1
+}

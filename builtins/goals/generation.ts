@@ -1,0 +1,120 @@
+import { type Cycle, type GeneratedGoal, type GoalContext, GoalStrategies, type PluginHandle, z } from '#kernel'
+import { Agents } from '../agents/contract.ts'
+import type { Spend } from '../models/contract.ts'
+import { Runtime } from '../runtime/contract.ts'
+import { appendEvent, Store } from '../store/contract.ts'
+import { assembled } from './assembly.ts'
+import type { GoalRow } from './contract.ts'
+import { fared, spent } from './outcome.ts'
+import { sanitize } from './prompt.ts'
+import { insertGoal, listGoals } from './repository.ts'
+
+const RECENT = 5
+const PEERS = 8
+
+/** What a strategy may answer: anything else counts as no goal. */
+const Generated = z.object({
+  objective: z.string().max(100_000).nullable(),
+  reasoning: z.string().max(20_000).optional(),
+  cost_usd: z.number().min(0).default(0),
+  tokens: z.number().int().min(0).default(0),
+})
+
+/** `goal_generation`: asks the strategies for something to do, and takes it when it is new and well-formed. */
+export async function generate(svc: PluginHandle, cycle: Cycle): Promise<void> {
+  const { agent_id } = cycle
+  const store = svc.use(Store)
+  const agents = svc.use(Agents)
+  const nudges = await agents.waitingNudges(agent_id)
+  const recent = await listGoals(store, agent_id, RECENT)
+  const context = await contextFor(
+    svc,
+    cycle,
+    nudges.map(nudge => sanitize(nudge.message)),
+    recent,
+  )
+  const answer = await svc.ask<typeof GoalStrategies, GoalContext, GeneratedGoal>(GoalStrategies as never, context)
+  // Booked first: what was spent is spent, whatever becomes of the goal.
+  if (answer) cycle.effects.push(...spendOf(cycle, answer))
+  if (nudges.length > 0) cycle.effects.push(agents.nudgesDelivered(nudges.map(nudge => nudge.nudge_id)))
+  cycle.effects.push(...fared(svc, cycle))
+  const generated = Generated.safeParse(answer)
+  if (answer && !generated.success) svc.log.warn({ agent_id }, 'a goal strategy answered something that is no goal')
+  const objective = generated.data?.objective?.trim().replace(/\s+/g, ' ')
+  if (!objective) return
+  const fault = faultOf(objective, recent)
+  if (fault) {
+    svc.log.info({ agent_id, cycle_num: cycle.cycle_num }, `a generated goal was not taken: ${fault}`)
+    return
+  }
+  const goal_id = svc.ports.ids.make('goal', 8)
+  const reasoning = generated.data?.reasoning ?? null
+  cycle.effects.push(
+    insertGoal({ goal_id, agent_id, objective, priority: 4, origin: 'generated', reasoning }),
+    appendEvent({ type: 'goal_generated', agent_id, data: { agent_id, goal_id, objective } }),
+  )
+  cycle.result = 'generated'
+  // There is something to do now: no reason to wait for the next heartbeat.
+  cycle.run_at = svc.clock.ms()
+}
+
+async function contextFor(
+  svc: PluginHandle,
+  cycle: Cycle,
+  nudges: readonly string[],
+  recent: readonly GoalRow[],
+): Promise<GoalContext> {
+  const { agent, profile } = assembled(cycle)
+  const { agent_id, cycle_num, signal } = cycle
+  return {
+    ...{ agent_id, cycle_num, signal, profile, nudges },
+    model: agent.model || profile.model || null,
+    recent_goals: recent,
+    peer_summaries: await svc.use(Agents).peers(agent_id, PEERS),
+    memory_snippets: [],
+    tools_description: svc
+      .use(Runtime)
+      .toolsFor(profile)
+      .specs.map(({ name, description }) => `- ${name}: ${description}`)
+      .join('\n'),
+  }
+}
+
+function spendOf(cycle: Cycle, answer: GeneratedGoal & { spend?: Spend }) {
+  if (answer.spend) return [spent(cycle, 'goal_generation', null, answer.spend)]
+  const { cost_usd, tokens } = answer
+  if (!(cost_usd > 0) && !(tokens > 0)) return []
+  return [
+    spent(cycle, 'goal_generation', null, {
+      call_id: `${cycle.agent_id}:${cycle.lease.epoch}:strategy`,
+      model: 'strategy',
+      cost_micros: Number.isFinite(cost_usd) ? Math.max(0, Math.ceil(cost_usd * 1e6)) : 0,
+      input_tokens: Number.isInteger(tokens) && tokens > 0 ? tokens : 0,
+      output_tokens: 0,
+      priced: 'catalogue',
+      estimated: false,
+      attempts: 1,
+      duration_ms: 0,
+    }),
+  ]
+}
+
+/** Why an objective is not taken; undefined when it is. */
+export function faultOf(
+  objective: string,
+  recent: readonly Pick<GoalRow, 'objective' | 'status'>[],
+): string | undefined {
+  if (objective.length < 10 || objective.length > 500) return 'an objective has 10 to 500 characters'
+  const words = wordsOf(objective)
+  for (const goal of recent) {
+    if (goal.objective.toLowerCase() === objective.toLowerCase()) return 'it repeats a recent goal'
+    const others = wordsOf(goal.objective)
+    const shared = [...words].filter(word => others.has(word)).length
+    if (shared / Math.max(words.size, others.size, 1) > 0.8) return 'it is nearly a recent goal again'
+  }
+  return undefined
+}
+
+function wordsOf(text: string): Set<string> {
+  return new Set(text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [])
+}

@@ -1,0 +1,69 @@
+import { type Cycle, type Effect, FencedError, type PluginHandle, SvcError, sentenceOf } from '#kernel'
+import { Agents } from '../agents/contract.ts'
+import type { Spend } from '../models/contract.ts'
+import { appendEvent } from '../store/contract.ts'
+import type { GoalsConfig } from './config.ts'
+import { ActiveAgent } from './contract.ts'
+import { bookSpend, dropTranscript, endGoal } from './repository.ts'
+
+/** The longest that an agent whose model fails stays away, in milliseconds. */
+const LONGEST_REST_MS = 600_000
+
+/** The writes that end a goal: its state, its transcript, its event. */
+export function ended(
+  goal: { goal_id: string; agent_id: string },
+  status: 'completed' | 'abandoned',
+  result: string,
+  unconfirmed = false,
+): Effect[] {
+  const { goal_id, agent_id } = goal
+  return [
+    endGoal({ goal_id, status, result, unconfirmed }),
+    dropTranscript({ goal_id }),
+    appendEvent({ type: `goal_${status}`, agent_id, data: { agent_id, goal_id } }),
+  ]
+}
+
+export function spent(cycle: Cycle, kind: string, goal_id: string | null, spend: Spend): Effect {
+  return bookSpend({ ...spend, agent_id: cycle.agent_id, goal_id, kind })
+}
+
+/** Takes back a failure that an earlier cycle left on the agent. */
+export function fared(svc: PluginHandle, cycle: Cycle): Effect[] {
+  const agent = cycle.get(ActiveAgent)
+  if (agent && agent.failures === 0 && agent.waiting_for === null) return []
+  return [svc.use(Agents).fared({ agent_id: cycle.agent_id, error: null, waiting_for: null })]
+}
+
+/**
+ * Runs a phase's work so that a failure, of the model above all, ends the cycle and never the goal: it is written on the
+ * agent, its spend is booked, and the agent rests, longer from failure to failure.
+ */
+export async function orFail(
+  svc: PluginHandle,
+  config: GoalsConfig,
+  cycle: Cycle,
+  work: () => Promise<void>,
+): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    const spend = (error as { spend?: Spend | null }).spend
+    if (spend) cycle.effects.push(spent(cycle, 'failed', null, spend))
+    // Told to stop or out of time: that is not the agent's failure.
+    if (cycle.signal.aborted) throw cycle.signal.reason
+    if (error instanceof FencedError) throw error
+    const failures = (cycle.get(ActiveAgent)?.failures ?? 0) + 1
+    const sentence = sentenceOf(error)
+    const waiting_for = failures >= config.max_failures ? sentence : null
+    cycle.effects.push(svc.use(Agents).fared({ agent_id: cycle.agent_id, error: sentence, waiting_for }))
+    const heartbeat = Number(svc.config.get('daemon.heartbeat')) * 1000
+    cycle.run_at =
+      svc.clock.ms() + Math.min(heartbeat * 2 ** Math.min(failures, 16), Math.max(LONGEST_REST_MS, heartbeat))
+    cycle.result = 'error'
+    cycle.error = error
+    cycle.done = true
+    const code = error instanceof SvcError ? error.code : 'error'
+    svc.log.warn({ agent_id: cycle.agent_id, cycle_num: cycle.cycle_num, code }, sentence)
+  }
+}

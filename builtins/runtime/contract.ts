@@ -1,0 +1,79 @@
+import { type Effect, type Tool, token } from '#kernel'
+import type { CallPurpose, Message, Spend, ToolSpec } from '../models/contract.ts'
+import type { Profile } from '../profiles/contract.ts'
+
+/** One tool call that a model asked for. */
+export interface PlannedCall {
+  /** `<agent>:<epoch>:<step>:<n>` with the agent's lease, also the key that tools may use for idempotency. */
+  call_id: string
+  /** The id by which the model knows it. */
+  id: string
+  name: string
+  /** An object, or the raw text when it was not JSON. */
+  arguments: unknown
+  step: number
+}
+
+/** What a run tells, in order. The consumer writes each down before it asks for the next: the run waits for it. */
+export type RunEvent =
+  /** The model answered. `heard` are the messages that were put before it since its last answer. Nothing has run yet. */
+  | {
+      type: 'answer'
+      step: number
+      heard: readonly Message[]
+      message: Message
+      calls: readonly PlannedCall[]
+      spend: Spend
+    }
+  /** One tool call came to its end; they end in any order. */
+  | { type: 'outcome'; call: PlannedCall; message: Message; effects: readonly Effect[] }
+
+export type RunEnd =
+  | { status: 'finished'; summary: string; evidence: readonly string[]; unconfirmed: boolean; steps: number }
+  | { status: 'refused'; summary: string; steps: number }
+  | { status: 'max_steps'; steps: number }
+
+export interface RunRequest {
+  agent_id: string
+  goal_id: string | null
+  cycle_num: number
+  /** First part of every call id: unique to this lease of the agent. */
+  call_prefix: string
+  purpose: CallPurpose
+  model: string | null
+  temperature: number
+  max_tokens: number
+  max_steps: number
+  /** Rebuilt for each run, never stored. */
+  system: string
+  /** What was said so far, oldest first. An assistant message at the end may have calls without results. */
+  transcript: readonly Message[]
+  tools: ToolSet
+  signal: AbortSignal
+  workspace: string
+  /** Seconds that one tool call may take; 0 sets no limit. */
+  tool_timeout: number
+  /** Asked before each model call: messages that arrived in the meantime. */
+  news(): Promise<readonly Message[]>
+  /** The journal's id of a call in the transcript that has no result, so that it is known what may be run again. */
+  unanswered?: ReadonlyMap<string, string>
+  onText?: (text: string) => void
+}
+
+/** The tools that an agent is given, with what the model is told of them. */
+export interface ToolSet {
+  specs: readonly ToolSpec[]
+  instructions: readonly string[]
+  find(name: string): Tool | undefined
+}
+
+export interface Runtime {
+  /**
+   * Runs the ReAct loop: ask the model, run its tool calls side by side, again, until it finishes or `max_steps`.
+   * @throws ModelError when the model gives no answer; what the signal was aborted with
+   */
+  run(request: RunRequest): AsyncGenerator<RunEvent, RunEnd>
+  /** The tools that a profile's agents are given. */
+  toolsFor(profile: Profile): ToolSet
+}
+export const Runtime = token<Runtime>('runtime')

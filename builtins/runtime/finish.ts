@@ -1,0 +1,18 @@
+import { tool, z } from '#kernel'
+
+export const FINISH_GOAL = 'finish_goal'
+
+export const Finish = z.object({
+  summary: z.string().min(1).describe('What was achieved, in one or two sentences'),
+  evidence: z.array(z.string()).default([]).describe('Where it can be seen: file names, message ids'),
+})
+export type Finish = z.infer<typeof Finish>
+
+/** How an agent says that its goal is reached; the loop ends with the turn that calls it. */
+export const finishGoal = tool({
+  name: FINISH_GOAL,
+  description: 'Call this when the goal is finished, and only then. Say what was achieved and where the evidence is.',
+  parameters: Finish,
+  idempotent: true,
+  execute: () => 'The goal is recorded as completed.',
+})

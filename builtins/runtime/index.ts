@@ -1,0 +1,17 @@
+import { definePlugin } from '#kernel'
+import { Models } from '../models/contract.ts'
+import { Runtime } from './contract.ts'
+import { runLoop } from './loop.ts'
+import { toolSets } from './tools.ts'
+
+export default definePlugin({
+  name: 'runtime',
+  description: 'The ReAct loop: asks the model, runs its tool calls, until the work is done.',
+  needs: ['models'],
+  setup(svc) {
+    svc.provide(Runtime, {
+      run: request => runLoop(request, { clock: svc.clock, callModel: call => svc.use(Models).call(call) }),
+      toolsFor: toolSets(svc),
+    })
+  },
+})

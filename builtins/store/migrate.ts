@@ -1,0 +1,46 @@
+import { join } from 'node:path'
+import { Umzug } from 'umzug'
+import type { Ports } from '#kernel'
+import { APPLICATION_ID, type Database } from './database.ts'
+import { MIGRATIONS } from './migrations.ts'
+
+/**
+ * Brings the schema up to date, in place, one transaction a step. Several processes may do this at once: each step looks again
+ * at the version under the write lock. An existing file is copied to `backups` first.
+ */
+export async function migrate(database: Database, ports: Ports, backups: string): Promise<void> {
+  const from = database.version()
+  if (from > 0) {
+    await ports.files.mkdir(backups, { recursive: true, mode: 0o700 })
+    const copy = join(backups, `svc-v${from}-${ports.clock.ms()}-${process.pid}.db`)
+    await database.waiting(() => database.run({ sql: 'VACUUM INTO ?', params: [copy] }))
+    await ports.files.chmod(copy, 0o600)
+  }
+  const umzug = new Umzug({
+    migrations: MIGRATIONS.map(({ name, sql }, index) => ({ name, up: () => step(database, sql, index + 1) })),
+    storage: {
+      executed: async () => MIGRATIONS.slice(0, database.version()).map(({ name }) => name),
+      // The version is written inside the step's own transaction.
+      logMigration: async () => {},
+      unlogMigration: async () => {},
+    },
+    logger: undefined,
+  })
+  await umzug.up()
+}
+
+async function step(database: Database, sql: string, version: number): Promise<void> {
+  // A foreign key can only be switched off outside a transaction; rebuilding a table needs it off.
+  await database.waiting(() => database.script('PRAGMA foreign_keys = OFF'))
+  try {
+    await database.write(() => {
+      if (database.version() >= version) return
+      database.script(sql)
+      const broken = database.all<{ table: string }>('PRAGMA foreign_key_check')
+      if (broken[0]) throw new Error(`migration ${version} would leave rows of ${broken[0].table} without their agent`)
+      database.script(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${version}`)
+    })
+  } finally {
+    database.script('PRAGMA foreign_keys = ON')
+  }
+}

@@ -1,0 +1,121 @@
+import type { CommitResult, Effect, Lease, Next, Scheduler } from '#kernel'
+import type { Database } from './database.ts'
+
+/** How long a lease lasts without being renewed or committed, in milliseconds. */
+const LEASE_MS = 15_000
+/** `run_at` of what never comes due by itself: paused and dead agents. */
+export const NEVER = Number.MAX_SAFE_INTEGER
+
+const PARKED =
+  'EXISTS (SELECT 1 FROM agents a WHERE a.agent_id = leases.agent_id AND (a.paused_at IS NOT NULL OR a.died_at IS NOT NULL))'
+
+export interface LocalSchedulerOptions {
+  database: Database
+  /** This process, as it stands in the rows it holds. */
+  owner: string
+  now: () => number
+  /** Milliseconds that an agent rests after a cycle, however often it is woken. */
+  rest: () => number
+  write: (effects: readonly Effect[], fence: Fence | undefined) => Promise<CommitResult>
+  wake: (agents: readonly string[] | undefined, reason: string) => Promise<void>
+}
+
+/** The statement that holds or gives back a lease: it changes no row when another process has taken over. */
+export interface Fence {
+  sql: string
+  params: readonly unknown[]
+}
+
+/** Lease rows on the local database: schedule, lock and recovery in one. */
+export class LocalScheduler implements Scheduler {
+  readonly #options: LocalSchedulerOptions
+  readonly #listeners = new Set<() => void>()
+
+  constructor(options: LocalSchedulerOptions) {
+    this.#options = options
+  }
+
+  async claim(limit: number): Promise<Lease[]> {
+    const { database, owner } = this.#options
+    const now = this.#options.now()
+    // A look without a lock first: an idle daemon takes no write lock.
+    const due = database.get('SELECT 1 FROM leases WHERE run_at <= ? LIMIT 1', [now])
+    if (!due) return []
+    const rows = await database.write(() =>
+      database.all<Omit<Lease, 'owner'>>(
+        `UPDATE leases SET owner = ?, epoch = epoch + 1, woken = 0, cycle_num = cycle_num + 1, claimed_at = ?, run_at = ?
+         WHERE id IN (SELECT id FROM leases WHERE run_at <= ? AND NOT ${PARKED} ORDER BY run_at LIMIT ?)
+         RETURNING id, kind, epoch, cycle_num`,
+        [owner, now, now + LEASE_MS, now, limit],
+      ),
+    )
+    return rows.map(row => ({ ...row, owner }))
+  }
+
+  async renew(held: readonly Lease[]): Promise<Lease[]> {
+    const { database } = this.#options
+    const until = this.#options.now() + LEASE_MS
+    return database.write(() => held.filter(lease => database.run(keep(lease, until)) === 0))
+  }
+
+  commit(lease: Lease, effects: readonly Effect[], next: Next): Promise<CommitResult> {
+    const now = this.#options.now()
+    if (next === 'keep') return this.#options.write(effects, keep(lease, now + LEASE_MS))
+    const rested = now + this.#options.rest()
+    return this.#options.write(effects, {
+      sql: `UPDATE leases SET owner = NULL, woken = 0, rested_at = ?,
+              run_at = CASE WHEN ${PARKED} THEN ? WHEN woken THEN ? ELSE ? END
+            WHERE id = ? AND owner = ? AND epoch = ?`,
+      params: [rested, NEVER, rested, next.run_at, lease.id, lease.owner, lease.epoch],
+    })
+  }
+
+  async wake(agents: readonly string[] | undefined, reason: string): Promise<void> {
+    await this.#options.wake(agents, reason)
+  }
+
+  async nextDue(): Promise<number | null> {
+    const next = this.#options.database.get<{ run_at: number }>('SELECT run_at FROM leases ORDER BY run_at LIMIT 1')
+    return next && next.run_at < NEVER ? next.run_at : null
+  }
+
+  onWake(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** Tells the loop of this process to look. */
+  notify(): void {
+    for (const listener of this.#listeners) listener()
+  }
+
+  /** A shorter heartbeat counts from the last start of each agent, not from its next one. */
+  async reschedule(heartbeat_ms: number): Promise<void> {
+    const { database } = this.#options
+    await database.write(() =>
+      database.run({
+        sql: 'UPDATE leases SET run_at = min(run_at, claimed_at + ?) WHERE owner IS NULL AND run_at < ?',
+        params: [heartbeat_ms, NEVER],
+      }),
+    )
+    this.notify()
+  }
+
+  /** Frees the leases that other processes hold: called by the one that has just become the project's only daemon. */
+  async recover(): Promise<number> {
+    const { database, owner } = this.#options
+    return database.write(() =>
+      database.run({
+        sql: 'UPDATE leases SET owner = NULL, run_at = ? WHERE owner IS NOT NULL AND owner <> ?',
+        params: [this.#options.now(), owner],
+      }),
+    )
+  }
+}
+
+function keep(lease: Lease, until: number): Fence {
+  return {
+    sql: 'UPDATE leases SET run_at = ? WHERE id = ? AND owner = ? AND epoch = ?',
+    params: [until, lease.id, lease.owner, lease.epoch],
+  }
+}
