@@ -42,6 +42,7 @@ export class Config {
   readonly #keys = new Map<string, Key>()
   #yaml: YamlFile | undefined
   #seen = ''
+  readonly #secrets = new Set<string>()
   #writing: Promise<unknown> = Promise.resolve()
 
   constructor(file: string, ports: Pick<Ports, 'files' | 'env'>) {
@@ -125,9 +126,9 @@ export class Config {
       }))
   }
 
-  /** Values that must not show anywhere. */
+  /** Values that must not show anywhere: all that secret keys ever had in this process. */
   secrets(): string[] {
-    return [...this.#keys.values()].flatMap(key => (key.meta.secret && key.effective ? [String(key.effective)] : []))
+    return [...this.#secrets]
   }
 
   /**
@@ -209,6 +210,7 @@ export class Config {
       const fromEnv = meta.env ? this.#ports.env[meta.env] : undefined
       const raw = fromEnv ? fromText(fromEnv, schema) : persisted
       const parsed = schema.safeParse(raw)
+      if (meta.secret) for (const value of [persisted, raw]) if (value) this.#secrets.add(String(value))
       if (parsed.success) read.set(path, { persisted, effective: parsed.data, live: parsed.data })
       else if (fromEnv) issues.push(...issuesOf(parsed.error, `environment variable ${meta.env}`))
       else {

@@ -40,15 +40,15 @@ export class SvcError extends Error {
     this.retryAfter = options.retryAfter
     Object.defineProperty(this, BRAND, { value: true })
   }
-
-  // A plugin may carry its own copy of this class: the brand, not the prototype, says what an SvcError is.
-  static override [Symbol.hasInstance](value: unknown): boolean {
-    // biome-ignore lint/complexity/noThisInStatic: subclasses inherit the check, and `this` is the one that was asked.
-    const asked = this
-    if (asked === SvcError) return typeof value === 'object' && value !== null && BRAND in value
-    return Function.prototype[Symbol.hasInstance].call(asked, value)
-  }
 }
+
+// A plugin may carry its own copy of this class: the brand, not the prototype, says what an SvcError is.
+Object.defineProperty(SvcError, Symbol.hasInstance, {
+  value(this: unknown, value: unknown): boolean {
+    if (this === SvcError) return typeof value === 'object' && value !== null && BRAND in value
+    return Function.prototype[Symbol.hasInstance].call(this as () => void, value)
+  },
+})
 
 export interface ErrorDefinition<P> {
   code: string

@@ -167,7 +167,8 @@ export class Heartbeat {
     const ended = (lease.kind === 'sys' ? this.#beat(cycle) : this.#cycle(cycle, abort)).finally(() => {
       const wasFull = this.#running.size >= this.#parts.config.max_concurrent_agents
       this.#running.delete(lease.id)
-      if (wasFull) this.hint()
+      const again = cycle.run_at !== undefined && cycle.run_at <= this.#parts.ports.clock.ms()
+      if (wasFull || again) this.hint()
     })
     this.#running.set(lease.id, { cycle, abort, ended })
   }

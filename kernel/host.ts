@@ -279,7 +279,9 @@ export class Host {
     const { createJiti } = await import('jiti')
     const { project, modules } = this.#parts
     const fsCache = join(project.svc, 'cache', 'jiti')
-    return createJiti(import.meta.url, { moduleCache: false, fsCache, virtualModules: await modules() })
+    // A module without a default export must not pass for one that has.
+    const options = { moduleCache: false, interopDefault: false, fsCache }
+    return createJiti(import.meta.url, { ...options, virtualModules: await modules() })
   }
 }
 

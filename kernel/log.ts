@@ -16,7 +16,9 @@ export function createLog(options: LogOptions = {}): Log {
   const stream = {
     write(line: string) {
       const secrets = options.secrets?.() ?? []
-      write(secrets.reduce((text, secret) => text.replaceAll(secret, '***'), line))
+      // A secret stands in the line as JSON writes it.
+      const written = secrets.map(secret => JSON.stringify(secret).slice(1, -1))
+      write(written.reduce((text, secret) => text.replaceAll(secret, '***'), line))
     },
   }
   return pino({ level: options.level ?? 'info', base: null, timestamp: pino.stdTimeFunctions.isoTime }, stream)

@@ -21,7 +21,7 @@ const ROW = `SELECT a.agent_id, a.name, a.role, a.model, a.preset, ${STATUS} AS 
   LEFT JOIN goals g ON g.goal_id = (SELECT goal_id FROM goals WHERE agent_id = a.agent_id AND status = 'active'
                                     ORDER BY priority DESC, created_at, goal_id LIMIT 1)`
 
-const BY_AGE = 'ORDER BY a.spawned_at, a.agent_id'
+const BY_AGE = 'ORDER BY a.spawned_at, a.rowid'
 
 export async function findAgents(store: Store, ref: string, now: number): Promise<AgentRow[]> {
   const byId = await store.get<AgentRow>(`${ROW} WHERE a.agent_id = ?`, [now, ref])

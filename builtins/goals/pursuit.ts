@@ -4,7 +4,14 @@ import type { Cycle, PluginHandle } from '#kernel'
 import { Agents } from '../agents/contract.ts'
 import type { Message } from '../models/contract.ts'
 import { Profiles } from '../profiles/contract.ts'
-import { type PlannedCall, type RunEnd, type RunEvent, type RunRequest, Runtime } from '../runtime/contract.ts'
+import {
+  FINISH_GOAL,
+  type PlannedCall,
+  type RunEnd,
+  type RunEvent,
+  type RunRequest,
+  Runtime,
+} from '../runtime/contract.ts'
 import { appendEvent, Store } from '../store/contract.ts'
 import { assembled } from './assembly.ts'
 import type { GoalsConfig } from './config.ts'
@@ -125,7 +132,7 @@ class Pursuit {
     const rows = this.#transcript.answer(heard, message, calls)
     const keep_from = this.#transcript.prune(this.#config.pursuit_transcript_max_messages)
     const read = this.#reading.length > 0 ? [this.#svc.use(Agents).nudgesDelivered(this.#reading)] : []
-    const intents = calls.map(call => ({ ...call, args_hash: hashOf(call) }))
+    const intents = calls.filter(({ name }) => name !== FINISH_GOAL).map(call => ({ ...call, args_hash: hashOf(call) }))
     await this.#save([
       recordAnswer({ goal_id, agent_id, epoch: this.#cycle.lease.epoch, rows, keep_from, intents }),
       spent(this.#cycle, 'goal_pursuit', goal_id, spend),

@@ -2,6 +2,9 @@ import { type Effect, type Tool, token } from '#kernel'
 import type { CallPurpose, Message, Spend, ToolSpec } from '../models/contract.ts'
 import type { Profile } from '../profiles/contract.ts'
 
+/** The tool by which an agent says that its goal is reached. It ends the run; the end is written as such, so it has no journal entry. */
+export const FINISH_GOAL = 'finish_goal'
+
 /** One tool call that a model asked for. */
 export interface PlannedCall {
   /** `<agent>:<epoch>:<step>:<n>` with the agent's lease, also the key that tools may use for idempotency. */

@@ -1,6 +1,5 @@
 import { tool, z } from '#kernel'
-
-export const FINISH_GOAL = 'finish_goal'
+import { FINISH_GOAL } from './contract.ts'
 
 export const Finish = z.object({
   summary: z.string().min(1).describe('What was achieved, in one or two sentences'),

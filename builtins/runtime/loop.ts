@@ -1,7 +1,7 @@
 import type { Clock } from '#kernel'
 import type { Message, ModelAnswer, ModelCall } from '../models/contract.ts'
-import type { PlannedCall, RunEnd, RunEvent, RunRequest } from './contract.ts'
-import { FINISH_GOAL, Finish } from './finish.ts'
+import { FINISH_GOAL, type PlannedCall, type RunEnd, type RunEvent, type RunRequest } from './contract.ts'
+import { Finish } from './finish.ts'
 import { executeCall, parseArguments } from './tool-call.ts'
 
 export interface LoopParts {

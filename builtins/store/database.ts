@@ -70,16 +70,16 @@ export class Database {
         const problem = `has schema version ${version}, and this program knows ${MIGRATIONS.length}`
         throw new DatabaseUnusableError({ file, problem, remedy: 'update svc' })
       }
-      this.#sqlite.pragma('journal_mode = WAL')
-      // Explicit, because SQLite's default differs between the first connection and later ones.
-      this.#sqlite.pragma(`synchronous = ${synchronous}`)
-      this.#sqlite.pragma('foreign_keys = ON')
-      this.#sqlite.pragma('journal_size_limit = 16777216')
       if (check && tables > 0) {
         const found = String(this.#sqlite.pragma('quick_check(1)', { simple: true }))
         const remedy = 'restore a backup from .svc/backups, or move the file away'
         if (found !== 'ok') throw new DatabaseUnusableError({ file, problem: `is damaged (${found})`, remedy })
       }
+      this.#sqlite.pragma('journal_mode = WAL')
+      // Explicit, because SQLite's default differs between the first connection and later ones.
+      this.#sqlite.pragma(`synchronous = ${synchronous}`)
+      this.#sqlite.pragma('foreign_keys = ON')
+      this.#sqlite.pragma('journal_size_limit = 16777216')
     })
   }
 

@@ -64,7 +64,7 @@ ALTER TABLE agents ADD COLUMN waiting_for TEXT;
 ALTER TABLE agents ADD COLUMN failures INTEGER NOT NULL DEFAULT 0;
 UPDATE agents SET preset = name, paused_at = iif(status = 'paused', spawned_at, NULL), died_at = iif(status = 'dead', spawned_at, NULL);
 ALTER TABLE agents DROP COLUMN status;
-CREATE INDEX agents_by_spawn ON agents (spawned_at, agent_id);
+CREATE INDEX agents_by_spawn ON agents (spawned_at);
 CREATE INDEX agents_by_name ON agents (name);
 CREATE INDEX agents_by_activity ON agents (last_active);
 

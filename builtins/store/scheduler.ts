@@ -39,7 +39,7 @@ export class LocalScheduler implements Scheduler {
     const { database, owner } = this.#options
     const now = this.#options.now()
     // A look without a lock first: an idle daemon takes no write lock.
-    const due = database.get('SELECT 1 FROM leases WHERE run_at <= ? LIMIT 1', [now])
+    const due = database.get(`SELECT 1 FROM leases WHERE run_at <= ? AND NOT ${PARKED} LIMIT 1`, [now])
     if (!due) return []
     const rows = await database.write(() =>
       database.all<Omit<Lease, 'owner'>>(
@@ -75,7 +75,9 @@ export class LocalScheduler implements Scheduler {
   }
 
   async nextDue(): Promise<number | null> {
-    const next = this.#options.database.get<{ run_at: number }>('SELECT run_at FROM leases ORDER BY run_at LIMIT 1')
+    const next = this.#options.database.get<{ run_at: number }>(
+      `SELECT run_at FROM leases WHERE NOT ${PARKED} ORDER BY run_at LIMIT 1`,
+    )
     return next && next.run_at < NEVER ? next.run_at : null
   }
 

@@ -39,9 +39,12 @@ export class SqliteStore implements Store {
     const planned = effects.map(effect => this.#plan(effect, now))
     const result = await this.#database
       .write(() => this.#transact(planned, fence))
-      .catch(error => {
-        if (error instanceof Refused) return 'refused' as const
-        throw error
+      .catch(async error => {
+        if (!(error instanceof Refused)) throw error
+        // What has happened in any case is booked, and a lease that was to be given back is.
+        const booked = planned.filter(({ always }) => always)
+        if (fence) await this.#database.write(() => this.#transact(booked, fence))
+        return 'refused' as const
       })
     if (result === 'ok') await this.#tell(effects)
     return result
