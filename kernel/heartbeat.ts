@@ -54,6 +54,8 @@ export type HeartbeatConfig = z.infer<typeof HeartbeatConfig>
 /** How often the loop looks for what other processes made due, in milliseconds. */
 const POLL_MS = 250
 const RENEW_MS = 5_000
+/** Why a rest ends: one for all, because a reason made anew costs more than the rest of a hint. */
+const ENOUGH_REST = 'enough rest'
 /** A wake source that fails this often in a row is dropped. */
 const SOURCE_FAILURES = 5
 
@@ -119,7 +121,7 @@ export class Heartbeat {
   /** Looks at once for what is due. */
   hint(): void {
     this.#hinted = true
-    this.#rest.abort()
+    this.#rest.abort(ENOUGH_REST)
   }
 
   async #run(): Promise<void> {

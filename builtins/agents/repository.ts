@@ -15,7 +15,7 @@ const STATUS = `CASE
   ELSE 'idle' END`
 
 const ROW = `SELECT a.agent_id, a.name, a.role, a.model, a.preset, ${STATUS} AS status, a.paused_at, a.died_at, a.error,
-  a.waiting_for, a.failures, a.spawned_by, a.spawned_at AS created_at, a.last_active, g.goal_id, g.objective,
+  a.waiting_for, a.failures, a.spawned_by, a.spawned_at AS created_at, nullif(l.claimed_at, 0) AS last_active, g.goal_id, g.objective,
   l.run_at, coalesce(l.cycle_num, 0) AS cycle_num
   FROM agents a LEFT JOIN leases l ON l.agent_id = a.agent_id
   LEFT JOIN goals g ON g.goal_id = (SELECT goal_id FROM goals WHERE agent_id = a.agent_id AND status = 'active'
@@ -47,12 +47,12 @@ export async function countAgents(
   return { ...counts, goals_active: goals?.n ?? 0, total: rows.reduce((sum, { n }) => sum + n, 0) }
 }
 
-/** The agents that were active last, so that a prompt does not grow with their number. */
+/** The newest agents: bounded, so that a prompt does not grow with their number. */
 export function listPeers(store: Store, agent_id: string, limit: number) {
   return store.all<{ name: string; role: string; objective: string | null }>(
     `SELECT a.name, substr(a.role, 1, 60) AS role, (SELECT substr(objective, 1, 60) FROM goals WHERE agent_id = a.agent_id
        AND status = 'active' ORDER BY priority DESC, created_at LIMIT 1) AS objective
-     FROM agents a WHERE a.agent_id <> ? AND a.died_at IS NULL ORDER BY a.last_active DESC LIMIT ?`,
+     FROM agents a WHERE a.agent_id <> ? AND a.died_at IS NULL ORDER BY a.rowid DESC LIMIT ?`,
     [agent_id, limit],
   )
 }
@@ -172,11 +172,11 @@ export const nudgesDelivered = defineEffect({
 export const agentFared = defineEffect({
   name: 'agents.fared',
   schema: z.object({ agent_id: z.string(), error: z.string().nullable(), waiting_for: z.string().nullable() }),
-  statements: ({ agent_id, error, waiting_for }, now) => [
+  statements: ({ agent_id, error, waiting_for }) => [
     {
-      sql: `UPDATE agents SET last_active = ?, error = ?, waiting_for = ?, failures = CASE WHEN ? IS NULL THEN 0 ELSE failures + 1 END
+      sql: `UPDATE agents SET error = ?, waiting_for = ?, failures = CASE WHEN ? IS NULL THEN 0 ELSE failures + 1 END
             WHERE agent_id = ?`,
-      params: [now, error, waiting_for, error, agent_id],
+      params: [error, waiting_for, error, agent_id],
     },
   ],
 })

@@ -36,7 +36,9 @@ export const Profile = z.object({
 export type Profile = z.infer<typeof Profile>
 
 export interface Profiles {
-  /** The profile as it is on disk now; a file that became bad gives the last good copy, with one warning. @throws ProfileNotFoundError, BadFileError */
+  /** The profile as it is on disk now, for whoever starts something new from it. @throws ProfileNotFoundError, BadFileError */
+  read(name: string): Promise<Profile>
+  /** The same for agents that live by it: a file that became bad or vanished gives the last good copy, with one warning. @throws ProfileNotFoundError, BadFileError */
   get(name: string): Promise<Profile>
   /** The text of the profile's skills, in order; missing ones are left out. */
   skills(profile: Profile): Promise<string>

@@ -70,6 +70,7 @@ async function run(tool: Tool, args: unknown, call: PlannedCall, request: RunReq
   const aborted = new Promise<never>((_, reject) => {
     abort.signal.addEventListener('abort', () => reject(abort.signal.reason), { once: true })
   })
+  // Whoever wins the race, this one is settled when the call is over.
   aborted.catch(() => {})
   try {
     const work = Promise.race([(async () => tool.execute(args, context))(), aborted])
@@ -78,7 +79,7 @@ async function run(tool: Tool, args: unknown, call: PlannedCall, request: RunReq
   } finally {
     request.signal.removeEventListener('abort', stop)
     // A tool that outlived its limit is told to stop.
-    abort.abort(new Error('the tool call is over'))
+    abort.abort('the tool call is over')
   }
 }
 

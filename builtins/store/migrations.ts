@@ -66,7 +66,6 @@ UPDATE agents SET preset = name, paused_at = iif(status = 'paused', spawned_at, 
 ALTER TABLE agents DROP COLUMN status;
 CREATE INDEX agents_by_spawn ON agents (spawned_at);
 CREATE INDEX agents_by_name ON agents (name);
-CREATE INDEX agents_by_activity ON agents (last_active);
 
 ALTER TABLE goals ADD COLUMN origin TEXT NOT NULL DEFAULT 'generated';
 ALTER TABLE goals ADD COLUMN reasoning TEXT;
@@ -91,6 +90,7 @@ CREATE INDEX leases_due ON leases (run_at);
 CREATE INDEX leases_by_agent ON leases (agent_id);
 INSERT INTO leases (id, agent_id, run_at, cycle_num) SELECT agent_id, agent_id, 0, cycles_lived FROM agents;
 ALTER TABLE agents DROP COLUMN cycles_lived;
+ALTER TABLE agents DROP COLUMN last_active;
 INSERT INTO leases (id, kind, run_at) VALUES ('sys:beat', 'sys', 0);
 
 CREATE TABLE events (

@@ -1,0 +1,63 @@
+import { operation, z } from '#kernel'
+import { Profile, ProfileNotFoundError, type Profiles } from './contract.ts'
+
+const Preset = z.object({
+  name: z.string().describe('What agents are spawned from it by'),
+  file: z.string(),
+  error: z.string().nullable().describe('Why it cannot be used'),
+  profile: Profile.nullable(),
+})
+type Preset = z.infer<typeof Preset>
+
+export function profileOperations(profiles: Profiles) {
+  return [
+    operation({
+      name: 'profiles.list',
+      summary: 'The presets that agents can be spawned from, or one of them in full',
+      input: z.strictObject({ name: z.string().min(1).max(64).optional().describe('Only this one') }),
+      output: z.array(Preset),
+      http: { method: 'GET', path: '/profiles' },
+      cli: { usage: 'profiles [name]' },
+      mcp: true,
+      reach: 'store',
+      errors: [ProfileNotFoundError],
+      render: presets => (presets.length === 1 ? inFull(presets[0]!) : asTable(presets)),
+      async run({ name }) {
+        const all = await profiles.list()
+        if (name === undefined) return all
+        const one = all.filter(preset => preset.name === name)
+        if (one.length === 0) throw new ProfileNotFoundError({ name, known: all.map(preset => preset.name) })
+        return one
+      },
+    }),
+  ]
+}
+
+function asTable(presets: readonly Preset[]): string {
+  const width = Math.max(4, ...presets.map(({ name }) => name.length)) + 2
+  const rows = presets.map(({ name, profile, error }) => {
+    const text = profile ? `${String(profile.max_steps).padEnd(7)}${cut(profile.role, 90)}` : `not usable: ${error}`
+    return name.padEnd(width) + text
+  })
+  return [`${'NAME'.padEnd(width)}${'STEPS'.padEnd(7)}ROLE`, ...rows].join('\n')
+}
+
+function inFull({ name, file, error, profile }: Preset): string {
+  if (!profile) return `${name}\n  not usable: ${error}`
+  const { personality, persona, system_prompt, ...plain } = profile
+  const fields = Object.entries({ file, ...plain, ...personality, ...persona }).map(
+    ([key, value]) => `  ${key.padEnd(17)}${shown(value)}`,
+  )
+  const prompt = system_prompt.trimEnd().split('\n')
+  return [name, ...fields, '  system_prompt', ...prompt.map(line => `    ${line}`.trimEnd())].join('\n')
+}
+
+function shown(value: unknown): string {
+  if (Array.isArray(value)) return value.join(', ') || '-'
+  return value === null || value === '' ? '-' : String(value)
+}
+
+function cut(text: string, length: number): string {
+  const line = text.replaceAll(/\s+/g, ' ')
+  return line.length > length ? `${line.slice(0, length - 1)}…` : line
+}

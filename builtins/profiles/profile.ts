@@ -1,0 +1,68 @@
+import { BadFileError, issuesOf, parseYaml, type YamlFile, z } from '#kernel'
+import { Profile } from './contract.ts'
+
+type Tree = Record<string, unknown>
+
+/**
+ * Makes a profile of the text of its file. A key without a value counts as absent, so that its default applies.
+ * @param shown the file's path as errors name it
+ * @param stem the file's name without its ending: the profile's name when the file gives none
+ * @returns the profile, and a sentence for each key that means nothing
+ * @throws BadFileError with the line of the first thing that is wrong, and all of them in `errors`
+ */
+export function parseProfile(shown: string, text: string, stem: string): { profile: Profile; unknown: string[] } {
+  const yaml = parseYaml(shown, text)
+  const values = renamed(withoutNulls(yaml.values))
+  const parsed = Profile.safeParse({ name: stem, role: 'general agent', ...values })
+  if (!parsed.success) throw badProfile(yaml, parsed.error)
+  const unknown = unknownKeys(values, Profile).map(path => {
+    const line = yaml.lineOf(path)
+    return `${shown}${line ? `:${line}` : ''}: ${path.join('.')} is not a key of profiles and has no effect`
+  })
+  return { profile: parsed.data, unknown }
+}
+
+function badProfile(yaml: YamlFile, error: z.ZodError): Error {
+  const errors = issuesOf(error).map(issue => ({ ...issue, message: lowerFirst(issue.message) }))
+  const problem = errors.map(({ path, message }) => `${path}: ${message}`).join('; ')
+  const line = yaml.lineOf(error.issues[0]?.path.map(String) ?? [])
+  return new BadFileError({ file: yaml.file, line, problem }, { errors })
+}
+
+function lowerFirst(text: string): string {
+  return text.charAt(0).toLowerCase() + text.slice(1)
+}
+
+/** `persona.goals` by the name that older files have for it. */
+function renamed(values: Tree): Tree {
+  if (!isTree(values.persona) || !('long_term_goals' in values.persona)) return values
+  const { long_term_goals, ...persona } = values.persona
+  return { ...values, persona: { goals: long_term_goals, ...persona } }
+}
+
+function withoutNulls(tree: Tree): Tree {
+  const kept = Object.entries(tree).filter(([, value]) => value !== null)
+  return Object.fromEntries(kept.map(([key, value]) => [key, isTree(value) ? withoutNulls(value) : value]))
+}
+
+function unknownKeys(values: Tree, schema: z.ZodType, above: string[] = []): string[][] {
+  const shape = shapeOf(schema)
+  if (!shape) return []
+  return Object.entries(values).flatMap(([key, value]) => {
+    const path = [...above, key]
+    if (!Object.hasOwn(shape, key)) return [path]
+    return isTree(value) ? unknownKeys(value, shape[key]!, path) : []
+  })
+}
+
+function shapeOf(schema: z.ZodType): Record<string, z.ZodType> | undefined {
+  let type = schema
+  while (type instanceof z.ZodDefault || type instanceof z.ZodPrefault || type instanceof z.ZodNullable) {
+    type = type.unwrap() as z.ZodType
+  }
+  return type instanceof z.ZodObject ? (type.shape as Record<string, z.ZodType>) : undefined
+}
+
+function isTree(value: unknown): value is Tree {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,121 @@
+import { isAbsolute, join, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type PluginHandle, sentenceOf } from '#kernel'
+import { type Profile, ProfileNotFoundError, type Profiles } from './contract.ts'
+import { parseProfile } from './profile.ts'
+import { Shelf } from './shelf.ts'
+
+const MAX_PROFILE_BYTES = 1024 * 1024
+/** Skills go into every prompt of their agents. */
+const MAX_SKILL_BYTES = 64 * 1024
+
+/** The package's root: this module runs as source two folders below it, and bundled in `dist/`. */
+const PACKAGE = fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '../../' : '../', import.meta.url))
+
+/** The presets and skills of a project, and behind them those that come with the package. */
+export class ProfileFiles implements Profiles {
+  readonly #svc: PluginHandle
+  readonly #profiles: Shelf<Profile>
+  readonly #skills: Shelf<string>
+  readonly #lastGood = new Map<string, Profile>()
+  readonly #warned = new Map<string, unknown>()
+
+  /** @param dir the folder of the profiles, relative to the project; empty for `profiles/` and the packaged ones */
+  constructor(svc: PluginHandle, dir: string) {
+    this.#svc = svc
+    const { root } = svc.project
+    const common = { files: svc.ports.files, show: (path: string) => shownAs(path, root) }
+    this.#profiles = new Shelf({
+      ...common,
+      folders: dir ? [resolve(root, dir)] : [join(root, 'profiles'), join(PACKAGE, 'profiles')],
+      extensions: ['.yaml', '.yml'],
+      max_bytes: MAX_PROFILE_BYTES,
+      parse: (text, file) => {
+        const { profile, unknown } = parseProfile(file.shown, text, file.name)
+        for (const sentence of unknown) svc.log.warn({}, sentence)
+        return profile
+      },
+    })
+    this.#skills = new Shelf({
+      ...common,
+      folders: [join(root, 'skills'), join(PACKAGE, 'skills')],
+      extensions: ['.md'],
+      max_bytes: MAX_SKILL_BYTES,
+      parse: text => text.trim(),
+    })
+  }
+
+  async read(name: string): Promise<Profile> {
+    const profile = await this.#profiles.read(name)
+    if (!profile) throw new ProfileNotFoundError({ name, known: (await this.#profiles.list()).map(([known]) => known) })
+    this.#lastGood.set(name, profile)
+    this.#warned.delete(name)
+    return profile
+  }
+
+  async get(name: string): Promise<Profile> {
+    try {
+      return await this.read(name)
+    } catch (error) {
+      const good = this.#lastGood.get(name)
+      if (!good) throw error
+      const fault = error instanceof ProfileNotFoundError ? 'gone' : error
+      this.#warnOnce(name, fault, `the last good copy of profile "${name}" goes on: ${sentenceOf(error)}`)
+      return good
+    }
+  }
+
+  async skills({ name, skills }: Profile): Promise<string> {
+    const texts: string[] = []
+    for (const skill of skills) {
+      try {
+        const text = await this.#skill(skill)
+        if (text) texts.push(text)
+        if (text !== undefined) this.#warned.delete(`skills/${skill}`)
+        else
+          this.#warnOnce(`skills/${skill}`, 'gone', `profile "${name}" names the skill "${skill}", which is not there`)
+      } catch (error) {
+        this.#warnOnce(`skills/${skill}`, error, `the skill "${skill}" is left out: ${sentenceOf(error)}`)
+      }
+    }
+    return texts.join('\n\n')
+  }
+
+  async list() {
+    const found = await this.#profiles.list()
+    return Promise.all(
+      found.map(async ([name, file]) => {
+        const shown = file instanceof Error ? '' : file.shown
+        try {
+          return { name, file: shown, profile: await this.read(name), error: null }
+        } catch (error) {
+          return { name, file: shown, profile: null, error: sentenceOf(error) }
+        }
+      }),
+    )
+  }
+
+  /** A skill's text; `-` and `_` in its name mean the same. */
+  async #skill(name: string): Promise<string | undefined> {
+    for (const spelling of new Set([name, name.replaceAll('_', '-'), name.replaceAll('-', '_')])) {
+      const text = await this.#skills.read(spelling)
+      if (text !== undefined) return text
+    }
+    return undefined
+  }
+
+  #warnOnce(what: string, fault: unknown, sentence: string): void {
+    if (this.#warned.get(what) === fault) return
+    this.#warned.set(what, fault)
+    this.#svc.log.warn({}, sentence)
+  }
+}
+
+/** A path as people are told it: relative to the project, or beginning with `svc/` in the package. */
+function shownAs(path: string, root: string): string {
+  for (const [folder, prefix] of [[root, ''] as const, [PACKAGE, 'svc/'] as const]) {
+    const below = relative(folder, path)
+    if (!below.startsWith('..') && !isAbsolute(below)) return prefix + below
+  }
+  return path
+}

@@ -1,0 +1,57 @@
+/** Characters of a line that are shown as one row. */
+const ROW_CHARS = 2_000
+/** Characters of a whole answer: about 12,000 tokens. */
+const WINDOW_CHARS = 50_000
+
+/**
+ * A window of a text as numbered rows, with a sentence on how to see the rest. A row is a line; a very long line takes
+ * several, so that all of it can be reached. What lies behind the window is not looked at.
+ * @param offset rows to skip
+ * @param limit rows to show; fewer when they are long
+ */
+export function windowOf(text: string, offset: number, limit: number): string {
+  if (text === '') return '[The file is empty.]'
+  const shown: string[] = []
+  let row = 0
+  let chars = 0
+  let more = 0
+  for (const { label, start, end } of rowsOf(text)) {
+    if (row++ < offset) continue
+    if (shown.length === limit || (shown.length > 0 && chars + end - start > WINDOW_CHARS)) {
+      more = start
+      break
+    }
+    chars += end - start + label.length
+    shown.push(`${label}\t${text.slice(start, end).replace(/\r$/, '')}`)
+  }
+  if (shown.length === 0) return `[The file ends before this: it has ${row} rows, and ${offset} were to be skipped.]`
+  const next = offset + shown.length
+  const part = Math.floor((100 * more) / text.length)
+  const notes = [
+    ...(shown.some(line => line.startsWith('…\t')) ? [`Long lines go on in rows marked "…".`] : []),
+    ...(more > 0 ? [`This ends at ${part} % of the file; read on with offset=${next}.`] : []),
+  ]
+  return [...shown, ...notes.map(note => `[${note}]`)].join('\n')
+}
+
+/** Where the rows of a text lie, in order. No character is cut in two. */
+function* rowsOf(text: string): Generator<{ label: string; start: number; end: number }> {
+  let line = 1
+  for (let start = 0; start < text.length; line++) {
+    const found = text.indexOf('\n', start)
+    const last = found < 0 ? text.length : found
+    let label = String(line)
+    while (last - start > ROW_CHARS) {
+      const end = start + ROW_CHARS - (isHighSurrogate(text.charCodeAt(start + ROW_CHARS - 1)) ? 1 : 0)
+      yield { label, start, end }
+      label = '…'
+      start = end
+    }
+    yield { label, start, end: last }
+    start = last + 1
+  }
+}
+
+function isHighSurrogate(code: number): boolean {
+  return code >= 0xd800 && code < 0xdc00
+}

@@ -1,0 +1,14 @@
+import { join } from 'node:path'
+import { definePlugin } from '#kernel'
+import { Notepads } from './notepad.ts'
+import { NotepadConfig, notepadToolkit } from './toolkit.ts'
+
+export default definePlugin({
+  name: 'toolkit-notepad',
+  description: 'Tools with which an agent keeps notes from one goal to the next.',
+  setup(svc) {
+    const config = svc.section('tools', NotepadConfig)
+    const journals = join(svc.project.svc, 'journals')
+    svc.toolkit(notepadToolkit(new Notepads(svc.ports, journals, config.notepad_max_bytes), config))
+  },
+})

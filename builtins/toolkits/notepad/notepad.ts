@@ -1,0 +1,106 @@
+import { join } from 'node:path'
+import { defineError, type Ports } from '#kernel'
+
+/** Characters of an answer: about 12,000 tokens. */
+const ANSWER_CHARS = 50_000
+const STAMP = /^## (?=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$)/m
+
+export const NotepadError = defineError({
+  code: 'notepad_refused',
+  status: 422,
+  title: 'Notepad refused',
+  sentence: (p: { sentence: string }) => p.sentence,
+})
+
+/** The notepads of all agents: `journals/<agent_id>/notepad.md`, one entry after another, each below its time. */
+export class Notepads {
+  readonly #ports: Pick<Ports, 'files' | 'clock'>
+  readonly #journals: string
+  readonly #maxBytes: number
+
+  /** @param journals the folder that holds one folder for each agent */
+  constructor(ports: Pick<Ports, 'files' | 'clock'>, journals: string, maxBytes: number) {
+    this.#ports = ports
+    this.#journals = journals
+    this.#maxBytes = maxBytes
+  }
+
+  /** Appends an entry. @returns the size of the notepad afterwards, in bytes. @throws NotepadError when it is full */
+  async append(agent_id: string, text: string): Promise<number> {
+    const { files, clock } = this.#ports
+    const folder = this.#folder(agent_id)
+    await files.mkdir(folder, { recursive: true, mode: 0o700 })
+    const { O_RDWR, O_APPEND, O_CREAT, O_NOFOLLOW } = files.constants
+    const handle = await files.open(join(folder, 'notepad.md'), O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600)
+    try {
+      const { size } = await handle.stat()
+      // A crash may have left the last line without its end.
+      const torn = size > 0 && (await handle.read(Buffer.alloc(1), 0, 1, size - 1)).buffer[0] !== 10
+      const entry = `${torn ? '\n' : ''}${size > 0 ? '\n' : ''}## ${clock.now().toISOString()}\n${text.trim()}\n`
+      const bytes = Buffer.from(entry)
+      if (size + bytes.length > this.#maxBytes) {
+        throw new NotepadError({
+          sentence: `The notepad is full (${size} of ${this.#maxBytes} bytes); read it, clear it, and write down what still matters.`,
+        })
+      }
+      await handle.writeFile(bytes)
+      return size + bytes.length
+    } finally {
+      await handle.close()
+    }
+  }
+
+  /**
+   * The newest entries, oldest of them first, with a sentence on how to see older ones.
+   * @param limit entries to show, at most; fewer when they are long
+   * @param skip newest entries to leave out
+   */
+  async read(agent_id: string, limit: number, skip: number): Promise<string> {
+    const text = await this.#text(agent_id)
+    const entries = text
+      .split(STAMP)
+      .map(entry => entry.trim())
+      .filter(Boolean)
+    if (entries.length === 0) return '[The notepad is empty.]'
+    const end = Math.max(0, entries.length - skip)
+    let from = end
+    for (let chars = 0; from > 0 && end - from < limit; from--) {
+      chars += entries[from - 1]!.length
+      if (chars > ANSWER_CHARS && from < end) break
+    }
+    const shown = entries
+      .slice(from, end)
+      .map(entry => (entry.length > ANSWER_CHARS ? `…${entry.slice(-ANSWER_CHARS)}` : entry))
+    const older = from > 0 ? [`[${from} older entries; see them with offset=${entries.length - from}.]`] : []
+    return [...older, ...shown].join('\n\n') || `[The notepad has only ${entries.length} entries.]`
+  }
+
+  /** Empties the notepad. */
+  async clear(agent_id: string): Promise<void> {
+    await this.#ports.files.rm(join(this.#folder(agent_id), 'notepad.md'), { force: true })
+  }
+
+  async #text(agent_id: string): Promise<string> {
+    const { files } = this.#ports
+    const { O_RDONLY, O_NOFOLLOW } = files.constants
+    try {
+      const handle = await files.open(join(this.#folder(agent_id), 'notepad.md'), O_RDONLY | O_NOFOLLOW)
+      try {
+        return await handle.readFile('utf8')
+      } finally {
+        await handle.close()
+      }
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return ''
+      throw error
+    }
+  }
+
+  /** The agent's own folder; an id that could lead elsewhere is refused. */
+  #folder(agent_id: string): string {
+    if (!/^(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(agent_id)) {
+      throw new NotepadError({ sentence: `${JSON.stringify(agent_id.slice(0, 200))} is not the id of an agent.` })
+    }
+    return join(this.#journals, agent_id)
+  }
+}

@@ -1,0 +1,165 @@
+import { expect, test } from 'vitest'
+import { Models } from '../../builtins/models/contract.ts'
+import models from '../../builtins/models/index.ts'
+import { house } from '../support/house.ts'
+import { barrier, modelServer, text, together, toolCall } from '../support/model-server.ts'
+import { modelHouse, QUICK } from './models-house.ts'
+
+/** A server that stands for one far away, so that its calls have a price. */
+async function priced(replies: Parameters<typeof modelServer>[0] = {}, files: Record<string, string> = {}) {
+  const server = await modelServer(replies)
+  const made = await modelHouse(undefined, {
+    env: { OPENAI_BASE_URL: 'https://models.example/v1', OPENAI_API_KEY: 'sk-test-key' },
+    ports: { fetch: (input, init) => fetch(String(input).replace('https://models.example/v1', server.url), init) },
+    files,
+  })
+  return { ...made, server }
+}
+
+test("the spend is the server's bill at the catalogue's price, rounded up to a micro-dollar", async () => {
+  const usage = { prompt_tokens: 25, completion_tokens: 7 }
+  const { call } = await priced({ script: () => text('Hello.', { usage }) })
+  const { spend } = await call({ model: 'openai:gpt-5.4-nano' })
+  expect(spend).toMatchObject({
+    model: 'openai:gpt-5.4-nano',
+    // 25 × 0.20 + 7 × 1.25 = 13.75
+    ...{ input_tokens: 25, output_tokens: 7, cost_micros: 14 },
+    ...{ priced: 'catalogue', estimated: false, attempts: 1 },
+  })
+  expect(spend.call_id).toMatch(/^call-[0-9a-f]{12}$/)
+})
+
+test('a dated release costs what its model costs', async () => {
+  const { call } = await priced({ script: () => text('x', { usage: { prompt_tokens: 100, completion_tokens: 100 } }) })
+  expect((await call({ model: 'openai:gpt-5.4-2026-03-05' })).spend).toMatchObject({
+    cost_micros: 1750,
+    priced: 'catalogue',
+  })
+})
+
+test('cached input is counted at its own price', async () => {
+  const usage = { prompt_tokens: 1000, completion_tokens: 10, prompt_tokens_details: { cached_tokens: 800 } }
+  const { call } = await priced({ script: () => text('Hello.', { usage }) })
+  // 200 × 0.75 + 800 × 0.075 + 10 × 4.5 = 255
+  expect((await call({ model: 'openai:gpt-5.4-mini' })).spend.cost_micros).toBe(255)
+})
+
+test('an unknown price counts at the documented default and says so; it is never free', async () => {
+  const { call } = await priced({
+    script: () => text('Hello.', { usage: { prompt_tokens: 10, completion_tokens: 2 } }),
+  })
+  expect((await call({ model: 'openai:brand-new' })).spend).toMatchObject({ cost_micros: 20, priced: 'default' })
+})
+
+test('models.yaml adds and overrides prices and tiers, and is read again when it changes', async () => {
+  const file = 'tiers:\n  openai:\n    lite: tiny-1\nprices:\n  openai:tiny-1: { input: 100, output: 0 }\n'
+  const { call, house: home } = await priced(
+    { script: () => text('Hi.', { usage: { prompt_tokens: 3, completion_tokens: 1 } }) },
+    { 'models.yaml': file },
+  )
+  expect((await call({ model: 'openai:lite' })).spend).toMatchObject({ model: 'openai:tiny-1', cost_micros: 300 })
+  await home.write({ 'models.yaml': file.replace('100', '2000') })
+  expect((await call({ model: 'openai:lite' })).spend.cost_micros).toBe(6000)
+})
+
+test.for([
+  ['prices:\n  openai:gpt-5.4:\n    input: -1\n    output: 2\n', /models\.yaml:3: prices\.openai:gpt-5\.4\.input/],
+  ['prices:\n  openai:x: { input: .inf, output: 2 }\n', /models\.yaml:2: prices\.openai:x\.input/],
+  ['tiers:\n  openai:\n    huge: gpt\n', /models\.yaml:[23]: tiers\.openai/],
+  ['prizes: {}\n', /models\.yaml:1: prizes: is not a known field/],
+  ['prices: [\n', /models\.yaml:/],
+  ['- a\n', /models\.yaml:1: holds no mapping/],
+])('a bad models.yaml (%j) is refused with file and line', async ([content, says]) => {
+  const { call, server } = await priced({}, { 'models.yaml': content as string })
+  await expect(call()).rejects.toMatchObject({ code: 'bad_file', message: expect.stringMatching(says as RegExp) })
+  expect(server.requests).toHaveLength(0)
+})
+
+test('a loopback server costs nothing, and its tokens are counted all the same', async () => {
+  const { call, server } = await modelHouse()
+  const { spend } = await call({ model: 'openai:gpt-5.4' })
+  const [entry] = server.bill
+  expect(spend).toMatchObject({ cost_micros: 0, priced: 'free', input_tokens: entry!.input_tokens })
+  expect(spend.output_tokens).toBe(entry!.output_tokens)
+})
+
+test('with many calls at once the sum of the spend is the bill', async () => {
+  const { call, server } = await priced({
+    script: () => barrier(16, together(text('Look.'), toolCall('look', { at: 'it' }))),
+  })
+  const answers = await Promise.all(
+    Array.from({ length: 16 }, (_, n) => call({ messages: [{ role: 'user', content: 'x'.repeat(n * 10) }] })),
+  )
+  const sum = (counts: number[]) => counts.reduce((total, count) => total + count, 0)
+  expect(sum(answers.map(({ spend }) => spend.input_tokens))).toBe(sum(server.bill.map(entry => entry.input_tokens)))
+  expect(sum(answers.map(({ spend }) => spend.output_tokens))).toBe(sum(server.bill.map(entry => entry.output_tokens)))
+  expect(new Set(answers.map(({ spend }) => spend.call_id)).size).toBe(16)
+})
+
+test('requests carry messages, tools and limits as the protocol has them', async () => {
+  const { call, server } = await modelHouse([text('Done.')])
+  const parameters = { type: 'object', properties: { path: { type: 'string' } }, required: ['path'] }
+  await call({
+    messages: [
+      { role: 'system', content: 'Be brief.' },
+      { role: 'user', content: 'Go.' },
+      { role: 'assistant', content: '', tool_calls: [{ id: 'a', name: 'look', arguments: { path: 'x' } }] },
+      { role: 'tool', content: 'found', tool_call_id: 'a' },
+      { role: 'assistant', content: 'Hm', tool_calls: [{ id: 'b', name: 'look', arguments: '{"cut' }] },
+      { role: 'tool', content: 'bad', tool_call_id: 'b', is_error: true },
+    ],
+    tools: [{ name: 'look', description: 'Looks.', parameters }],
+    temperature: 0.5,
+    max_tokens: 77,
+  })
+  const { body } = server.requests[0]!
+  expect(body).toMatchObject({ model: 'scripted-1', temperature: 0.5, max_tokens: 77, stream: true })
+  expect(body.messages[2]).toEqual({
+    role: 'assistant',
+    content: null,
+    tool_calls: [{ id: 'a', type: 'function', function: { name: 'look', arguments: '{"path":"x"}' } }],
+  })
+  expect(body.messages[3]).toEqual({ role: 'tool', content: 'found', tool_call_id: 'a' })
+  // What was no JSON must not make the server refuse the conversation.
+  expect(JSON.stringify(body.messages[4])).toContain('{\\"unparsed\\":\\"{\\\\\\"cut\\"}')
+  expect(body.tools).toEqual([{ type: 'function', function: { name: 'look', description: 'Looks.', parameters } }])
+})
+
+test("OpenAI's reasoning models are sent max_completion_tokens and no temperature", async () => {
+  const { call, server } = await modelHouse()
+  for (const model of ['o3-mini', 'openai:gpt-5.4', 'gpt-4o']) await call({ model })
+  const sent = server.requests.map(({ body }) => [body.max_tokens, body.max_completion_tokens, body.temperature])
+  expect(sent).toEqual([
+    [undefined, 1000, undefined],
+    [undefined, 1000, undefined],
+    [1000, undefined, 0],
+  ])
+})
+
+test('text and several tool calls of one turn arrive in order, and text is shown as it comes', async () => {
+  const { call } = await modelHouse([
+    together(text('I look at both.'), toolCall('look', { n: 1 }), toolCall('look', { n: 2 })),
+  ])
+  const shown: string[] = []
+  const answer = await call({ onText: piece => shown.push(piece) })
+  expect(answer).toMatchObject({ text: 'I look at both.', finish_reason: 'tool_calls' })
+  expect(answer.tool_calls.map(each => each.arguments)).toEqual(['{"n":1}', '{"n":2}'])
+  expect(shown.length).toBeGreaterThan(1)
+  expect(shown.join('')).toBe('I look at both.')
+})
+
+test.for([
+  ['length', 'length'],
+  ['content_filter', 'content_filter'],
+  ['end_turn', 'stop'],
+])('the finish reason %s is told as %s', async ([theirs, ours]) => {
+  const { call } = await modelHouse([text('Well', { finish_reason: theirs! })])
+  expect((await call()).finish_reason).toBe(ours)
+})
+
+test('max_retries of the daemon section is known by its key and its variable', async () => {
+  await using home = await house({ builtins: [models], config: QUICK, env: { SVC_MAX_RETRIES: '7' } })
+  expect(home.kernel.config.get('daemon.max_retries')).toBe(7)
+  expect(home.kernel.config.keys().find(({ path }) => path === 'daemon.max_retries')?.reload).toBe('restart_required')
+  expect(home.kernel.use(Models)).toBeDefined()
+})
