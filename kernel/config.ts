@@ -191,7 +191,7 @@ export class Config {
   /** The file as it is now. One that vanished or was emptied is taken for a write in progress, not for a wish. */
   async #readAgain(): Promise<YamlFile> {
     const yaml = await readYaml(this.#ports.files, this.file)
-    if (this.#seen.trim() && yaml.document.contents === null) {
+    if (yaml.document.contents === null && this.#yaml?.document.contents != null) {
       throw new BadFileError({
         file: this.file,
         problem: 'is gone or empty',
@@ -208,11 +208,11 @@ export class Config {
       const steps = path.split('.')
       const persisted = getIn(values, steps)
       const fromEnv = meta.env ? this.#ports.env[meta.env] : undefined
-      const raw = fromEnv ? fromText(fromEnv, schema) : persisted
+      const raw = fromEnv?.trim() ? fromText(fromEnv, schema) : persisted
       const parsed = schema.safeParse(raw)
       if (meta.secret) for (const value of [persisted, raw]) if (value) this.#secrets.add(String(value))
       if (parsed.success) read.set(path, { persisted, effective: parsed.data, live: parsed.data })
-      else if (fromEnv) issues.push(...issuesOf(parsed.error, `environment variable ${meta.env}`))
+      else if (fromEnv?.trim()) issues.push(...issuesOf(parsed.error, `environment variable ${meta.env}`))
       else {
         const line = yaml?.lineOf(steps)
         issues.push(...issuesOf(parsed.error, line ? `${this.file}:${line}: ${path}` : path))

@@ -79,7 +79,7 @@ export function errorCatalogue() {
 export function defineError<P = void>(definition: ErrorDefinition<P>): ErrorClass<P> {
   const { code, status, title } = definition
   catalogue.set(code, { code, status, exit: definition.exit ?? 1, title })
-  const name = `${code.replace(/(^|_)(\w)/g, (_, _bar, letter: string) => letter.toUpperCase())}Error`
+  const name = `${code.replace(/_error$/, '').replace(/(^|_)(\w)/g, (_, _bar, letter: string) => letter.toUpperCase())}Error`
   const made = class extends SvcError {
     static readonly code = code
     static readonly status = status

@@ -8,6 +8,8 @@ export interface HttpFace {
   path: string
   /** Status of success; 200 unless told. */
   status?: 200 | 201 | 202 | 204
+  /** The status of success, where it depends on the output. */
+  statusOf?: (output: never) => number
   /** The URL of what was created, for `Location`. */
   location?: (output: never) => string
   /** Answers without a key, also when one is set. */
@@ -50,6 +52,8 @@ export interface Operation<I extends z.ZodObject = z.ZodObject, O extends z.ZodT
   /** For people on a terminal; without it the command line draws a table of the output. */
   render?: (output: z.output<O>) => string
   run(input: z.output<I>, call: OperationCall): z.input<O> | Promise<z.input<O>>
+  /** How many there are without `limit` and `offset`, for an operation that lists. */
+  count?(input: z.output<I>, call: OperationCall): number | Promise<number>
 }
 
 /** Keeps the types of one operation together. */

@@ -79,6 +79,7 @@ export function agentOperations(agents: AgentDirectory) {
       http: { method: 'GET', path: '/agents' },
       mcp: true,
       run: async page => (await agents.list(page)).map(summaryOf),
+      count: async () => (await agents.counts()).total,
     }),
     operation({
       name: 'agents.status',

@@ -58,8 +58,9 @@ export async function orFail(
     const waiting_for = failures >= config.max_failures ? sentence : null
     cycle.effects.push(svc.use(Agents).fared({ agent_id: cycle.agent_id, error: sentence, waiting_for }))
     const heartbeat = Number(svc.config.get('daemon.heartbeat')) * 1000
-    cycle.run_at =
-      svc.clock.ms() + Math.min(heartbeat * 2 ** Math.min(failures, 16), Math.max(LONGEST_REST_MS, heartbeat))
+    const rest = Math.min(heartbeat * 2 ** Math.min(failures, 16), Math.max(LONGEST_REST_MS, heartbeat))
+    const asked = error instanceof SvcError ? (error.retryAfter ?? 0) * 1000 : 0
+    cycle.run_at = svc.clock.ms() + Math.max(rest, Math.min(asked, LONGEST_REST_MS))
     cycle.result = 'error'
     cycle.error = error
     cycle.done = true

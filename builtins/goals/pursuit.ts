@@ -71,10 +71,10 @@ class Pursuit {
   async run(): Promise<RunEnd> {
     const store = this.#svc.use(Store)
     const { goal_id } = this.#goal
-    if (this.#config.pursuit_resume) this.#transcript = new Transcript(await loadTranscript(store, goal_id))
-    else await this.#cycle.save([dropTranscript({ goal_id })])
-    const unanswered =
-      this.#transcript.messages.length > 0 ? await unansweredCalls(store, goal_id) : new Map<string, string>()
+    const begun = this.#goal.steps_completed > 0
+    if (begun && this.#config.pursuit_resume) this.#transcript = new Transcript(await loadTranscript(store, goal_id))
+    else if (begun) await this.#cycle.save([dropTranscript({ goal_id })])
+    const unanswered = this.#transcript.messages.length > 0 ? await unansweredCalls(store, goal_id) : new Map()
     const events = this.#svc.use(Runtime).run(await this.#request(unanswered))
     try {
       for (;;) {

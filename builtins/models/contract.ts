@@ -117,9 +117,16 @@ export class ModelError extends defineError({
   title: 'Model error',
   sentence: (p: { model: string; problem: string }) => `The model ${p.model} gave no answer: ${p.problem}.`,
 }) {
+  override name = 'ModelError'
   spend: Spend | null = null
   /** Whether trying again can help. */
   transient = true
+  /** Whether the provider may charge for the attempt: not when it refused, or was never reached. */
+  billed = true
+  /** The answer had begun: one without streaming may come through. */
+  interrupted = false
+  /** What `onText` was given before the answer broke off. */
+  text = ''
 }
 export const ModelNameError = defineError({
   code: 'unknown_model',

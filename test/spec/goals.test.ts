@@ -334,7 +334,7 @@ describe('tool calls', () => {
     const { default: Sqlite } = await import('better-sqlite3')
     const db = new Sqlite(join(home.root, '.svc/svc.db'))
     db.prepare(
-      "INSERT INTO goals (goal_id, agent_id, objective, created_at) VALUES ('goal-1', ?, 'Go on from there', 1)",
+      "INSERT INTO goals (goal_id, agent_id, objective, created_at, steps_completed) VALUES ('goal-1', ?, 'Go on from there', 1, 1)",
     ).run(id)
     const row = db.prepare(
       "INSERT INTO pursuit_transcripts (goal_id, seq, agent_id, message, created_at) VALUES ('goal-1', ?, ?, ?, 1)",

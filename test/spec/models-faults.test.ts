@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import { FAULTS, type FaultMode, fault, refuse, text, toolCall } from '../support/model-server.ts'
-import { modelHouse, QUICK } from './models-house.ts'
+import { IMPATIENT, modelHouse, QUICK } from './models-house.ts'
 
 const FAILS: Partial<Record<FaultMode, { hits: number; says: RegExp; transient?: boolean; costs: boolean }>> = {
   '429': { hits: 3, says: /HTTP 429: Rate limit reached\.$/, costs: false },
   '429long': { hits: 3, says: /HTTP 429/, costs: false },
   '500': { hits: 3, says: /HTTP 500/, costs: false },
-  hang: { hits: 3, says: /nothing came for model\.idle_timeout \(0\.3 s\)/, costs: true },
+  hang: { hits: 3, says: /nothing came for model\.idle_timeout \(0\.5 s\)/, costs: true },
   drip: { hits: 3, says: /nothing came/, costs: true },
   cleancut: { hits: 3, says: /broke off before its end/, costs: true },
   rst: { hits: 3, says: /broke off/, costs: true },
@@ -20,7 +20,7 @@ const FAILS: Partial<Record<FaultMode, { hits: number; says: RegExp; transient?:
 test.for(Object.entries(FAILS))(
   'a server in mode %s ends in a ModelError, in bounded time and with its spend',
   async ([mode, expected]) => {
-    const { server, failing } = await modelHouse(() => fault(mode as FaultMode))
+    const { server, failing } = await modelHouse(() => fault(mode as FaultMode), { config: IMPATIENT })
     const began = performance.now()
     const error = await failing()
     expect(performance.now() - began).toBeLessThan(4000)
@@ -159,6 +159,7 @@ test('an error object in a stream is an error, not an answer', async () => {
 
 test('an answer that is whole but for its usage is taken when the server then falls silent', async () => {
   const { call, server } = await modelHouse(undefined, {
+    config: IMPATIENT,
     ports: {
       fetch: async (input, init) => {
         const { body } = await fetch(input, init)

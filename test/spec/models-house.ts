@@ -10,11 +10,17 @@ import models from '../../builtins/models/index.ts'
 import { type House, type HouseOptions, house } from '../support/house.ts'
 import { type ModelServer, modelServer, type Reply, type Script } from '../support/model-server.ts'
 
-/** Limits that let a fault show at once. */
+/** No waiting between attempts, nor for the simulated model. */
 export const QUICK = {
   daemon: { max_retries: 2 },
-  model: { idle_timeout: 0.3, total_timeout: 5, retry_delay: 0, retry_cap: 0.05, sim_delay: 0 },
+  model: { idle_timeout: 10, total_timeout: 20, retry_delay: 0, retry_cap: 0.05, sim_delay: 0 },
 }
+
+/** The same, with a stalled stream told soon. */
+export const IMPATIENT = { ...QUICK, model: { ...QUICK.model, idle_timeout: 0.5 } }
+
+// Loaded here once, so that the first call's limits measure the server alone.
+await import('openai')
 
 export const PURPOSE: CallPurpose = { agent_id: 'coder-1', goal_id: null, cycle_num: 1, kind: 'goal_pursuit' }
 

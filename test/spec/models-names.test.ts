@@ -22,10 +22,10 @@ test.for([
   ['ollama:llama3.2:3b', 'ollama:llama3.2:3b'],
   ['ollama:lite', 'ollama:llama3.2'],
   ['openai', 'openai:gpt-5.4-mini'],
-  ['sim', 'sim:rules-1'],
-  ['sim:rules-1', 'sim:rules-1'],
-  ['sim/rules-1', 'sim:rules-1'],
-  ['sim:pro', 'sim:rules-1'],
+  ['sim', 'sim/rules-1'],
+  ['sim:rules-1', 'sim/rules-1'],
+  ['sim/rules-1', 'sim/rules-1'],
+  ['sim:pro', 'sim/rules-1'],
   [' openai:gpt-5.4 ', 'openai:gpt-5.4'],
 ])('the name "%s" means %s', async ([name, id]) => {
   await using home = await house({ builtins: [models], roles: ['cli'], env: { OPENAI_API_KEY: 'sk-test' } })
@@ -51,8 +51,8 @@ test.for([
 
 test('without a name, a key or a base URL the embedded model is used', async () => {
   await using home = await house({ builtins: [models], roles: ['cli'] })
-  expect(await resolve(home.kernel, null)).toBe('sim:rules-1')
-  expect(await resolve(home.kernel, '')).toBe('sim:rules-1')
+  expect(await resolve(home.kernel, null)).toBe('sim/rules-1')
+  expect(await resolve(home.kernel, '')).toBe('sim/rules-1')
 })
 
 test('with OPENAI_API_KEY the default is a model of OpenAI, and OPENAI_MODEL names it', async () => {
@@ -76,7 +76,7 @@ test('model.default_model, or SVC_DEFAULT_MODEL over it, comes before the enviro
   await using home = await house({ builtins: [models], roles: ['cli'], env, config })
   expect(await resolve(home.kernel, null)).toBe('groq:llama-3.1-8b-instant')
   await using other = await house({ builtins: [models], env: { ...env, SVC_DEFAULT_MODEL: 'sim' }, config })
-  expect(await resolve(other.kernel, null)).toBe('sim:rules-1')
+  expect(await resolve(other.kernel, null)).toBe('sim/rules-1')
 })
 
 test('a configured server that is gone is an error; the simulation never takes over', async () => {
@@ -144,7 +144,7 @@ test('models.list shows providers, why they are missing, the default with its no
     providers: { name: string; available: boolean; reason: string | null }[]
   }
   expect(list).toMatchObject({
-    default: { model: 'sim:rules-1', provider: 'sim', notice: 'simulated, not an AI model' },
+    default: { model: 'sim/rules-1', provider: 'sim', notice: 'simulated, not an AI model' },
     error: null,
     default_price: { input: 1, output: 5 },
   })

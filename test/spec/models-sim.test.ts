@@ -285,7 +285,7 @@ test('it streams in pieces, counts tokens, costs nothing, and takes model.sim_de
   expect(performance.now() - began).toBeGreaterThan(190)
   expect(pieces.length).toBeGreaterThan(3)
   expect(pieces.join('')).toBe(answer.text)
-  expect(answer.spend).toMatchObject({ model: 'sim:rules-1', cost_micros: 0, priced: 'free', estimated: false })
+  expect(answer.spend).toMatchObject({ model: 'sim/rules-1', cost_micros: 0, priced: 'free', estimated: false })
   expect(answer.spend.input_tokens).toBeGreaterThan(10)
   expect(answer.spend.output_tokens).toBeGreaterThan(10)
 })

@@ -96,67 +96,6 @@ test('with many calls at once the sum of the spend is the bill', async () => {
   expect(new Set(answers.map(({ spend }) => spend.call_id)).size).toBe(16)
 })
 
-test('requests carry messages, tools and limits as the protocol has them', async () => {
-  const { call, server } = await modelHouse([text('Done.')])
-  const parameters = { type: 'object', properties: { path: { type: 'string' } }, required: ['path'] }
-  await call({
-    messages: [
-      { role: 'system', content: 'Be brief.' },
-      { role: 'user', content: 'Go.' },
-      { role: 'assistant', content: '', tool_calls: [{ id: 'a', name: 'look', arguments: { path: 'x' } }] },
-      { role: 'tool', content: 'found', tool_call_id: 'a' },
-      { role: 'assistant', content: 'Hm', tool_calls: [{ id: 'b', name: 'look', arguments: '{"cut' }] },
-      { role: 'tool', content: 'bad', tool_call_id: 'b', is_error: true },
-    ],
-    tools: [{ name: 'look', description: 'Looks.', parameters }],
-    temperature: 0.5,
-    max_tokens: 77,
-  })
-  const { body } = server.requests[0]!
-  expect(body).toMatchObject({ model: 'scripted-1', temperature: 0.5, max_tokens: 77, stream: true })
-  expect(body.messages[2]).toEqual({
-    role: 'assistant',
-    content: null,
-    tool_calls: [{ id: 'a', type: 'function', function: { name: 'look', arguments: '{"path":"x"}' } }],
-  })
-  expect(body.messages[3]).toEqual({ role: 'tool', content: 'found', tool_call_id: 'a' })
-  // What was no JSON must not make the server refuse the conversation.
-  expect(JSON.stringify(body.messages[4])).toContain('{\\"unparsed\\":\\"{\\\\\\"cut\\"}')
-  expect(body.tools).toEqual([{ type: 'function', function: { name: 'look', description: 'Looks.', parameters } }])
-})
-
-test("OpenAI's reasoning models are sent max_completion_tokens and no temperature", async () => {
-  const { call, server } = await modelHouse()
-  for (const model of ['o3-mini', 'openai:gpt-5.4', 'gpt-4o']) await call({ model })
-  const sent = server.requests.map(({ body }) => [body.max_tokens, body.max_completion_tokens, body.temperature])
-  expect(sent).toEqual([
-    [undefined, 1000, undefined],
-    [undefined, 1000, undefined],
-    [1000, undefined, 0],
-  ])
-})
-
-test('text and several tool calls of one turn arrive in order, and text is shown as it comes', async () => {
-  const { call } = await modelHouse([
-    together(text('I look at both.'), toolCall('look', { n: 1 }), toolCall('look', { n: 2 })),
-  ])
-  const shown: string[] = []
-  const answer = await call({ onText: piece => shown.push(piece) })
-  expect(answer).toMatchObject({ text: 'I look at both.', finish_reason: 'tool_calls' })
-  expect(answer.tool_calls.map(each => each.arguments)).toEqual(['{"n":1}', '{"n":2}'])
-  expect(shown.length).toBeGreaterThan(1)
-  expect(shown.join('')).toBe('I look at both.')
-})
-
-test.for([
-  ['length', 'length'],
-  ['content_filter', 'content_filter'],
-  ['end_turn', 'stop'],
-])('the finish reason %s is told as %s', async ([theirs, ours]) => {
-  const { call } = await modelHouse([text('Well', { finish_reason: theirs! })])
-  expect((await call()).finish_reason).toBe(ours)
-})
-
 test('max_retries of the daemon section is known by its key and its variable', async () => {
   await using home = await house({ builtins: [models], config: QUICK, env: { SVC_MAX_RETRIES: '7' } })
   expect(home.kernel.config.get('daemon.max_retries')).toBe(7)

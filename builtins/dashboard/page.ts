@@ -1,0 +1,51 @@
+import { defineError, type Ports } from '#kernel'
+import type { StaticRoute } from '../rest/contract.ts'
+
+const FILES = [
+  { path: '/', file: 'index.html', contentType: 'text/html; charset=utf-8' },
+  { path: '/assets/dashboard.css', file: 'dashboard.css', contentType: 'text/css; charset=utf-8' },
+  { path: '/assets/dashboard.js', file: 'dashboard.js', contentType: 'text/javascript; charset=utf-8' },
+  { path: '/assets/icon.svg', file: 'icon.svg', contentType: 'image/svg+xml' },
+]
+
+/** The page may load its own files and nothing else, and no other page may frame it. Browsers ask anew each time. */
+const HEADERS = {
+  'cache-control': 'no-cache',
+  'content-security-policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "connect-src 'self'",
+    "img-src 'self' data:",
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+    "form-action 'none'",
+  ].join('; '),
+  'x-frame-options': 'DENY',
+}
+
+/** Where the page's files lie: beside the bundle, or at the top of the source tree. */
+const FOLDERS = [new URL('./dashboard/', import.meta.url), new URL('../../dashboard/', import.meta.url)]
+
+export const PageMissingError = defineError({
+  code: 'page_missing',
+  status: 500,
+  title: 'Page missing',
+  sentence: (p: { file: string }) =>
+    `The dashboard's ${p.file} is missing from this installation; build or install it anew.`,
+})
+
+export function pageRoutes(files: Ports['files']): StaticRoute[] {
+  return FILES.map(({ path, file, contentType }) => ({
+    path,
+    contentType,
+    headers: HEADERS,
+    async body() {
+      for (const folder of FOLDERS) {
+        const bytes = await files.readFile(new URL(file, folder)).catch(() => undefined)
+        if (bytes) return bytes
+      }
+      throw new PageMissingError({ file })
+    },
+  }))
+}

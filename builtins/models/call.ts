@@ -1,0 +1,207 @@
+import { type Log, MissingDependencyError, type Ports, sentenceOf } from '#kernel'
+import type { Price } from './catalogue.ts'
+import {
+  type ModelAnswer,
+  type ModelCall,
+  ModelError,
+  type ModelEvent,
+  type ModelRequest,
+  type Spend,
+} from './contract.ts'
+import { limit, orAbort } from './limits.ts'
+import type { Target } from './names.ts'
+import { type Attempt, spendOf } from './spend.ts'
+
+/** More text than an answer may have. */
+const MAX_OUTPUT_CHARS = 1024 * 1024
+/** How long an answer that is complete may keep us waiting for its usage. */
+const USAGE_WAIT_MS = 2_000
+
+export interface CallSettings {
+  ports: Pick<Ports, 'clock' | 'random' | 'ids'>
+  log: Log
+  price: Price | 'free' | undefined
+  max_retries: number
+  /** Seconds, all of them. */
+  idle_timeout: number
+  total_timeout: number
+  retry_delay: number
+  retry_cap: number
+}
+
+/** What all attempts of a call share. */
+interface Talk {
+  to: Target
+  request: ModelRequest
+  settings: CallSettings
+  show: (text: string) => void
+}
+
+/** What one attempt has brought so far. */
+interface Heard extends Attempt {
+  text: string
+  tool_calls: ModelAnswer['tool_calls']
+  finish_reason?: ModelAnswer['finish_reason']
+}
+
+/**
+ * One answer out of a provider: streamed, watched, retried while that can help. An answer that broke off is asked for once
+ * more without streaming; once text was shown that is the only further try, for a second stream would show it twice.
+ * @throws ModelError with the spend of all attempts and the text shown; MissingDependencyError when the provider needs a package
+ */
+export async function callModel(call: ModelCall, to: Target, settings: CallSettings): Promise<ModelAnswer> {
+  const { ports, max_retries, total_timeout } = settings
+  const { signal, onText, ...rest } = call
+  const request: ModelRequest = { ...rest, model: to.model }
+  const call_id = ports.ids.make('call', 12)
+  const began = ports.clock.monotonic()
+  const attempts: Heard[] = []
+  const total = limit(ports.clock, signal, total_timeout * 1000, () =>
+    fault(to, `it took longer than model.total_timeout (${total_timeout} s)`),
+  )
+  const spend = (): Spend => ({
+    call_id,
+    model: to.id,
+    ...spendOf(attempts, request, settings.price),
+    duration_ms: Math.round(ports.clock.monotonic() - began),
+  })
+  let shown = ''
+  const show = (text: string) => {
+    shown += text
+    onText?.(text)
+  }
+  const talk: Talk = { to, request, settings, show }
+  const giveUp = (failure: ModelError) => Object.assign(failure, { spend: spend(), text: onText ? shown : '' })
+  let form: 'stream' | 'plain' = 'stream'
+  let plainTried = false
+  try {
+    for (let n = 0; ; n++) {
+      if (total.signal.aborted) throw giveUp(failureOf(to, total.signal.reason, signal))
+      const heard: Heard = { text: '', tool_calls: [], output_chars: 0, billed: true }
+      attempts.push(heard)
+      try {
+        await (form === 'stream' ? hearStream : hearPlain)(talk, total.signal, heard)
+        if (form === 'plain' && !shown && heard.text) show(heard.text)
+        return { ...answerOf(heard, request, ports), spend: spend() }
+      } catch (error) {
+        if (error instanceof MissingDependencyError) throw error
+        const failure = failureOf(to, error, signal)
+        heard.billed = failure.billed || heard.output_chars > 0
+        plainTried ||= form === 'plain'
+        const canGoPlain: boolean = to.provider.complete !== undefined && !plainTried
+        const seen = onText !== undefined && shown !== ''
+        if (!failure.transient || n >= max_retries || (seen && !canGoPlain)) throw giveUp(failure)
+        form = canGoPlain && (failure.interrupted || seen) ? 'plain' : 'stream'
+        await pause(n, failure, call, call_id, settings, total.signal)
+      }
+    }
+  } finally {
+    total.end()
+  }
+}
+
+/** Follows a stream to its end. Rejects as soon as nothing came for the idle limit, or the signal is aborted. */
+async function hearStream({ to, request, settings, show }: Talk, signal: AbortSignal, heard: Heard): Promise<void> {
+  const idle_ms = settings.idle_timeout * 1000
+  const idle = limit(settings.ports.clock, signal, idle_ms, () =>
+    fault(to, `nothing came for model.idle_timeout (${settings.idle_timeout} s)`),
+  )
+  let events: AsyncIterator<ModelEvent> | undefined
+  try {
+    events = to.provider.stream(request, idle.signal)[Symbol.asyncIterator]()
+    for (;;) {
+      const next = await orAbort(idle.signal, events.next())
+      if (next.done) break
+      take(to, heard, next.value)
+      if (next.value.type === 'text' && next.value.text) show(next.value.text)
+      idle.restart(heard.finish_reason ? Math.min(USAGE_WAIT_MS, idle_ms) : idle_ms)
+    }
+  } catch (error) {
+    // The answer is whole; what failed is the way to its usage, which is estimated then.
+    if (!heard.finish_reason || signal.aborted) throw error
+  } finally {
+    idle.end()
+    void Promise.resolve(events?.return?.()).catch(() => {})
+  }
+  if (!heard.finish_reason) throw fault(to, 'the answer broke off before its end', { interrupted: true })
+}
+
+async function hearPlain({ to, request }: Talk, signal: AbortSignal, heard: Heard): Promise<void> {
+  const events = await orAbort(signal, to.provider.complete!(request, signal))
+  for (const event of events) take(to, heard, event)
+  if (!heard.finish_reason) throw fault(to, 'the answer has no end')
+}
+
+function take(to: Target, heard: Heard, event: ModelEvent): void {
+  if (event.type === 'text') {
+    heard.text += event.text
+    heard.output_chars += event.text.length
+  } else if (event.type === 'tool_call') {
+    heard.tool_calls.push({ id: event.id, name: event.name, arguments: event.arguments })
+    heard.output_chars += event.name.length + event.arguments.length
+  } else if (event.type === 'usage') heard.usage = event.usage
+  else if (event.type === 'done') heard.finish_reason = event.finish_reason
+  if (heard.output_chars > MAX_OUTPUT_CHARS) {
+    throw fault(to, 'the answer is longer than 1 MiB', { transient: false })
+  }
+}
+
+function answerOf(
+  { text, tool_calls, finish_reason = 'stop' }: Heard,
+  request: ModelRequest,
+  { ids }: Pick<Ports, 'ids'>,
+) {
+  const known = new Set(request.messages.flatMap(message => message.tool_calls?.map(({ id }) => id) ?? []))
+  const calls = tool_calls.map(toolCall => {
+    const id = toolCall.id && !known.has(toolCall.id) ? toolCall.id : ids.make('tool', 12)
+    known.add(id)
+    return { ...toolCall, id }
+  })
+  const ended = finish_reason === 'stop' || finish_reason === 'tool_calls'
+  return {
+    text,
+    tool_calls: calls,
+    finish_reason: ended ? (calls.length > 0 ? 'tool_calls' : 'stop') : finish_reason,
+  } as const
+}
+
+/** Waits before the next attempt: exponentially longer with jitter, or as long as the provider asks, up to the cap. */
+async function pause(
+  n: number,
+  failure: ModelError,
+  { purpose }: ModelCall,
+  call_id: string,
+  { ports, log, retry_delay, retry_cap, max_retries }: CallSettings,
+  signal: AbortSignal,
+): Promise<void> {
+  const jitter = 0.5 + ports.random.number('models.retry', call_id, n) / 2
+  const seconds = Math.min(Math.max(retry_delay * 2 ** n * jitter, failure.retryAfter ?? 0), retry_cap)
+  const { agent_id, goal_id, cycle_num } = purpose
+  log.warn(
+    { agent_id, goal_id, cycle_num, code: 'model_retry' },
+    `${failure.message} Trying again in ${seconds.toFixed(1)} s (${n + 1} of ${max_retries}).`,
+  )
+  await ports.clock.sleep(seconds * 1000, signal)
+}
+
+function failureOf(to: Target, error: unknown, stop: AbortSignal): ModelError {
+  if (stop.aborted) {
+    const why = `the call was stopped (${trim(sentenceOf(stop.reason))})`
+    return fault(to, why, { transient: false, billed: !(error instanceof ModelError) || error.billed }, stop.reason)
+  }
+  if (error instanceof ModelError) return error
+  return fault(to, trim(sentenceOf(error)), {}, error)
+}
+
+function fault(
+  to: Target,
+  problem: string,
+  facts: Partial<Pick<ModelError, 'transient' | 'billed' | 'interrupted'>> = {},
+  cause?: unknown,
+): ModelError {
+  return Object.assign(new ModelError({ model: to.id, problem }, cause === undefined ? {} : { cause }), facts)
+}
+
+function trim(sentence: string): string {
+  return sentence.replace(/\.$/, '')
+}

@@ -1,0 +1,94 @@
+import { sentenceOf, z } from '#kernel'
+import { ModelError } from './contract.ts'
+import type { Endpoint } from './endpoints.ts'
+
+/** What the `openai` package throws for an answer of the server, or for none. */
+interface ApiError {
+  status?: number
+  code?: unknown
+  headers?: Headers
+  error?: { message?: unknown; code?: unknown }
+}
+
+/** The connection was never made, so nobody can have worked. */
+const UNREACHED =
+  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ERR_INVALID_URL|UND_ERR_CONNECT_TIMEOUT)$/
+
+/** Whatever went wrong with a server, as one sentence and with what it means for a further try. Keys never appear in it. */
+export function faultOf(error: unknown, model: string, endpoint: Endpoint): ModelError {
+  if (error instanceof ModelError) return error
+  const { problem, retryAfter, ...facts } = describe(error, endpoint)
+  const said = endpoint.key ? problem.replaceAll(endpoint.key, '***') : problem
+  const options = { cause: error, ...(retryAfter === undefined ? {} : { retryAfter }) }
+  return Object.assign(new ModelError({ model, problem: said }, options), facts)
+}
+
+interface Description {
+  problem: string
+  transient?: boolean
+  billed?: boolean
+  interrupted?: boolean
+  retryAfter?: number
+}
+
+function describe(error: unknown, { base_url }: Endpoint): Description {
+  if (error instanceof z.ZodError) {
+    return {
+      problem: `${base_url} answered in another shape than a chat completion; check the base URL`,
+      interrupted: true,
+    }
+  }
+  if (error instanceof SyntaxError) return { problem: `${base_url} sent text that is not JSON`, interrupted: true }
+  if (error instanceof RangeError) return { problem: error.message, transient: false }
+  const { status, headers, error: body, code } = error as ApiError
+  if (typeof status === 'number') return refusal(status, headers, body, error)
+  if (body && typeof body === 'object') return { problem: `${base_url} reported: ${brief(body.message ?? code)}` }
+  const reason = causeCode(error)
+  if (reason && UNREACHED.test(reason)) {
+    return { problem: `${base_url} cannot be reached (${reason}); is the server running?`, billed: false }
+  }
+  return { problem: `the connection to ${base_url} broke off (${reason ?? brief(sentenceOf(error))})` }
+}
+
+/** An answer with an error status: the provider did no work, so it costs nothing. */
+function refusal(status: number, headers: Headers | undefined, body: ApiError['error'], error: unknown): Description {
+  const transient = status === 408 || status === 429 || status >= 500
+  const retryAfter = retryAfterOf(headers)
+  return {
+    problem: `HTTP ${status}: ${brief(body?.message ?? sentenceOf(error))}`,
+    // An exhausted quota is a 429 too, and no wait will fill it.
+    transient: transient && body?.code !== 'insufficient_quota',
+    billed: false,
+    ...(retryAfter === undefined ? {} : { retryAfter }),
+  }
+}
+
+/** Seconds of `retry-after-ms`, or of `retry-after` when it is a number. Its other form, a date, trusts two clocks to agree. */
+function retryAfterOf(headers: Headers | undefined): number | undefined {
+  const ms = Number(headers?.get('retry-after-ms') ?? Number.NaN)
+  const seconds = Number.isFinite(ms) ? ms / 1000 : Number(headers?.get('retry-after') ?? Number.NaN)
+  return Number.isFinite(seconds) && seconds >= 0 ? seconds : undefined
+}
+
+function causeCode(error: unknown): string | undefined {
+  for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++) {
+    const { code, errors } = at as Error & { code?: unknown; errors?: unknown[] }
+    if (typeof code === 'string') return code
+    // Happy eyeballs: one failure per address, in an AggregateError.
+    if (Array.isArray(errors)) return causeCode(errors[0])
+  }
+  return undefined
+}
+
+function brief(text: unknown): string {
+  const line = String(text ?? 'no reason given')
+    .replace(/[\s\p{Cc}]+/gu, ' ')
+    .trim()
+  return (line.length > 300 ? `${line.slice(0, 300)}…` : line).replace(/\.$/, '')
+}
+
+/** Whether a server refused a request only because it does not know `stream_options`. */
+export function refusesStreamOptions(error: unknown): boolean {
+  const { status } = error as ApiError
+  return (status === 400 || status === 422) && /stream.?options|include_usage/i.test(sentenceOf(error))
+}

@@ -1,0 +1,22 @@
+const MiB = 1024 * 1024
+/** Each piece of a stream comes in some 300 bytes of its own. */
+const MAX_STREAM_BYTES = 64 * MiB
+const MAX_BODY_BYTES = 8 * MiB
+
+/** The response with a body that fails once it is larger than any answer can be. */
+export async function capBody(responding: Promise<Response>): Promise<Response> {
+  const response = await responding
+  if (!response.body) return response
+  const streamed = response.headers.get('content-type')?.includes('text/event-stream') ?? false
+  const limit = streamed ? MAX_STREAM_BYTES : MAX_BODY_BYTES
+  let bytes = 0
+  const counted = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      bytes += chunk.length
+      if (bytes > limit) controller.error(new RangeError(`the answer is larger than ${limit / MiB} MiB`))
+      else controller.enqueue(chunk)
+    },
+  })
+  const { status, statusText, headers } = response
+  return new Response(response.body.pipeThrough(counted), { status, statusText, headers })
+}

@@ -1,0 +1,143 @@
+import type OpenAI from 'openai'
+import type { Ports } from '#kernel'
+import { ModelError, type ModelEvent, type ModelProvider, type ModelRequest } from './contract.ts'
+import type { Endpoint } from './endpoints.ts'
+import { faultOf, refusesStreamOptions } from './faults.ts'
+import { capBody } from './fetch.ts'
+import { probe } from './probe.ts'
+import { Chunk, Completion, doneEvent, ToolCallAssembly, usageEvents, wireRequest } from './wire.ts'
+
+/** More than `model.total_timeout` will ever be: the time limits are the caller's. */
+const NO_TIMEOUT_MS = 2 ** 31 - 1
+
+/** Any server that speaks OpenAI's chat completions, over the `openai` package. */
+export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>): ModelProvider {
+  const { name, base_url, key, free } = endpoint
+  const { availability, models } = probe(endpoint, ports)
+  let client: Promise<OpenAI> | undefined
+  let usageInStream = true
+
+  const connect = async () => {
+    client ??= import('openai').then(({ OpenAI }) => {
+      return new OpenAI({
+        apiKey: key ?? 'none',
+        adminAPIKey: null,
+        baseURL: base_url,
+        organization: endpoint.organization,
+        project: endpoint.project,
+        maxRetries: 0,
+        timeout: NO_TIMEOUT_MS,
+        fetch: (input, init) => capBody(ports.fetch(input instanceof Request ? input.url : input, init)),
+        logLevel: 'off',
+      })
+    })
+    return client
+  }
+  const refuseWithoutKey = (model: string) => {
+    if (!endpoint.needs_key || key) return
+    const problem = `${endpoint.key_env} is not set; set it to your ${name} key, or choose another model`
+    throw Object.assign(new ModelError({ model, problem }), { transient: false, billed: false })
+  }
+  const id = (model: string) => `${name}:${model}`
+
+  const open = async (request: ModelRequest, signal: AbortSignal) => {
+    const { chat } = await connect()
+    const asked = () =>
+      chat.completions.create(
+        {
+          ...wireRequest(request),
+          stream: true,
+          ...(usageInStream ? { stream_options: { include_usage: true } } : {}),
+        },
+        { signal },
+      )
+    try {
+      return await asked().withResponse()
+    } catch (error) {
+      if (!usageInStream || !refusesStreamOptions(error)) throw error
+      usageInStream = false
+      return await asked().withResponse()
+    }
+  }
+  const refuseWebPage = (model: string, { headers }: Response) => {
+    if (!headers.get('content-type')?.includes('text/html')) return
+    const problem = `${base_url} answered with a web page; check the base URL`
+    throw Object.assign(new ModelError({ model, problem }), { billed: false })
+  }
+
+  async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
+    const model = id(request.model)
+    refuseWithoutKey(model)
+    const { data, response } = await open(request, signal).catch(error => {
+      throw faultOf(error, model, endpoint)
+    })
+    try {
+      refuseWebPage(model, response)
+      yield* eventsOf(data)
+    } catch (error) {
+      throw Object.assign(faultOf(error, model, endpoint), { interrupted: true })
+    }
+  }
+
+  async function complete(request: ModelRequest, signal: AbortSignal): Promise<ModelEvent[]> {
+    const model = id(request.model)
+    refuseWithoutKey(model)
+    try {
+      const { chat } = await connect()
+      const asked = chat.completions.create({ ...wireRequest(request), stream: false }, { signal })
+      const { data, response } = await asked.withResponse()
+      refuseWebPage(model, response)
+      return eventsOfCompletion(data)
+    } catch (error) {
+      throw faultOf(error, model, endpoint)
+    }
+  }
+
+  const named = endpoint.model
+  return {
+    name,
+    free,
+    availability,
+    ...(named ? { defaultModel: async () => named } : endpoint.needs_key ? {} : { defaultModel: firstOf(models) }),
+    stream,
+    complete,
+  }
+}
+
+function firstOf(models: () => Promise<string[]>): () => Promise<string> {
+  return async () => (await models())[0]!
+}
+
+/** A stream's chunks as our events. Ends without `done` when the server gave no reason for its end. */
+async function* eventsOf(chunks: AsyncIterable<unknown>): AsyncGenerator<ModelEvent> {
+  const toolCalls = new ToolCallAssembly()
+  let done = false
+  let refused = false
+  for await (const raw of chunks) {
+    const { choices, usage } = Chunk.parse(raw)
+    const [choice] = choices ?? []
+    const said = choice?.delta
+    if (said?.tool_calls) toolCalls.add(said.tool_calls)
+    refused ||= Boolean(said?.refusal)
+    // An empty text is a sign of life: a model that thinks, or writes a long tool call, is not idle.
+    yield { type: 'text', text: said?.content ?? said?.refusal ?? '' }
+    yield* usageEvents(usage)
+    if (!choice?.finish_reason || done) continue
+    done = true
+    yield* toolCalls.events()
+    yield doneEvent(choice.finish_reason, refused)
+  }
+}
+
+function eventsOfCompletion(raw: unknown): ModelEvent[] {
+  const { choices, usage } = Completion.parse(raw)
+  const { message, finish_reason } = choices[0]!
+  const toolCalls = new ToolCallAssembly()
+  toolCalls.add((message.tool_calls ?? []).map((call, index) => ({ ...call, index })))
+  return [
+    { type: 'text', text: message.content ?? message.refusal ?? '' },
+    ...toolCalls.events(),
+    ...usageEvents(usage),
+    doneEvent(finish_reason, Boolean(message.refusal)),
+  ]
+}

@@ -1,0 +1,74 @@
+import { capitalised, FORMS, type Form, fill, POEM, REVIEW, slug, tradeOf } from './lore.ts'
+import { itemsUnder, lineOf, oneLine, pathIn, type Scene } from './scene.ts'
+
+/** Above this share of common words two goals count as the same. */
+const TOO_ALIKE = 0.75
+const MAX_CHARS = 500
+
+/** Chooses a goal: what an operator asked for, else something of the agent's trade that it didn't do lately. */
+export function chooseGoal(scene: Scene): { goal: string; reasoning: string } {
+  const recent = itemsUnder(scene.prompt, /recent goals/i).map(item => item.replace(/^\[[^\]]*\]\s*/, ''))
+  const nudge = itemsUnder(scene.prompt, /messages? from the (operator|user)|user messages/i).at(-1)
+  const files = offers(scene, 'file_write')
+  if (nudge) {
+    const goal = answerTo(nudge, files)
+    if (isNew(goal, recent)) return { goal, reasoning: 'The operator asked, and that comes first.' }
+  }
+  const trade = tradeOf(scene.role)
+  const forms = formsFor(scene)
+  const count = forms.length * trade.topics.length
+  const first = Math.floor(scene.draw('goal') * count)
+  const goals = Array.from({ length: count }, (_, n) => {
+    const at = (first + n) % count
+    const topic = trade.topics[at % trade.topics.length]!
+    return { topic, goal: goalOf(forms[Math.floor(at / trade.topics.length)]!, topic, files) }
+  })
+  const chosen = goals.find(({ goal }) => isNew(goal, recent)) ?? another(goals[0]!, scene.cycle_num)
+  const purpose = lineOf(scene.prompt, 'Purpose')
+  const because = purpose ? `It serves my purpose: ${oneLine(purpose).slice(0, 200)}` : 'It fits my role'
+  return {
+    goal: chosen.goal,
+    reasoning: `${because}; ${chosen.topic} has not had its turn lately. (Chosen by rules, not by an AI model.)`,
+  }
+}
+
+function formsFor(scene: Scene): readonly Form[] {
+  if (/review|critic/i.test(scene.role) && offers(scene, 'file_read')) return [REVIEW, ...FORMS]
+  if (/writ|poet|philosoph/i.test(scene.role)) return [POEM, ...FORMS]
+  return FORMS
+}
+
+function goalOf(form: Form, topic: string, files: boolean): string {
+  return fill(files ? form.goal : form.bare, { topic, path: `${form.folder}/${slug(topic)}.md` })
+}
+
+/** Everything has had its turn: once more, with a name of its own. */
+function another({ topic, goal }: { topic: string; goal: string }, cycle_num: number) {
+  return { topic, goal: `${capitalised(topic)} once more, part ${cycle_num}: ${goal}` }
+}
+
+function answerTo(nudge: string, files: boolean): string {
+  const asked = oneLine(nudge).slice(0, 300)
+  const path = pathIn(asked) ?? `answers/${slug(asked)}.md`
+  const goal = files ? `Do what the operator asks, in ${path}: ${asked}` : `Do what the operator asks: ${asked}`
+  return goal.slice(0, MAX_CHARS)
+}
+
+function isNew(goal: string, recent: readonly string[]): boolean {
+  return recent.every(other => alike(goal, other) <= TOO_ALIKE)
+}
+
+/** The share of common words in the larger of two sets. */
+function alike(a: string, b: string): number {
+  const [these, those] = [a, b].map(text => new Set(text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [])) as [
+    Set<string>,
+    Set<string>,
+  ]
+  const common = [...these].filter(word => those.has(word)).length
+  return common / Math.max(these.size, those.size, 1)
+}
+
+/** Whether a tool is on offer, as a tool of the request or in the prompt's list. */
+function offers({ tools, prompt }: Scene, tool: string): boolean {
+  return tools.has(tool) || new RegExp(`\\b${tool}\\b`).test(prompt)
+}

@@ -1,0 +1,77 @@
+import type { Ports } from '#kernel'
+import { ModelError, type ModelEvent, type ModelProvider } from '../contract.ts'
+import { charsOf, estimateTokens } from '../spend.ts'
+import { chooseGoal } from './goals.ts'
+import { readScene, type Scene } from './scene.ts'
+import { nextStep, type Step } from './steps.ts'
+
+const MODEL = 'rules-1'
+const CHARS_PER_PIECE = 24
+
+/**
+ * The embedded default model: seeded rules that look only at the request. It streams, counts tokens and calls tools like any
+ * other provider, and says of itself that it is simulated.
+ * @param settings `sim_delay`: seconds that an answer takes
+ */
+export function simulated(
+  { random, clock, ids }: Pick<Ports, 'random' | 'clock' | 'ids'>,
+  settings: { readonly sim_delay: number },
+): ModelProvider {
+  return {
+    name: 'sim',
+    free: true,
+    notice: 'simulated, not an AI model',
+    availability: async () => ({ available: true, reason: null }),
+    defaultModel: async () => MODEL,
+    async *stream(request, signal): AsyncGenerator<ModelEvent> {
+      if (request.model !== MODEL) {
+        const problem = `there is no such simulation; the only one is sim:${MODEL}`
+        throw Object.assign(new ModelError({ model: `sim:${request.model}`, problem }), {
+          transient: false,
+          billed: false,
+        })
+      }
+      const { agent_id, cycle_num, kind } = request.purpose
+      const key = [agent_id ?? '', cycle_num, kind, request.messages.length]
+      const { say, call } = respond(readScene(request, question => random.number('sim', ...key, question)))
+      const limit = request.max_tokens * 4
+      const pieces = piecesOf(say.slice(0, limit))
+      for (const text of pieces) {
+        if (settings.sim_delay > 0) await clock.sleep((settings.sim_delay * 1000) / pieces.length, signal)
+        signal.throwIfAborted()
+        yield { type: 'text', text }
+      }
+      const args = call && JSON.stringify(call.args)
+      if (call && args) yield { type: 'tool_call', id: ids.make('tool', 12), name: call.name, arguments: args }
+      const output_tokens = Math.max(1, estimateTokens(Math.min(say.length, limit) + (args?.length ?? 0)))
+      yield { type: 'usage', usage: { input_tokens: estimateTokens(charsOf(request)), output_tokens } }
+      yield { type: 'done', finish_reason: say.length > limit ? 'length' : call ? 'tool_calls' : 'stop' }
+    },
+  }
+}
+
+function respond(scene: Scene): Step {
+  if (scene.kind === 'goal_generation') return { say: JSON.stringify(chooseGoal(scene)) }
+  if (scene.kind === 'other') return { say: chooseOption(scene) }
+  return nextStep(scene)
+}
+
+/** One of numbered choices, if the prompt ends in some. */
+function chooseOption({ prompt, draw }: Scene): string {
+  const options = [...prompt.matchAll(/^\s*(\d+)[.)]\s+\S/gm)].map(match => match[1]!)
+  if (options.length === 0) return 'I am simulated by rules, not an AI model, and have no rule for this question.'
+  return options[Math.floor(draw('option') * options.length)]!
+}
+
+/** Text in pieces of a few words each, as a model streams it. */
+function piecesOf(text: string): string[] {
+  const pieces: string[] = []
+  let piece = ''
+  for (const word of text.match(/\s*\S+|\s+$/g) ?? []) {
+    piece += word
+    if (piece.length < CHARS_PER_PIECE) continue
+    pieces.push(piece)
+    piece = ''
+  }
+  return piece ? [...pieces, piece] : pieces
+}

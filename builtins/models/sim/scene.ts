@@ -1,0 +1,120 @@
+import type { Message, ModelRequest, ToolSpec } from '../contract.ts'
+
+/** A tool call of the conversation, with what came of it. */
+export interface Act {
+  tool: string
+  args: Record<string, unknown>
+  result: string
+  failed: boolean
+}
+
+/** What the rules see of a request, and nothing more. */
+export interface Scene {
+  kind: ModelRequest['purpose']['kind']
+  who: string
+  cycle_num: number
+  role: string
+  /** What is to be done, in one line. */
+  objective: string
+  tools: ReadonlyMap<string, ToolSpec>
+  /** What was done about it so far. */
+  acts: readonly Act[]
+  /** What users said since the objective, oldest first. */
+  remarks: readonly string[]
+  /** Those of the remarks that no answer followed yet. */
+  unheard: readonly string[]
+  /** All text of the prompt, for goal generation. */
+  prompt: string
+  /** Whether to do something, or which of several things: in [0, 1), fixed by the request and the name of the question. */
+  draw(question: string): number
+}
+
+/** Reads a request: the objective, the acts with their results, and what users said in between. */
+export function readScene(request: ModelRequest, draw: (question: string) => number): Scene {
+  const { messages, purpose, tools } = request
+  const start = startOf(messages, purpose.kind)
+  const after = messages.slice(start + 1)
+  const heardUntil = after.findLastIndex(message => message.role === 'assistant')
+  const prompt = messages.map(message => message.content).join('\n')
+  return {
+    kind: purpose.kind,
+    who: purpose.agent_id ?? 'nobody in particular',
+    cycle_num: purpose.cycle_num,
+    role: lineOf(prompt, 'Role') ?? messages.find(message => message.role === 'system')?.content.slice(0, 500) ?? '',
+    objective: objectiveOf(messages[start]?.content ?? ''),
+    tools: new Map(tools.map(tool => [tool.name, tool])),
+    acts: actsOf(after),
+    remarks: remarksOf(after),
+    unheard: remarksOf(after.slice(heardUntil + 1)),
+    prompt,
+    draw,
+  }
+}
+
+/** Rows of files come numbered, which is no part of what they say. */
+const ROW_NUMBER = /^ *(?:\d+|…)\t/gm
+/** How a nudge is put before the model. */
+const NUDGE = /^messages? from the operator:\s*/i
+
+/** A goal begins where it is stated; a task at the user's last message. */
+function startOf(messages: readonly Message[], kind: Scene['kind']): number {
+  const users = messages.flatMap(({ role }, at) => (role === 'user' ? [at] : []))
+  if (kind !== 'goal_pursuit') return users.at(-1) ?? 0
+  return users.find(at => lineOf(messages[at]!.content, 'Goal') !== undefined) ?? users[0] ?? 0
+}
+
+function objectiveOf(text: string): string {
+  return lineOf(text, 'Goal') ?? oneLine(text).slice(0, 500)
+}
+
+function remarksOf(messages: readonly Message[]): string[] {
+  return messages.flatMap(({ role, content }) => (role === 'user' ? [oneLine(content.replace(NUDGE, ''))] : []))
+}
+
+function actsOf(messages: readonly Message[]): Act[] {
+  const results = new Map(messages.flatMap(each => (each.role === 'tool' ? [[each.tool_call_id, each] as const] : [])))
+  return messages
+    .flatMap(message => message.tool_calls ?? [])
+    .flatMap(({ id, name, arguments: args }) => {
+      const result = results.get(id)
+      if (!result) return []
+      const given = typeof args === 'object' && args !== null ? (args as Record<string, unknown>) : {}
+      const failed = result.is_error ?? /^error\b/i.test(result.content)
+      return [{ tool: name, args: given, result: result.content.replace(ROW_NUMBER, ''), failed }]
+    })
+}
+
+/** The text after `Label:` on a line of its own. */
+export function lineOf(text: string, label: string): string | undefined {
+  return new RegExp(`^[#* \\t]*${label}[*]*:[*]*[ \\t]*(\\S.*)$`, 'im').exec(text)?.[1]?.trim()
+}
+
+/** The items (`- text`) below a heading. */
+export function itemsUnder(text: string, heading: RegExp): string[] {
+  const lines = text.split('\n')
+  const at = lines.findLastIndex(line => heading.test(line) && /^#|:\W*$/.test(line.trim()))
+  if (at < 0) return []
+  const items: string[] = []
+  for (const line of lines.slice(at + 1)) {
+    const item = /^\s*[-*]\s+(.*)$/.exec(line)?.[1]
+    if (item !== undefined) items.push(item.trim())
+    else if (line.trim() !== '' || items.length > 0) break
+  }
+  return items
+}
+
+export function oneLine(text: string): string {
+  return text.replace(/\s+/g, ' ').trim()
+}
+
+/** Text in quotation marks, short enough to be read over. */
+export function quoted(text: string, limit = 120): string {
+  const line = oneLine(text)
+  return `“${line.length > limit ? `${line.slice(0, limit - 1)}…` : line}”`
+}
+
+/** The first thing in a text that looks like a file of the workspace. */
+export function pathIn(text: string): string | undefined {
+  const found = text.match(/(?<![\w./~\\-])[\w-]+(?:\/[\w.-]+)*\.(?:md|txt|csv|json|ya?ml|ts|js|py|html)\b/g) ?? []
+  return found.find(path => !path.includes('..'))
+}

@@ -1,0 +1,187 @@
+import { argumentsFor } from './arguments.ts'
+import { slug } from './lore.ts'
+import { afterthoughtFor, footerOf, pageFor, pathOf } from './page.ts'
+import { type Act, pathIn, quoted, type Scene } from './scene.ts'
+
+/** What to say next, and at most one tool to call. */
+export interface Step {
+  say: string
+  call?: { name: string; args: Record<string, unknown> }
+}
+
+type Rule = (scene: Scene) => Step | undefined
+
+/** The rules in order; the first that has something to do decides. Each acts a limited number of times, so that all end. */
+const RULES: readonly Rule[] = [
+  endWhenAsked,
+  heedRemark,
+  useNamedTool,
+  lookAround,
+  readBeforeReview,
+  writeDown,
+  readBack,
+  refine,
+  keepNote,
+]
+
+/** One step of a pursuit or a task. */
+export function nextStep(scene: Scene): Step {
+  for (const rule of RULES) {
+    const step = rule(scene)
+    if (step) return step
+  }
+  return end(scene)
+}
+
+/** Tools that have a rule of their own. */
+const KNOWN = /^(list_dir|file_\w+|\w*_notepad|finish_goal)$/
+/** Tools that change nothing. */
+const LOOKING = /^(list_dir|file_read|read_\w+)$/
+const MAX_TRIES = 2
+/** How often a page gets another line, and a note about it. */
+const REFINED = 0.4
+const NOTED = 0.5
+
+const REMARK_FOLDER = 'remarks/'
+const REMARK_NOTE = 'The operator says: '
+
+function endWhenAsked(scene: Scene): Step | undefined {
+  return scene.unheard.some(isQuestionOfEnd) ? end(scene) : undefined
+}
+
+function heedRemark({ unheard, tools, objective }: Scene): Step | undefined {
+  const remark = unheard.at(-1)
+  if (!remark) return undefined
+  const say = `I have read ${quoted(remark)} and take it into account.`
+  if (tools.has('write_notepad')) return act(say, 'write_notepad', { text: REMARK_NOTE + remark })
+  if (!tools.has('file_write')) return undefined
+  const content = `# A remark of the operator\n\n> ${remark}\n\nHeeded while working on: ${objective}\n`
+  return act(say, 'file_write', { path: `${REMARK_FOLDER}${slug(remark)}.md`, content })
+}
+
+function useNamedTool({ tools, acts, objective, remarks }: Scene): Step | undefined {
+  const asked = [objective, ...remarks].join('\n')
+  const isNamed = (name: string) => !KNOWN.test(name) && new RegExp(`\\b${name}\\b`).test(asked)
+  const named = [...tools.values()].find(({ name }) => isNamed(name) && !used(acts, name).length)
+  return named && act(`I use ${named.name}.`, named.name, argumentsFor(named, asked))
+}
+
+function lookAround({ tools, acts, kind, objective }: Scene): Step | undefined {
+  if (!tools.has('list_dir') || used(acts, 'list_dir').length > 0) return undefined
+  if (kind === 'task' && !mentionsFiles(objective)) return undefined
+  return act('First I look at what is in the workspace.', 'list_dir', { path: '.' })
+}
+
+function readBeforeReview({ tools, acts, objective }: Scene): Step | undefined {
+  const review = /\breview/i.test(objective)
+  if (!review && !/\bread\b/i.test(objective)) return undefined
+  if (!tools.has('file_read') || used(acts, 'file_read').length > 0) return undefined
+  const listed = used(acts, 'list_dir').map(({ result }) => result)
+  const path = (review ? undefined : pathIn(objective)) ?? pathIn(listed.join('\n'))
+  return path ? act(`I read ${path}.`, 'file_read', { path }) : undefined
+}
+
+function writeDown(scene: Scene): Step | undefined {
+  const { tools, acts, objective, kind } = scene
+  if (kind === 'task' && !mentionsFiles(objective)) return undefined
+  const tries = own(used(acts, 'file_write'))
+  if (tries.some(({ failed }) => !failed)) return undefined
+  const failure = tries.at(-1)
+  if (tools.has('file_write') && tries.length < MAX_TRIES) {
+    const path = failure ? `${slug(objective)}.md` : pathOf(objective)
+    const say = failure ? `That failed (${quoted(failure.result)}), so I try ${path}.` : `Now I write ${path}.`
+    return act(say, 'file_write', { path, content: pageFor(scene) })
+  }
+  if (!tools.has('write_notepad') || own(used(acts, 'write_notepad')).length > 0) return undefined
+  const say = failure ? 'Files do not work just now; my notepad may.' : 'I write it into my notepad.'
+  return act(say, 'write_notepad', { text: pageFor(scene) })
+}
+
+function readBack({ tools, acts }: Scene): Step | undefined {
+  const path = pageIn(acts)
+  if (!path || !tools.has('file_read') || used(acts, 'file_read').some(({ args }) => args.path === path))
+    return undefined
+  return act(`I read ${path} to see whether it is right.`, 'file_read', { path })
+}
+
+function refine(scene: Scene): Step | undefined {
+  const { tools, acts, kind, draw } = scene
+  const path = pageIn(acts)
+  if (!path || !tools.has('file_edit') || used(acts, 'file_edit').length > 0) return undefined
+  if (kind === 'task' || draw('refine') >= REFINED) return undefined
+  const footer = footerOf(scene)
+  const new_text = `${afterthoughtFor(scene)}\n\n${footer}`
+  return act('One more line belongs there.', 'file_edit', { path, old_text: footer, new_text })
+}
+
+function keepNote({ tools, acts, kind, cycle_num, draw }: Scene): Step | undefined {
+  const path = pageIn(acts)
+  if (!path || !tools.has('write_notepad') || used(acts, 'write_notepad').length > 0) return undefined
+  if (kind === 'task' || draw('note') >= NOTED) return undefined
+  return act('I note down what is done.', 'write_notepad', { text: `Finished ${path} in cycle ${cycle_num}.` })
+}
+
+function end(scene: Scene): Step {
+  const { tools, acts } = scene
+  const sentBack = used(acts, 'finish_goal')
+  const summary = summaryOf(scene)
+  if (!tools.has('finish_goal') || cameToNothing(acts) || sentBack.length >= MAX_TRIES) return { say: summary }
+  const objection = sentBack.at(-1)
+  const path = pageIn(acts)
+  return act('That is done.', 'finish_goal', {
+    summary: objection ? `${summary} To the objection ${quoted(objection.result)}: that is all I have.` : summary,
+    ...(path ? { evidence: [path] } : {}),
+  })
+}
+
+/** What was done, in the words of the tools. */
+function summaryOf({ objective, acts, remarks }: Scene): string {
+  const told = acts.filter(({ tool }) => tool !== 'finish_goal')
+  const results = told.map(
+    ({ tool, failed, result }) => `${tool} ${failed ? 'failed with' : 'returned'} ${quoted(result)}`,
+  )
+  const heard = remarks.filter(remark => !isQuestionOfEnd(remark)).map(remark => `I was told ${quoted(remark)}`)
+  const simulated = 'Simulated by rules, not an AI model.'
+  const account = [...results, ...heard].join('; ')
+  if (cameToNothing(acts)) return `I am not able to reach ${quoted(objective)}: ${account}. ${simulated}`
+  if (account) return `Done: ${quoted(objective)}. Step by step: ${account}. ${simulated}`
+  return `You asked ${quoted(objective)}. ${simulated} I can use tools step by step and quote what they return, but I cannot reason about this.`
+}
+
+function act(say: string, name: string, args: Record<string, unknown>): Step {
+  return { say, call: { name, args } }
+}
+
+function used(acts: readonly Act[], tool: string): Act[] {
+  return acts.filter(each => each.tool === tool)
+}
+
+/** Without what only answers a remark. */
+function own(acts: readonly Act[]): Act[] {
+  return acts.filter(({ args: { path, text } }) => {
+    return !String(path ?? '').startsWith(REMARK_FOLDER) && !String(text ?? '').startsWith(REMARK_NOTE)
+  })
+}
+
+/** The page that was written, if that succeeded. */
+function pageIn(acts: readonly Act[]): string | undefined {
+  const written = own(used(acts, 'file_write')).findLast(({ failed }) => !failed)
+  return written && String(written.args.path)
+}
+
+/** Whether all that was tried failed, looking around aside. */
+function cameToNothing(acts: readonly Act[]): boolean {
+  const tried = own(acts).filter(({ tool }) => tool !== 'finish_goal')
+  const done = tried.filter(({ tool }) => !LOOKING.test(tool))
+  const judged = done.length > 0 ? done : tried
+  return judged.length > 0 && judged.every(({ failed }) => failed)
+}
+
+function mentionsFiles(objective: string): boolean {
+  return pathIn(objective) !== undefined || /\b(file|folder|workspace|write|save|draft|note down)\b/i.test(objective)
+}
+
+/** The loop's own question after an answer without a tool call. */
+function isQuestionOfEnd(remark: string): boolean {
+  return /finish_goal|are you (done|finished)/i.test(remark)
+}

@@ -1,0 +1,79 @@
+import type { Price } from './catalogue.ts'
+import { DEFAULT_PRICE } from './catalogue.ts'
+import type { ModelRequest, Spend, Usage } from './contract.ts'
+
+/** What became of one attempt, as far as its cost goes. */
+export interface Attempt {
+  usage?: Usage
+  output_chars: number
+  /** Whether the provider may charge for it. */
+  billed: boolean
+}
+
+/** The rule of thumb for English text: https://help.openai.com/en/articles/4936856 */
+const CHARS_PER_TOKEN = 4
+/** More than any context holds: such a count is a fault of the server. */
+const ABSURD_TOKENS = 10_000_000
+
+export function estimateTokens(chars: number): number {
+  return Math.ceil(chars / CHARS_PER_TOKEN)
+}
+
+/** How much text a request sends: messages with their tool calls, and the tools on offer. */
+export function charsOf({ messages, tools }: Pick<ModelRequest, 'messages' | 'tools'>): number {
+  const said = messages.reduce((sum, { content, tool_calls }) => {
+    return sum + content.length + (tool_calls ? JSON.stringify(tool_calls).length : 0)
+  }, 0)
+  return said + (tools.length > 0 ? JSON.stringify(tools).length : 0)
+}
+
+/** A provider's counts if they can be true; undefined for negative, fractional, absurd or all-zero ones. */
+export function plausible(usage: Usage | undefined): Usage | undefined {
+  if (!usage) return undefined
+  const { input_tokens, output_tokens, cached_tokens = 0 } = usage
+  const counts = [input_tokens, output_tokens]
+  if (counts.some(count => !Number.isInteger(count) || count < 0 || count > ABSURD_TOKENS)) return undefined
+  if (input_tokens + output_tokens === 0) return undefined
+  const cached = Number.isInteger(cached_tokens) && cached_tokens > 0 ? Math.min(cached_tokens, input_tokens) : 0
+  return { input_tokens, output_tokens, ...(cached > 0 ? { cached_tokens: cached } : {}) }
+}
+
+/** Adds up what all attempts of a call cost. Missing counts are estimated, never free; the sum is rounded up to a micro-dollar. */
+export function spendOf(
+  attempts: readonly Attempt[],
+  request: Pick<ModelRequest, 'messages' | 'tools'>,
+  price: Price | 'free' | undefined,
+): Omit<Spend, 'call_id' | 'model' | 'duration_ms'> {
+  let estimated = false
+  const total = { input_tokens: 0, output_tokens: 0, cached_tokens: 0 }
+  for (const attempt of attempts) {
+    let usage = plausible(attempt.usage)
+    if (!usage) {
+      if (!attempt.billed) continue
+      estimated = true
+      usage = {
+        input_tokens: estimateTokens(charsOf(request)),
+        output_tokens: estimateTokens(attempt.output_chars),
+      }
+    }
+    total.input_tokens += usage.input_tokens
+    total.output_tokens += usage.output_tokens
+    total.cached_tokens += usage.cached_tokens ?? 0
+  }
+  const { input_tokens, output_tokens } = total
+  return {
+    cost_micros: price === 'free' ? 0 : microsOf(total, price ?? DEFAULT_PRICE),
+    input_tokens,
+    output_tokens,
+    priced: price === 'free' ? 'free' : price ? 'catalogue' : 'default',
+    estimated,
+    attempts: attempts.length,
+  }
+}
+
+function microsOf(tokens: Required<Usage>, { input, output, cached_input = input }: Price): number {
+  const fresh = tokens.input_tokens - tokens.cached_tokens
+  const micros = fresh * input + tokens.cached_tokens * cached_input + tokens.output_tokens * output
+  // Prices are decimal fractions: without this 25 × 0.56 would be rounded up from 14.000000000000002.
+  return Math.max(0, Math.ceil(micros - 1e-6))
+}

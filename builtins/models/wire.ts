@@ -1,0 +1,127 @@
+import type { ChatCompletionCreateParams, ChatCompletionMessageParam } from 'openai/resources/chat/completions'
+import { z } from '#kernel'
+import type { Message, ModelEvent, ModelRequest } from './contract.ts'
+
+type Base = Omit<ChatCompletionCreateParams, 'stream' | 'stream_options'>
+
+/** A request in the words of OpenAI's chat completions. */
+export function wireRequest({ model, messages, tools, temperature, max_tokens }: ModelRequest): Base {
+  // OpenAI's reasoning models refuse `max_tokens` and any temperature but their own.
+  const reasons = /^(o\d|gpt-5)/.test(model)
+  return {
+    model,
+    messages: messages.map(wireMessage),
+    ...(tools.length > 0 ? { tools: tools.map(tool => ({ type: 'function' as const, function: tool })) } : {}),
+    ...(reasons ? { max_completion_tokens: max_tokens } : { max_tokens, temperature }),
+  }
+}
+
+function wireMessage({ role, content, tool_calls, tool_call_id }: Message): ChatCompletionMessageParam {
+  if (role === 'tool') return { role, content, tool_call_id: tool_call_id ?? '' }
+  if (role !== 'assistant' || !tool_calls || tool_calls.length === 0) return { role, content }
+  const calls = tool_calls.map(({ id, name, arguments: args }) => ({
+    id,
+    type: 'function' as const,
+    function: { name, arguments: wireArguments(args) },
+  }))
+  return { role, content: content || null, tool_calls: calls }
+}
+
+/** Some servers parse the arguments of earlier turns and refuse the whole request when they aren't a JSON object. */
+function wireArguments(args: unknown): string {
+  return JSON.stringify(typeof args === 'object' && args !== null && !Array.isArray(args) ? args : { unparsed: args })
+}
+
+const ToolCallPiece = z.object({
+  index: z.number().int().nullish(),
+  id: z.string().nullish(),
+  function: z
+    .object({
+      name: z.string().nullish(),
+      arguments: z.union([z.string(), z.record(z.string(), z.unknown())]).nullish(),
+    })
+    .nullish(),
+})
+type ToolCallPiece = z.infer<typeof ToolCallPiece>
+
+const Said = z.object({
+  content: z.string().nullish(),
+  refusal: z.string().nullish(),
+  tool_calls: z.array(ToolCallPiece).nullish(),
+})
+
+/** As much of a streamed chunk as is used; `usage` is looked at apart, for a bad count must not spoil an answer. */
+export const Chunk = z.object({
+  choices: z.array(z.object({ delta: Said.nullish(), finish_reason: z.string().nullish() })).nullish(),
+  usage: z.unknown().optional(),
+})
+
+export const Completion = z.object({
+  choices: z.array(z.object({ message: Said, finish_reason: z.string().nullish() })).min(1),
+  usage: z.unknown().optional(),
+})
+
+const WireUsage = z.object({
+  prompt_tokens: z.number(),
+  completion_tokens: z.number(),
+  prompt_tokens_details: z.object({ cached_tokens: z.number().nullish() }).nullish().catch(undefined),
+})
+
+/** The usage of a chunk or completion; nothing when it is missing or of another shape. */
+export function usageEvents(raw: unknown): ModelEvent[] {
+  const usage = WireUsage.safeParse(raw).data
+  if (!usage) return []
+  const cached_tokens = usage.prompt_tokens_details?.cached_tokens
+  const { prompt_tokens: input_tokens, completion_tokens: output_tokens } = usage
+  return [{ type: 'usage', usage: { input_tokens, output_tokens, ...(cached_tokens ? { cached_tokens } : {}) } }]
+}
+
+/** The end of an answer: why it ended, in our words. Servers have more names for `stop` than the protocol. */
+export function doneEvent(finish_reason: string | null | undefined, refused: boolean): ModelEvent {
+  if (refused || finish_reason === 'content_filter') return { type: 'done', finish_reason: 'content_filter' }
+  if (finish_reason === 'length') return { type: 'done', finish_reason }
+  const called = finish_reason === 'tool_calls' || finish_reason === 'function_call'
+  return { type: 'done', finish_reason: called ? 'tool_calls' : 'stop' }
+}
+
+interface ToolCallSoFar {
+  index: number | undefined
+  id: string
+  name: string
+  arguments: string
+}
+
+/**
+ * Puts streamed tool calls together. Pieces belong together by `index`; servers that leave it out, or give each whole call
+ * the index 0, are told by a new id with a name.
+ */
+export class ToolCallAssembly {
+  readonly #calls: ToolCallSoFar[] = []
+
+  add(pieces: readonly ToolCallPiece[]): void {
+    for (const piece of pieces) {
+      const { name, arguments: args } = piece.function ?? {}
+      const call = this.#find(piece) ?? this.#begin(piece)
+      if (piece.id) call.id = piece.id
+      if (name && !call.name.endsWith(name)) call.name += name
+      call.arguments += typeof args === 'string' ? args : args ? JSON.stringify(args) : ''
+    }
+  }
+
+  events(): ModelEvent[] {
+    return this.#calls.map(({ id, name, arguments: args }) => ({ type: 'tool_call', id, name, arguments: args }))
+  }
+
+  #find({ index, id, function: fn }: ToolCallPiece): ToolCallSoFar | undefined {
+    const last =
+      index === null || index === undefined ? this.#calls.at(-1) : this.#calls.findLast(call => call.index === index)
+    const another = id && fn?.name && last?.name && (last.id !== id || index === null || index === undefined)
+    return another ? undefined : last
+  }
+
+  #begin({ index }: ToolCallPiece): ToolCallSoFar {
+    const call = { index: index ?? undefined, id: '', name: '', arguments: '' }
+    this.#calls.push(call)
+    return call
+  }
+}

@@ -1,0 +1,47 @@
+import type { FastifyInstance } from 'fastify'
+import { Operations } from '#kernel'
+import { type AppParts, createApp } from './app.ts'
+import { StaticRoutes } from './contract.ts'
+import { routeTable } from './routes.ts'
+
+/**
+ * The Fastify app of the moment. Fastify can't drop a route, so when the set of routes changes a fresh app takes over at
+ * the next request; requests in flight end on the one that they began on.
+ */
+export class Apps {
+  readonly #parts: AppParts
+  #stale = true
+  #shape = ''
+  #app: Promise<FastifyInstance> | undefined
+
+  constructor(parts: AppParts) {
+    this.#parts = parts
+  }
+
+  /** Says that operations or pages came or went. */
+  outdate(): void {
+    this.#stale = true
+  }
+
+  current(): Promise<FastifyInstance> {
+    if (!this.#app || this.#stale) this.#app = this.#renewed(this.#app)
+    return this.#app
+  }
+
+  async #renewed(before: Promise<FastifyInstance> | undefined): Promise<FastifyInstance> {
+    this.#stale = false
+    const { svc } = this.#parts
+    const table = routeTable(svc.list(Operations), svc.list(StaticRoutes))
+    const shape = JSON.stringify([table.routes, table.refused, table.pages.map(({ path }) => path)])
+    if (before && shape === this.#shape) return before
+    this.#shape = shape
+    for (const { operation, why } of table.refused) svc.log.error({ operation }, `has no route: ${why}`)
+    try {
+      return await createApp(this.#parts, table)
+    } catch (error) {
+      this.#shape = ''
+      this.#stale = true
+      throw error
+    }
+  }
+}

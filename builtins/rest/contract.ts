@@ -1,0 +1,144 @@
+import { defineError, point, token, z } from '#kernel'
+
+/** The section `server`. All of it is read at start. */
+export const ServerConfig = z.object({
+  api_key: z
+    .string()
+    .trim()
+    .default('')
+    .meta({ secret: true, env: 'SVC_API_KEY' })
+    .describe('What X-Svc-Key must hold; blank means no key'),
+  cors_origins: z
+    .array(z.string().refine(isOrigin, { error: 'must be an origin such as https://example.org, without a path' }))
+    .default([])
+    .describe('Origins of other pages that may use the API'),
+  allowed_hosts: z
+    .array(z.string().min(1))
+    .default([])
+    .describe('Further names, with or without a port, that the Host header may hold while no key is set'),
+  max_connections: z.number().int().min(1).default(1024).describe('Open connections at once'),
+  request_timeout: z.number().positive().max(3600).default(15).describe('Seconds that a request may take to arrive'),
+})
+export type ServerConfig = z.infer<typeof ServerConfig>
+
+function isOrigin(text: string): boolean {
+  return URL.canParse(text) && new URL(text).origin === text
+}
+
+/** A TCP port (0: the system chooses) of a host, or the path of a unix socket. */
+export type Address = { host: string; port: number } | { socket: string }
+
+export interface Listening {
+  /** `http://127.0.0.1:8000`, or `unix:` and the path of the socket. */
+  readonly url: string
+  /** Takes no more requests, ends those in flight within half a second, and frees the address. */
+  close(): Promise<void>
+}
+
+export interface Rest {
+  /**
+   * Serves the REST app at an address.
+   * @throws WideBindError, PortInUseError, CannotListenError, InvalidInputError
+   */
+  listen(address: Address): Promise<Listening>
+}
+export const Rest = token<Rest>('rest')
+
+/** A file that is served as it is, to everyone: the shell of a page, which holds no data. */
+export interface StaticRoute {
+  path: string
+  contentType: string
+  headers?: Readonly<Record<string, string>>
+  body(): string | Buffer | Promise<string | Buffer>
+}
+export const StaticRoutes = point<StaticRoute>('static_routes', { key: route => route.path })
+
+export const WideBindError = defineError({
+  code: 'key_needed',
+  status: 500,
+  title: 'Key needed',
+  sentence: (p: { host: string }) =>
+    `The host "${p.host}" can be reached from other machines, so a key is needed: set server.api_key in .svc/config.yaml, or SVC_API_KEY. Without a key, listen on 127.0.0.1.`,
+})
+export const PortInUseError = defineError({
+  code: 'port_in_use',
+  status: 500,
+  title: 'Port in use',
+  sentence: (p: { port: number }) => `The port ${p.port} is in use; choose another with --port.`,
+})
+export const CannotListenError = defineError({
+  code: 'cannot_listen',
+  status: 500,
+  title: 'Cannot listen',
+  sentence: (p: { address: string; problem: string }) => `Cannot listen on ${p.address}: ${p.problem}.`,
+})
+
+export const UnauthorizedError = defineError({
+  code: 'unauthorized',
+  status: 401,
+  title: 'Unauthorized',
+  sentence: () => 'The header X-Svc-Key is missing or does not hold the key of this server.',
+})
+export const TooManyAttemptsError = defineError({
+  code: 'too_many_attempts',
+  status: 429,
+  title: 'Too many attempts',
+  sentence: () => 'Too many wrong keys came from this address; try again in a second.',
+})
+export const ForbiddenHostError = defineError({
+  code: 'forbidden_host',
+  status: 403,
+  title: 'Forbidden host',
+  sentence: (p: { host: string }) =>
+    `The Host header "${p.host}" does not name this server; add it to server.allowed_hosts, or set a key.`,
+})
+export const ForbiddenOriginError = defineError({
+  code: 'forbidden_origin',
+  status: 403,
+  title: 'Forbidden origin',
+  sentence: (p: { origin: string }) =>
+    `A page of ${p.origin} may not change anything here; origins that may are listed in server.cors_origins.`,
+})
+export const MalformedRequestError = defineError({
+  code: 'malformed_request',
+  status: 400,
+  title: 'Malformed request',
+  sentence: (p: { problem: string }) => p.problem,
+})
+export const RequestTimeoutError = defineError({
+  code: 'request_timeout',
+  status: 408,
+  title: 'Request timeout',
+  sentence: () => 'The request took too long to arrive.',
+})
+export const RouteNotFoundError = defineError({
+  code: 'not_found',
+  status: 404,
+  title: 'Not found',
+  sentence: (p: { path: string }) => `There is nothing at ${p.path}; GET /openapi.json lists what there is.`,
+})
+export const MethodNotAllowedError = defineError({
+  code: 'method_not_allowed',
+  status: 405,
+  title: 'Method not allowed',
+  sentence: (p: { method: string; path: string; allow: string }) =>
+    `${p.method} is not possible at ${p.path}; possible: ${p.allow}.`,
+})
+export const BodyTooLargeError = defineError({
+  code: 'body_too_large',
+  status: 413,
+  title: 'Body too large',
+  sentence: () => 'The body is larger than 1 MiB.',
+})
+export const UnsupportedMediaTypeError = defineError({
+  code: 'unsupported_media_type',
+  status: 415,
+  title: 'Unsupported media type',
+  sentence: () => 'A body must be sent as Content-Type: application/json.',
+})
+export const DaemonNotRunningError = defineError({
+  code: 'daemon_not_running',
+  status: 503,
+  title: 'Daemon not running',
+  sentence: () => 'This needs the daemon, which does not run in this process; serve it with: svc serve --with-daemon',
+})

@@ -1,0 +1,168 @@
+import { createServer, type IncomingMessage, type Server } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { dirname, join } from 'node:path'
+import { InvalidInputError, type PluginHandle, sentenceOf } from '#kernel'
+import type { Apps } from './apps.ts'
+import {
+  type Address,
+  CannotListenError,
+  type Listening,
+  PortInUseError,
+  type ServerConfig,
+  WideBindError,
+} from './contract.ts'
+import { type Door, resolveHost } from './hosts.ts'
+import { refusal } from './problem.ts'
+
+/** How long requests in flight may go on once the server closes. */
+const CLOSE_GRACE_MS = 500
+/** The system cuts longer paths of sockets silently. */
+const LONGEST_SOCKET_PATH = 107
+/** How often Node looks for requests that take too long to arrive. */
+const LOOK_MS = 1_000
+
+export interface ListenerParts {
+  svc: PluginHandle
+  config: ServerConfig
+  apps: Apps
+  doors: WeakMap<IncomingMessage, Door>
+}
+
+/** Serves the app of the moment at an address. @throws see `Rest.listen` */
+export async function listen(parts: ListenerParts, address: Address): Promise<Listening> {
+  await parts.apps.current()
+  return 'socket' in address ? listenSocket(parts, address.socket) : listenTcp(parts, address.host, address.port)
+}
+
+async function listenTcp(parts: ListenerParts, host: string, port: number): Promise<Listening> {
+  if (!Number.isInteger(port) || port < 0 || port > 65_535) {
+    const issues = [{ path: 'port', message: 'must be a whole number from 0 to 65535' }]
+    throw new InvalidInputError({ what: 'The address', issues }, { errors: issues })
+  }
+  const { address, wide } = await resolveHost(host)
+  if (wide && !parts.config.api_key) {
+    if (parts.svc.ports.env.SVC_API_ALLOW_INSECURE !== '1') throw new WideBindError({ host })
+    parts.svc.log.warn({}, `SVC_API_ALLOW_INSECURE: whoever reaches ${address} may use the API without a key`)
+  }
+  const door = { local: false, port, names: [host, address] }
+  const { server, close } = createListener(parts, door)
+  await opened(server, { host: address, port })
+  door.port = (server.address() as AddressInfo).port
+  // One of all addresses is shown, one that can be clicked.
+  const shown = ['0.0.0.0', '::'].includes(address) ? '127.0.0.1' : host === 'localhost' ? host : address
+  return { url: `http://${shown.includes(':') ? `[${shown}]` : shown}:${door.port}`, close }
+}
+
+/** The socket is made in a folder of its own and moved to its place, so that at no time others may use it. */
+async function listenSocket(parts: ListenerParts, path: string): Promise<Listening> {
+  const { files } = parts.svc.ports
+  if (Buffer.byteLength(path) > LONGEST_SOCKET_PATH) {
+    const problem = `the path has more than ${LONGEST_SOCKET_PATH} bytes; put the project where its path is shorter`
+    throw new CannotListenError({ address: path, problem })
+  }
+  if (await answers(path)) throw new CannotListenError({ address: path, problem: 'another process listens there' })
+  const { server, close } = createListener(parts, { local: true, port: 0, names: [] })
+  const folder = await files.mkdtemp(join(dirname(path), '.s')).catch(error => {
+    throw new CannotListenError({ address: path, problem: sentenceOf(error) })
+  })
+  try {
+    const made = join(folder, 's')
+    await opened(server, { path: made })
+    await files.chmod(made, 0o600)
+    await files.rename(made, path)
+  } catch (error) {
+    await close()
+    throw error
+  } finally {
+    await files.rm(folder, { recursive: true, force: true })
+  }
+  const { ino } = await files.stat(path)
+  return {
+    url: `unix:${path}`,
+    async close() {
+      const there = await files.stat(path).catch(() => undefined)
+      if (there?.ino === ino) await files.rm(path, { force: true })
+      await close()
+    },
+  }
+}
+
+function createListener({ svc, config, apps, doors }: ListenerParts, door: Door) {
+  const server = createServer({
+    requestTimeout: config.request_timeout * 1000,
+    headersTimeout: config.request_timeout * 1000,
+    connectionsCheckingInterval: LOOK_MS,
+  })
+  server.maxConnections = config.max_connections
+  const answering = new Map<Socket, number>()
+  let closing: Promise<void> | undefined
+
+  server.on('request', (request, response) => {
+    const { socket } = request
+    answering.set(socket, (answering.get(socket) ?? 0) + 1)
+    response.once('close', () => {
+      const left = answering.get(socket)! - 1
+      if (left > 0) answering.set(socket, left)
+      else answering.delete(socket)
+      if (closing && answering.size === 0) server.closeAllConnections()
+    })
+    doors.set(request, door)
+    apps.current().then(
+      app => app.routing(request, response),
+      error => {
+        svc.log.error({}, `the REST app cannot be made: ${sentenceOf(error)}`)
+        socket.destroy()
+      },
+    )
+  })
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    if (error.code === 'ECONNRESET' || !socket.writable || answering.has(socket)) socket.destroy()
+    else {
+      socket.write(refusal(error.code, svc.ports.ids.make('req', 12)))
+      socket.destroySoon()
+    }
+  })
+
+  const shut = async () => {
+    const closed = new Promise<void>(resolve => server.close(() => resolve()))
+    if (answering.size === 0) server.closeAllConnections()
+    const cancel = svc.clock.after(CLOSE_GRACE_MS, () => server.closeAllConnections())
+    await closed
+    cancel()
+  }
+  const close = () => {
+    closing ??= shut()
+    return closing
+  }
+  return { server, close }
+}
+
+/** Waits until the server listens. @throws PortInUseError, CannotListenError */
+function opened(server: Server, at: { host: string; port: number } | { path: string }): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('listening', resolve)
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const address = 'path' in at ? at.path : `${at.host}:${at.port}`
+      if ('port' in at && error.code === 'EADDRINUSE') reject(new PortInUseError({ port: at.port }))
+      else reject(new CannotListenError({ address, problem: problemOf(error) }))
+    })
+    server.listen(at)
+  })
+}
+
+function problemOf(error: NodeJS.ErrnoException): string {
+  if (error.code === 'EACCES') return 'the system does not allow it; take a port from 1024 on'
+  if (error.code === 'EADDRNOTAVAIL') return 'this machine does not have that address'
+  return sentenceOf(error)
+}
+
+/** Whether someone listens on a unix socket, as opposed to one that was left behind. */
+function answers(path: string): Promise<boolean> {
+  return new Promise(resolve => {
+    const probe = connect(path, () => {
+      probe.destroy()
+      resolve(true)
+    })
+    probe.once('error', () => resolve(false))
+  })
+}

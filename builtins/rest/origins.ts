@@ -1,0 +1,53 @@
+import type { IncomingHttpHeaders } from 'node:http'
+
+/** Methods that change nothing. */
+const SAFE = new Set(['GET', 'HEAD', 'OPTIONS'])
+
+/**
+ * Whether a request may be made from where it comes from. Programs say nothing of an origin; a browser's page does, and
+ * may change something only when it is the server's own or a listed one.
+ */
+export function mayChange(method: string, headers: IncomingHttpHeaders, listed: readonly string[]): boolean {
+  if (SAFE.has(method)) return true
+  const { origin, host = '' } = headers
+  const site = headers['sec-fetch-site']
+  if (origin !== undefined && listed.includes(origin)) return true
+  if (site !== undefined && site !== 'same-origin' && site !== 'none') return false
+  return origin === undefined || isOwn(origin, host)
+}
+
+/** Compared as parsed, since `http://x:80` and `x` are one place. */
+function isOwn(origin: string, host: string): boolean {
+  if (!URL.canParse(origin)) return false
+  const { protocol, host: from } = new URL(origin)
+  return URL.canParse(`${protocol}//${host}`) && new URL(`${protocol}//${host}`).host === from && from !== ''
+}
+
+/** What a listed origin's page may read; nothing for any other. */
+export function corsHeaders(headers: IncomingHttpHeaders, listed: readonly string[]): Record<string, string> {
+  if (listed.length === 0) return {}
+  const { origin } = headers
+  if (origin === undefined || !listed.includes(origin)) return { vary: 'Origin' }
+  return {
+    vary: 'Origin',
+    'access-control-allow-origin': origin,
+    'access-control-expose-headers': 'ETag, Link, Location, Retry-After, X-Request-Id, X-Total-Count',
+  }
+}
+
+/** The answer to a listed origin's question before its request, or undefined when this is no such question. */
+export function preflight(
+  method: string,
+  headers: IncomingHttpHeaders,
+  listed: readonly string[],
+): Record<string, string> | undefined {
+  const { origin } = headers
+  if (method !== 'OPTIONS' || origin === undefined || !listed.includes(origin)) return undefined
+  if (headers['access-control-request-method'] === undefined) return undefined
+  return {
+    'access-control-allow-methods': 'GET, POST, PATCH, PUT, DELETE',
+    'access-control-allow-headers':
+      'Content-Type, Idempotency-Key, If-None-Match, Last-Event-ID, X-Svc-Key, X-Svc-User',
+    'access-control-max-age': '600',
+  }
+}

@@ -1,0 +1,47 @@
+import type { HttpFace, Operation } from '#kernel'
+import type { StaticRoute } from './contract.ts'
+
+/** A place in the URL space, and the name of the operation that answers there; the name is resolved at each request. */
+export interface Route {
+  method: HttpFace['method']
+  path: string
+  operation: string
+  open: boolean
+}
+
+export interface RouteTable {
+  routes: Route[]
+  pages: readonly StaticRoute[]
+  /** Operations that get no place, each with a sentence that says why. */
+  refused: { operation: string; why: string }[]
+}
+
+/** Everything that has a place. Where two want the same one, pages win over operations, then the first wins. */
+export function routeTable(operations: readonly Operation[], pages: readonly StaticRoute[]): RouteTable {
+  const taken = new Map(pages.map(page => [`GET ${page.path}`, `the page ${page.path}`]))
+  const table: RouteTable = { routes: [], pages, refused: [] }
+  for (const { name, http } of operations) {
+    if (!http) continue
+    const { method, path } = http
+    const place = `${method} ${shapeOf(path)}`
+    if (!/^\/(?:[\w.~/-]|\{\w+\})*$/.test(path)) {
+      table.refused.push({ operation: name, why: `its path "${path}" is none; write one such as /weather/{city}` })
+    } else if (taken.has(place)) {
+      table.refused.push({ operation: name, why: `${method} ${path} already belongs to ${taken.get(place)}` })
+    } else {
+      taken.set(place, name)
+      table.routes.push({ method, path, operation: name, open: http.open ?? false })
+    }
+  }
+  return table
+}
+
+/** The names of the parameters in a path such as `/agents/{id}`. */
+export function pathNames(path: string): string[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map(match => match[1]!)
+}
+
+/** A path without the names of its parameters: two of one shape are the same place. */
+export function shapeOf(path: string): string {
+  return path.replace(/\{\w+\}/g, '{}')
+}

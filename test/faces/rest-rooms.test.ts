@@ -1,0 +1,68 @@
+import { cp, mkdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import agents from '../../builtins/agents/index.ts'
+import metrics from '../../builtins/metrics/index.ts'
+import models from '../../builtins/models/index.ts'
+import pluginsAdmin from '../../builtins/plugins-admin/index.ts'
+import profiles from '../../builtins/profiles/index.ts'
+import store from '../../builtins/store/index.ts'
+import { Operations } from '../../kernel/index.ts'
+import { restHouse } from './rest-house.ts'
+
+const presets = new URL('../../profiles/', import.meta.url)
+
+it('metrics are six gauges in the text format, and need the key when one is set', async () => {
+  const { ask, kernel } = await restHouse({
+    plugins: [store, profiles, models, agents, metrics],
+    env: { SVC_API_KEY: 'k' },
+    before: root => cp(presets, join(root, 'profiles'), { recursive: true }),
+  })
+  for (const preset of ['coder', 'writer', 'tester']) await kernel.invoke('agents.spawn', { preset })
+  await kernel.invoke('agents.pause', { id: 'writer' })
+  expect((await ask('/metrics')).status).toBe(401)
+  const { headers, text } = await ask('/metrics', { headers: { 'x-svc-key': 'k' } })
+  expect(headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8')
+  const gauges = [...text.matchAll(/^# HELP (\w+) .+\n# TYPE \1 gauge\n\1 (\d+)\n/gm)]
+  expect(gauges.map(([whole]) => whole).join('')).toBe(text)
+  expect(Object.fromEntries(gauges.map(([, name, value]) => [name, Number(value)]))).toEqual({
+    svc_agents_working: 0,
+    svc_agents_idle: 2,
+    svc_agents_waiting: 0,
+    svc_agents_paused: 1,
+    svc_agents_dead: 0,
+    svc_goals_active: 0,
+  })
+})
+
+it('health is 200 while the database answers, and 503 once it is gone', async () => {
+  const { ask, kernel } = await restHouse({ plugins: [store] })
+  const good = await ask('/healthz')
+  expect([good.status, good.json]).toEqual([200, { status: 'ok', database: true }])
+  await rm(kernel.project.database)
+  const bad = await ask('/healthz')
+  expect([bad.status, bad.json]).toEqual([503, { status: 'degraded', database: false }])
+  expect(bad.headers['retry-after']).toBe('1')
+})
+
+it('plugins are listed with what they registered, and a failed one with its error in full', async () => {
+  const { ask, kernel } = await restHouse({
+    plugins: [pluginsAdmin],
+    async before(root) {
+      await mkdir(join(root, 'plugins'))
+      await writeFile(
+        join(root, 'plugins/broken.mjs'),
+        'export default {\n  name: "broken",\n  setup() { throw new Error("no tea") },\n}\n',
+      )
+    },
+  })
+  const { status, json } = await ask('/plugins')
+  expect(status).toBe(200)
+  const named = (name: string) => json.find((plugin: { name: string }) => plugin.name === name)
+  expect(named('rest')).toMatchObject({ state: 'live', origin: 'builtin', error: null })
+  expect(named('rest').registered).toContain('operations: health.check')
+  expect(named('broken')).toMatchObject({ state: 'failed', error: expect.stringContaining('no tea') })
+  const text = kernel.points.find(Operations, 'plugins.list')?.render?.(json as never) ?? ''
+  expect(text).toMatch(/^NAME +STATE +VERSION +REGISTERED +ORIGIN$/m)
+  expect(text).toContain(named('broken').error)
+})

@@ -1,0 +1,136 @@
+import { expect, test } from 'vitest'
+import { text, together, toolCall } from '../support/model-server.ts'
+import { IMPATIENT, modelHouse } from './models-house.ts'
+
+test('requests carry messages, tools and limits as the protocol has them', async () => {
+  const { call, server } = await modelHouse([text('Done.')])
+  const parameters = { type: 'object', properties: { path: { type: 'string' } }, required: ['path'] }
+  await call({
+    messages: [
+      { role: 'system', content: 'Be brief.' },
+      { role: 'user', content: 'Go.' },
+      { role: 'assistant', content: '', tool_calls: [{ id: 'a', name: 'look', arguments: { path: 'x' } }] },
+      { role: 'tool', content: 'found', tool_call_id: 'a' },
+      { role: 'assistant', content: 'Hm', tool_calls: [{ id: 'b', name: 'look', arguments: '{"cut' }] },
+      { role: 'tool', content: 'bad', tool_call_id: 'b', is_error: true },
+    ],
+    tools: [{ name: 'look', description: 'Looks.', parameters }],
+    temperature: 0.5,
+    max_tokens: 77,
+  })
+  const { body } = server.requests[0]!
+  expect(body).toMatchObject({ model: 'scripted-1', temperature: 0.5, max_tokens: 77, stream: true })
+  expect(body.messages[2]).toEqual({
+    role: 'assistant',
+    content: null,
+    tool_calls: [{ id: 'a', type: 'function', function: { name: 'look', arguments: '{"path":"x"}' } }],
+  })
+  expect(body.messages[3]).toEqual({ role: 'tool', content: 'found', tool_call_id: 'a' })
+  // What was no JSON must not make the server refuse the conversation.
+  expect(JSON.stringify(body.messages[4])).toContain('{\\"unparsed\\":\\"{\\\\\\"cut\\"}')
+  expect(body.tools).toEqual([{ type: 'function', function: { name: 'look', description: 'Looks.', parameters } }])
+})
+
+test("OpenAI's reasoning models are sent max_completion_tokens and no temperature", async () => {
+  const { call, server } = await modelHouse()
+  for (const model of ['o3-mini', 'openai:gpt-5.4', 'gpt-4o']) await call({ model })
+  const sent = server.requests.map(({ body }) => [body.max_tokens, body.max_completion_tokens, body.temperature])
+  expect(sent).toEqual([
+    [undefined, 1000, undefined],
+    [undefined, 1000, undefined],
+    [1000, undefined, 0],
+  ])
+})
+
+test('text and several tool calls of one turn arrive in order, and text is shown as it comes', async () => {
+  const { call } = await modelHouse([
+    together(text('I look at both.'), toolCall('look', { n: 1 }), toolCall('look', { n: 2 })),
+  ])
+  const shown: string[] = []
+  const answer = await call({ onText: piece => shown.push(piece) })
+  expect(answer).toMatchObject({ text: 'I look at both.', finish_reason: 'tool_calls' })
+  expect(answer.tool_calls.map(each => each.arguments)).toEqual(['{"n":1}', '{"n":2}'])
+  expect(shown.length).toBeGreaterThan(1)
+  expect(shown.join('')).toBe('I look at both.')
+})
+
+test.for([
+  ['length', 'length'],
+  ['content_filter', 'content_filter'],
+  ['end_turn', 'stop'],
+])('the finish reason %s is told as %s', async ([theirs, ours]) => {
+  const { call } = await modelHouse([text('Well', { finish_reason: theirs! })])
+  expect((await call()).finish_reason).toBe(ours)
+})
+
+/** A server with its own way of streaming tool calls, instead of the scripted one. */
+function streaming(deltas: readonly object[]) {
+  const chunks = [
+    ...deltas.map(delta => ({ choices: [{ delta }] })),
+    { choices: [{ delta: {}, finish_reason: 'tool_calls' }] },
+  ]
+  const body = chunks.map(chunk => `data: ${JSON.stringify(chunk)}\n\n`).join('')
+  const headers = { 'content-type': 'text/event-stream' }
+  return modelHouse(undefined, { ports: { fetch: async () => new Response(body, { headers }) } })
+}
+
+const piece = (id: string | undefined, name: string | undefined, args: unknown, index?: number) => ({
+  tool_calls: [
+    {
+      ...(index === undefined ? {} : { index }),
+      ...(id ? { id } : {}),
+      function: { ...(name ? { name } : {}), arguments: args },
+    },
+  ],
+})
+
+test.for([
+  [
+    'by index, piece by piece',
+    [
+      piece('a', 'one', '', 0),
+      piece('b', 'two', '{', 1),
+      piece(undefined, undefined, '{}', 0),
+      piece(undefined, undefined, '}', 1),
+    ],
+  ],
+  ['whole, all with the index 0', [piece('a', 'one', '{}', 0), piece('b', 'two', '{}', 0)]],
+  ['without an index', [piece('a', 'one', '{'), piece(undefined, undefined, '}'), piece('b', 'two', '{}')]],
+  ['with arguments that are an object', [piece('a', 'one', {}, 0), piece('b', 'two', {}, 1)]],
+] as const)('tool calls that are streamed %s are put together', async ([, deltas]) => {
+  const { call } = await streaming(deltas)
+  const { tool_calls, finish_reason } = await call()
+  expect(finish_reason).toBe('tool_calls')
+  expect(tool_calls).toEqual([
+    { id: 'a', name: 'one', arguments: '{}' },
+    { id: 'b', name: 'two', arguments: '{}' },
+  ])
+})
+
+test('a refusal of the model is told as such', async () => {
+  const { call } = await streaming([{ refusal: 'I cannot help with that.' }])
+  expect(await call()).toMatchObject({ text: 'I cannot help with that.', finish_reason: 'content_filter' })
+})
+
+test('a model that thinks for longer than the idle limit is not idle', async () => {
+  const headers = { 'content-type': 'text/event-stream' }
+  const { call } = await modelHouse(undefined, {
+    config: IMPATIENT,
+    ports: {
+      fetch: async () => {
+        const thoughts = Array.from({ length: 8 }, () => ({ choices: [{ delta: { reasoning_content: 'Hm.' } }] }))
+        const chunks = [...thoughts, { choices: [{ delta: { content: 'Yes.' }, finish_reason: 'stop' }] }]
+        const stream = new ReadableStream({
+          async pull(controller) {
+            const chunk = chunks.shift()
+            if (!chunk) return controller.close()
+            await new Promise(resolve => setTimeout(resolve, 100))
+            controller.enqueue(new TextEncoder().encode(`data: ${JSON.stringify(chunk)}\n\n`))
+          },
+        })
+        return new Response(stream, { headers })
+      },
+    },
+  })
+  expect(await call()).toMatchObject({ text: 'Yes.', spend: { attempts: 1 } })
+})

@@ -1,0 +1,381 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+
+/** A chat completion request as it came over the wire. */
+export interface ModelRequestBody {
+  model: string
+  messages: { role: string; content: string | null; tool_calls?: unknown[]; tool_call_id?: string }[]
+  tools?: { type: 'function'; function: { name: string; description: string; parameters: Record<string, unknown> } }[]
+  stream?: boolean
+  stream_options?: { include_usage?: boolean }
+  temperature?: number
+  max_tokens?: number
+  max_completion_tokens?: number
+}
+
+/** One request that the server received. */
+export interface ModelServerRequest {
+  /** Counts the chat completions from 1. */
+  n: number
+  headers: IncomingMessage['headers']
+  body: ModelRequestBody
+  /** All text of its messages, one after another. */
+  prompt: string
+  /** How it ended: `answered` to the last byte, or `dropped` by either side before that. */
+  ended: Promise<'answered' | 'dropped'>
+}
+
+/** Tokens that the server would charge for one request: text of both directions at four characters a token. */
+export interface BillEntry {
+  n: number
+  model: string
+  input_tokens: number
+  output_tokens: number
+}
+
+/** What the model says in one turn. */
+export interface Answer {
+  kind: 'answer'
+  text: string
+  tool_calls: { id?: string; name: string; arguments: string }[]
+  finish_reason?: string
+  /** Replaces the true usage on the wire; null leaves it out. */
+  usage?: { prompt_tokens: number; completion_tokens: number } | null
+}
+
+export interface Refusal {
+  kind: 'refusal'
+  status: number
+  message: string
+  headers: Record<string, string>
+  code?: string
+}
+
+export const FAULTS = [
+  '429',
+  '429long',
+  '500',
+  'hang',
+  'drip',
+  'cleancut',
+  'rst',
+  'stall',
+  'badjson',
+  'html200',
+  'empty',
+  'nousage',
+  'negusage',
+  'huge',
+  'badtool',
+  'unknowntool',
+  'dupids',
+] as const
+/** The ways in which model servers go wrong. */
+export type FaultMode = (typeof FAULTS)[number]
+
+/** A connection that goes wrong in the middle of an answer. */
+export interface Breakage {
+  kind: 'breakage'
+  mode: 'hang' | 'drip' | 'cleancut' | 'rst' | 'stall' | 'badjson' | 'html200' | 'empty'
+  /** What is said before it breaks. */
+  text: string
+}
+
+/** Held until `n` requests wait, then all are answered at once. */
+export interface Barrier {
+  kind: 'barrier'
+  n: number
+  reply: Reply
+}
+
+export type Reply = Answer | Refusal | Breakage | Barrier
+
+/** Chooses the reply to a request; `n` counts the chat completions from 1. Undefined takes the default. */
+export type Script = (request: ModelServerRequest, n: number) => Reply | undefined | Promise<Reply | undefined>
+
+export interface ModelServer {
+  /** The base URL, ending in `/v1`: what `OPENAI_BASE_URL` takes. */
+  readonly url: string
+  readonly requests: readonly ModelServerRequest[]
+  readonly bill: readonly BillEntry[]
+  /** Replies for the next requests, in order; they come before the script's. */
+  enqueue(...replies: Reply[]): void
+  /** Resolves with the request number `n` as soon as it has come in. */
+  request(n: number): Promise<ModelServerRequest>
+  /** Ends all connections. */
+  close(): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/** A plain answer. */
+export function text(content: string, more: Partial<Omit<Answer, 'kind' | 'text'>> = {}): Answer {
+  return { kind: 'answer', text: content, tool_calls: [], ...more }
+}
+
+/** A turn that calls one tool. `args` is sent as JSON, a string as it is. */
+export function toolCall(name: string, args: unknown = {}, id?: string): Answer {
+  const call = { name, arguments: typeof args === 'string' ? args : JSON.stringify(args) }
+  return { kind: 'answer', text: '', tool_calls: [id === undefined ? call : { ...call, id }] }
+}
+
+/** Several answers as one turn: all of their text and all of their tool calls. */
+export function together(...answers: Answer[]): Answer {
+  return {
+    kind: 'answer',
+    text: answers.map(answer => answer.text).join(''),
+    tool_calls: answers.flatMap(answer => answer.tool_calls),
+  }
+}
+
+/** An answer with an error status, such as 400 or 401. */
+export function refuse(
+  status: number,
+  message: string,
+  more: Partial<Pick<Refusal, 'headers' | 'code'>> = {},
+): Refusal {
+  return { kind: 'refusal', status, message, headers: {}, ...more }
+}
+
+/** One of the ways in which model servers go wrong. */
+export function fault(mode: FaultMode, said = 'As far as I can see'): Reply {
+  switch (mode) {
+    case '429':
+      return refuse(429, 'Rate limit reached')
+    case '429long':
+      return refuse(429, 'Rate limit reached', { headers: { 'retry-after': '3600' } })
+    case '500':
+      return refuse(500, 'The server had an error')
+    case 'nousage':
+      return text(said, { usage: null })
+    case 'negusage':
+      return text(said, { usage: { prompt_tokens: -5, completion_tokens: -7 } })
+    case 'huge':
+      return text('x'.repeat(10 * 1024 * 1024))
+    case 'badtool':
+      return toolCall('file_write', '{"path": "a.txt", "content": "cut off in the mid')
+    case 'unknowntool':
+      return toolCall('no_such_tool', { any: 'thing' })
+    case 'dupids':
+      return together(toolCall('file_read', { path: 'a' }, 'same'), toolCall('file_read', { path: 'b' }, 'same'))
+    default:
+      return { kind: 'breakage', mode, text: said }
+  }
+}
+
+/** Holds the reply until `n` requests wait. */
+export function barrier(n: number, reply: Reply = text('Together.')): Barrier {
+  return { kind: 'barrier', n, reply }
+}
+
+/**
+ * Starts an OpenAI-compatible server on the loopback address whose answers a script decides. It speaks both forms of
+ * `POST /v1/chat/completions`, and `GET /v1/models`.
+ * @example
+ * const server = await modelServer()
+ * server.enqueue(toolCall('file_write', { path: 'a.txt', content: 'hello' }), text('Done.'))
+ */
+export async function modelServer(
+  options: { script?: Script | readonly Reply[]; port?: number; models?: readonly string[] } = {},
+): Promise<ModelServer> {
+  const queue: Reply[] = Array.isArray(options.script) ? [...options.script] : []
+  const script = typeof options.script === 'function' ? options.script : () => undefined
+  const requests: ModelServerRequest[] = []
+  const bill: BillEntry[] = []
+  const waiting: (() => void)[] = []
+  const arrivals = new Set<() => void>()
+  const sockets = new Set<Socket>()
+
+  const settle = async (reply: Reply): Promise<Exclude<Reply, Barrier>> => {
+    if (reply.kind !== 'barrier') return reply
+    await new Promise<void>(release => {
+      waiting.push(release)
+      if (waiting.length >= reply.n) for (const next of waiting.splice(0)) next()
+    })
+    return settle(reply.reply)
+  }
+
+  const chat = async (incoming: IncomingMessage, response: ServerResponse) => {
+    const body = JSON.parse(await bodyOf(incoming)) as ModelRequestBody
+    const n = requests.length + 1
+    const request = {
+      ...{ n, headers: incoming.headers, body, ended: endOf(response) },
+      prompt: body.messages.map(message => message.content ?? '').join('\n'),
+    }
+    requests.push(request)
+    for (const arrived of arrivals) arrived()
+    const reply = await settle(queue.shift() ?? (await script(request, n)) ?? text('All done.'))
+    if (reply.kind === 'refusal') return sendRefusal(response, reply)
+    const entry = { n, model: body.model, input_tokens: tokensIn(body), output_tokens: 0 }
+    if (reply.kind === 'answer' || reply.mode !== 'html200') bill.push(entry)
+    if (reply.kind === 'breakage') return sendBreakage(response, body, reply, entry)
+    await sendAnswer(response, body, reply, entry)
+  }
+
+  const server = createServer((incoming, response) => {
+    response.on('error', () => {})
+    const path = new URL(incoming.url ?? '/', 'http://localhost').pathname
+    if (incoming.method === 'GET' && path === '/v1/models') {
+      const data = (options.models ?? ['scripted-1']).map(id => ({ id, object: 'model' }))
+      return sendJson(response, 200, { object: 'list', data })
+    }
+    if (incoming.method !== 'POST' || path !== '/v1/chat/completions') {
+      return sendRefusal(response, refuse(404, `no such route: ${incoming.method} ${path}`))
+    }
+    chat(incoming, response).catch(error => sendRefusal(response, refuse(500, `the script failed: ${error}`)))
+  })
+  server.on('connection', socket => {
+    sockets.add(socket)
+    socket.on('error', () => {})
+    socket.on('close', () => sockets.delete(socket))
+  })
+  await new Promise<void>(resolve => server.listen(options.port ?? 0, '127.0.0.1', resolve))
+
+  const close = async () => {
+    const closed = new Promise<void>(resolve => server.close(() => resolve()))
+    for (const socket of sockets) socket.destroy()
+    await closed
+  }
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    requests,
+    bill,
+    enqueue: (...replies) => void queue.push(...replies),
+    request: n =>
+      new Promise(resolve => {
+        const look = () => {
+          const request = requests[n - 1]
+          if (!request) return
+          arrivals.delete(look)
+          resolve(request)
+        }
+        arrivals.add(look)
+        look()
+      }),
+    close,
+    [Symbol.asyncDispose]: close,
+  }
+}
+
+async function sendAnswer(response: ServerResponse, body: ModelRequestBody, answer: Answer, entry: BillEntry) {
+  entry.output_tokens = tokens(answer.text.length + JSON.stringify(answer.tool_calls).length - 2)
+  const { input_tokens: prompt_tokens, output_tokens: completion_tokens } = entry
+  const usage = answer.usage === undefined ? { prompt_tokens, completion_tokens } : answer.usage
+  const finish_reason = answer.finish_reason ?? (answer.tool_calls.length > 0 ? 'tool_calls' : 'stop')
+  const calls = answer.tool_calls.map(({ id, name, arguments: args }, index) => {
+    return { index, id: id ?? `call_${entry.n}_${index}`, type: 'function', function: { name, arguments: args } }
+  })
+  if (!body.stream) {
+    const message = {
+      role: 'assistant',
+      content: answer.text || null,
+      ...(calls.length > 0 ? { tool_calls: calls } : {}),
+    }
+    return sendJson(response, 200, {
+      ...completion(body, entry.n),
+      choices: [{ index: 0, message, finish_reason }],
+      ...(usage ? { usage } : {}),
+    })
+  }
+  const send = openStream(response)
+  const chunk = (delta: object, reason: string | null = null) =>
+    send({ ...completion(body, entry.n), choices: [{ index: 0, delta, finish_reason: reason }] })
+  await chunk({ role: 'assistant', content: '' })
+  for (const piece of pieces(answer.text)) await chunk({ content: piece })
+  for (const { function: fn, ...call } of calls) {
+    await chunk({ tool_calls: [{ ...call, function: { name: fn.name, arguments: '' } }] })
+    for (const piece of pieces(fn.arguments)) {
+      await chunk({ tool_calls: [{ index: call.index, function: { arguments: piece } }] })
+    }
+  }
+  await chunk({}, finish_reason)
+  if (usage && body.stream_options?.include_usage) await send({ ...completion(body, entry.n), choices: [], usage })
+  response.end('data: [DONE]\n\n')
+}
+
+async function sendBreakage(
+  response: ServerResponse,
+  body: ModelRequestBody,
+  { mode, text: said }: Breakage,
+  entry: BillEntry,
+) {
+  if (mode === 'hang') return
+  if (mode === 'html200') {
+    response.writeHead(200, { 'content-type': 'text/html' })
+    return void response.end('<!doctype html><title>Welcome</title><p>It works!')
+  }
+  const choices = [
+    { index: 0, delta: { content: said }, message: { role: 'assistant', content: said }, finish_reason: null },
+  ]
+  const whole = JSON.stringify({ ...completion(body, entry.n), choices: mode === 'empty' ? [] : choices })
+  const send = body.stream ? openStream(response) : undefined
+  if (!send) response.writeHead(200, { 'content-type': 'application/json' })
+  if (mode === 'empty') return void response.end(send ? `data: ${whole}\n\ndata: [DONE]\n\n` : whole)
+  if (mode === 'badjson') return void response.end(send ? `data: ${whole.slice(0, -9)}\n\n` : whole.slice(0, -9))
+  if (mode === 'drip') return drip(response, send ? `data: ${whole}\n\n` : whole)
+  entry.output_tokens = tokens(said.length)
+  if (send) await send(JSON.parse(whole))
+  else await write(response, whole.slice(0, whole.length / 2))
+  if (mode === 'cleancut') response.end()
+  if (mode === 'rst') response.socket?.resetAndDestroy()
+}
+
+/** One byte a second, for as long as anyone listens. */
+function drip(response: ServerResponse, line: string): void {
+  let at = 0
+  const timer = setInterval(() => response.write(line[at++ % line.length]!), 1000)
+  response.on('close', () => clearInterval(timer))
+}
+
+function sendRefusal(response: ServerResponse, { status, message, headers, code }: Refusal): void {
+  if (response.headersSent) return void response.destroy()
+  sendJson(response, status, { error: { message, type: 'error', code: code ?? null, param: null } }, headers)
+}
+
+function sendJson(response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers })
+  response.end(JSON.stringify(body))
+}
+
+function openStream(response: ServerResponse): (chunk: unknown) => Promise<void> {
+  response.writeHead(200, { 'content-type': 'text/event-stream' })
+  return chunk => write(response, `data: ${JSON.stringify(chunk)}\n\n`)
+}
+
+/** Resolves when the bytes have gone out, or nobody takes them any more. */
+function write(response: ServerResponse, bytes: string): Promise<void> {
+  if (response.destroyed) return Promise.resolve()
+  return new Promise(resolve => response.write(bytes, () => resolve()))
+}
+
+function completion({ model }: ModelRequestBody, n: number) {
+  return { id: `chatcmpl-${n}`, object: 'chat.completion', created: 0, model }
+}
+
+/** Text in at most eight parts, as a stream brings it. */
+function pieces(whole: string): string[] {
+  const size = Math.max(1, Math.ceil(whole.length / 8))
+  return Array.from({ length: Math.ceil(whole.length / size) }, (_, n) => whole.slice(n * size, (n + 1) * size))
+}
+
+function tokens(chars: number): number {
+  return Math.ceil(chars / 4)
+}
+
+function tokensIn({ messages, tools }: ModelRequestBody): number {
+  const said = messages.reduce((sum, { content, tool_calls }) => {
+    return sum + (content?.length ?? 0) + (tool_calls ? JSON.stringify(tool_calls).length : 0)
+  }, 0)
+  return tokens(said + (tools ? JSON.stringify(tools).length : 0))
+}
+
+async function bodyOf(incoming: IncomingMessage): Promise<string> {
+  const parts: Buffer[] = []
+  for await (const part of incoming) parts.push(part as Buffer)
+  return Buffer.concat(parts).toString('utf8')
+}
+
+function endOf(response: ServerResponse): Promise<'answered' | 'dropped'> {
+  return new Promise(resolve => {
+    response.once('close', () => resolve(response.writableFinished ? 'answered' : 'dropped'))
+  })
+}
