@@ -1,11 +1,7 @@
-import { dirname, join } from 'node:path'
 import type DatabaseClass from 'better-sqlite3'
-import { type Clock, type Ports, sentenceOf } from '#kernel'
+import type { Clock, Ports } from '#kernel'
 import { DatabaseLockedError, DatabaseUnusableError, type Statement } from './contract.ts'
-import { MIGRATIONS } from './migrations.ts'
 
-/** `svc1` in ASCII: how a file of ours is told from another program's. */
-export const APPLICATION_ID = 0x73766331
 const LOCK_LIMIT_MS = 5_000
 
 type Sqlite = DatabaseClass.Database
@@ -21,66 +17,10 @@ export class Database {
   readonly #prepared = new Map<string, DatabaseClass.Statement>()
   #inode = 0n
 
-  /** Opens or makes the file, checks that it is ours and whole, and brings its schema up to date. @throws DatabaseUnusableError */
-  static async open(
-    file: string,
-    ports: Ports,
-    options: { synchronous: 'normal' | 'full'; check: boolean },
-  ): Promise<Database> {
-    await ports.files.mkdir(dirname(file), { recursive: true, mode: 0o700 })
-    // SQLite makes files by the umask; this one holds transcripts.
-    await ports.files.open(file, 'a', 0o600).then(handle => handle.close())
-    const { default: Sqlite } = await import('better-sqlite3')
-    let sqlite: Sqlite
-    try {
-      sqlite = new Sqlite(file, { timeout: 0 })
-    } catch (error) {
-      throw unusable(file, error)
-    }
-    const database = new Database(file, sqlite, ports.clock)
-    try {
-      await database.#prepare(options)
-      const { migrate } = await import('./migrate.ts')
-      if (database.version() < MIGRATIONS.length) await migrate(database, ports, join(dirname(file), 'backups'))
-      database.#inode = (await ports.files.stat(file, { bigint: true })).ino
-    } catch (error) {
-      sqlite.close()
-      throw unusable(file, error)
-    }
-    return database
-  }
-
-  private constructor(file: string, sqlite: Sqlite, clock: Clock) {
+  constructor(file: string, sqlite: Sqlite, clock: Clock) {
     this.file = file
     this.#sqlite = sqlite
     this.#clock = clock
-  }
-
-  async #prepare({ synchronous, check }: { synchronous: 'normal' | 'full'; check: boolean }): Promise<void> {
-    const file = this.file
-    await this.waiting(() => {
-      const id = this.pragma('application_id')
-      const version = this.version()
-      const tables = Number((this.#sqlite.prepare('SELECT count(*) AS n FROM sqlite_master').get() as { n: number }).n)
-      if (id !== APPLICATION_ID && (tables > 0 || version > 0 || id !== 0)) {
-        const remedy = 'move it away, or set another project folder'
-        throw new DatabaseUnusableError({ file, problem: 'belongs to another program', remedy })
-      }
-      if (version > MIGRATIONS.length) {
-        const problem = `has schema version ${version}, and this program knows ${MIGRATIONS.length}`
-        throw new DatabaseUnusableError({ file, problem, remedy: 'update svc' })
-      }
-      if (check && tables > 0) {
-        const found = String(this.#sqlite.pragma('quick_check(1)', { simple: true }))
-        const remedy = 'restore a backup from .svc/backups, or move the file away'
-        if (found !== 'ok') throw new DatabaseUnusableError({ file, problem: `is damaged (${found})`, remedy })
-      }
-      this.#sqlite.pragma('journal_mode = WAL')
-      // Explicit, because SQLite's default differs between the first connection and later ones.
-      this.#sqlite.pragma(`synchronous = ${synchronous}`)
-      this.#sqlite.pragma('foreign_keys = ON')
-      this.#sqlite.pragma('journal_size_limit = 16777216')
-    })
   }
 
   version(): number {
@@ -138,6 +78,11 @@ export class Database {
     }
   }
 
+  /** Takes the file on disk for the one that is open from now on. */
+  async remember(files: Ports['files']): Promise<void> {
+    this.#inode = (await files.stat(this.file, { bigint: true })).ino
+  }
+
   /** Whether the file on disk still is the one that was opened. @throws DatabaseUnusableError */
   async health(files: Ports['files']): Promise<void> {
     const inode = await files
@@ -174,20 +119,4 @@ function bindable(value: unknown): unknown {
 function isBusy(error: unknown): boolean {
   const code = (error as { code?: string }).code ?? ''
   return code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')
-}
-
-function unusable(file: string, error: unknown): unknown {
-  const code = (error as { code?: string }).code ?? ''
-  const remedy = 'restore a backup from .svc/backups, or move the file away'
-  if (code === 'SQLITE_NOTADB')
-    return new DatabaseUnusableError({ file, problem: 'is not a database', remedy }, { cause: error })
-  if (code.startsWith('SQLITE_CORRUPT'))
-    return new DatabaseUnusableError({ file, problem: 'is damaged', remedy }, { cause: error })
-  if (code.startsWith('SQLITE_')) {
-    return new DatabaseUnusableError(
-      { file, problem: `cannot be opened (${sentenceOf(error)})`, remedy: 'check its permissions and the disk' },
-      { cause: error },
-    )
-  }
-  return error
 }

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import { definePlugin, SchedulerToken, z } from '#kernel'
 import { appendEvent, Effects, Store, setValue, wakeAgents } from './contract.ts'
-import { Database } from './database.ts'
+import { openDatabase } from './open.ts'
 import { LocalScheduler } from './scheduler.ts'
 import { SqliteStore } from './store.ts'
 
@@ -21,7 +21,7 @@ export default definePlugin({
     svc.start(
       async () => {
         const check = svc.roles.has('daemon') || svc.roles.has('server')
-        const database = await Database.open(svc.project.database, svc.ports, {
+        const database = await openDatabase(svc.project.database, svc.ports, {
           synchronous: config.synchronous,
           check,
         })

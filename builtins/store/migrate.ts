@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { Umzug } from 'umzug'
 import type { Ports } from '#kernel'
-import { APPLICATION_ID, type Database } from './database.ts'
-import { MIGRATIONS } from './migrations.ts'
+import type { Database } from './database.ts'
+import { APPLICATION_ID, MIGRATIONS } from './migrations.ts'
 
 /**
  * Brings the schema up to date, in place, one transaction a step. Several processes may do this at once: each step looks again

@@ -1,3 +1,6 @@
+/** `svc1` in ASCII: how a file of ours is told from another program's. */
+export const APPLICATION_ID = 0x73766331
+
 /**
  * The schema, as one ordered list. A step is never edited once it has been released; what changes is added at the end.
  * Times are integer milliseconds, money is integer micro-dollars, ids are text.

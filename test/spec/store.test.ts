@@ -5,9 +5,8 @@ import Sqlite from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
 import { definePlugin, type Lease, SchedulerToken, z } from '#kernel'
 import { appendEvent, defineEffect, Effects, Store, setValue, wakeAgents } from '../../builtins/store/contract.ts'
-import { APPLICATION_ID } from '../../builtins/store/database.ts'
 import store from '../../builtins/store/index.ts'
-import { MIGRATIONS } from '../../builtins/store/migrations.ts'
+import { APPLICATION_ID, MIGRATIONS } from '../../builtins/store/migrations.ts'
 import { house, tempDir } from '../support/index.ts'
 
 const take = defineEffect({
