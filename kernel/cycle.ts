@@ -54,7 +54,7 @@ export type CommitResult = 'ok' | 'fenced' | 'refused'
 
 /** The one port through which the kernel sees storage: what is due, and what a cycle wrote. */
 export interface Scheduler {
-  /** Takes what is due, oldest first, at most `limit`. */
+  /** Takes what is due, oldest first: at most `limit` agents, and the singletons beside them. */
   claim(limit: number): Promise<Lease[]>
   /** Prolongs all leases of this process; returns those that are lost. */
   renew(held: readonly Lease[]): Promise<Lease[]>
@@ -100,6 +100,8 @@ export class Cycle {
   pursuing = false
   /** Skips to `cleanup`. Set by a phase that decides that this cycle has nothing more to do. */
   done = false
+  /** A guard vetoed one of its phases. */
+  vetoed = false
   /** When the agent runs again, in milliseconds of the wall clock; a heartbeat after the start when unset. */
   run_at: number | undefined
   readonly #scheduler: Scheduler
@@ -157,7 +159,9 @@ export async function runPhases(cycle: Cycle, parts: CycleParts): Promise<void> 
     if (cycle.done && phase !== 'cleanup') continue
     try {
       await runPhase(phase, cycle, parts)
-    } catch (error) {
+    } catch (thrown) {
+      // What an aborted cycle throws is only how it was told; why is the signal's reason.
+      const error: unknown = cycle.signal.aborted ? cycle.signal.reason : thrown
       cycle.error = error
       cycle.result = resultOf(error)
       cycle.done = true
@@ -165,13 +169,16 @@ export async function runPhases(cycle: Cycle, parts: CycleParts): Promise<void> 
       log.warn({ agent_id, cycle_num, code: codeOf(error) }, `${phase}: ${sentenceOf(error)}`)
     }
   }
+  if (cycle.vetoed && cycle.error === undefined) cycle.result = 'guarded'
 }
 
 async function runPhase(phase: Phase, cycle: Cycle, { hooks, points, ports }: CycleParts): Promise<void> {
   const { agent_id, cycle_num } = cycle
   const gate: Gate = { phase, agent_id, cycle_num, at: ports.clock.now() }
   if ((await points.ask(Guards, gate)) !== undefined) {
-    cycle.result = 'guarded'
+    cycle.vetoed = true
+    // Without its context a cycle has nothing to go by.
+    if (phase === 'context_assembly') cycle.done = true
     return
   }
   // A cycle that is out of time or told to stop enters nothing more, but its housekeeping runs.

@@ -5,6 +5,7 @@ import {
   Cycle,
   type CycleParts,
   CycleTimeoutError,
+  FencedError,
   type Lease,
   runPhases,
   type Scheduler,
@@ -92,18 +93,23 @@ export class Heartbeat {
     return this.#loop !== undefined
   }
 
+  /** How many slots are taken; singletons take none. */
+  #agents = 0
+
   /** The agents whose cycles run in this process now. */
   get inFlight(): string[] {
     return [...this.#running.keys()]
   }
 
+  /** @throws ServiceMissingError without a scheduler */
   start(): void {
     if (this.#loop) return
+    this.#parts.scheduler()
     this.#stop = new AbortController()
     this.#loop = this.#run()
   }
 
-  /** Lets cycles reach their end within the grace, then aborts them. Resolves when none is left. */
+  /** Lets cycles reach their end within the grace, then aborts them. Resolves when none is left, or none that would listen. */
   async stop(): Promise<void> {
     if (!this.#loop) return
     const { clock } = this.#parts.ports
@@ -112,9 +118,13 @@ export class Heartbeat {
     await this.#loop
     const all = () => Promise.allSettled([...this.#running.values()].map(running => running.ended))
     const calm = new AbortController()
-    await Promise.race([all().then(() => calm.abort()), clock.sleep(this.#parts.config.stop_grace * 1000, calm.signal)])
+    const grace = () => clock.sleep(this.#parts.config.stop_grace * 1000, calm.signal)
+    const ended = all().then(() => calm.abort())
+    await Promise.race([ended, grace()])
     for (const { abort } of this.#running.values()) abort.abort(new StoppingError())
-    await all()
+    await Promise.race([ended, grace()])
+    for (const agent_id of this.#running.keys())
+      this.#parts.log.warn({ agent_id }, 'a cycle does not stop; it is left behind')
     this.#loop = undefined
   }
 
@@ -151,12 +161,12 @@ export class Heartbeat {
     const scheduler = this.#parts.scheduler()
     this.#rest = new AbortController()
     this.#hinted = false
-    const free = config.max_concurrent_agents - this.#running.size
-    const leases = free > 0 ? await scheduler.claim(free) : []
+    const free = Math.max(config.max_concurrent_agents - this.#agents, 0)
+    const leases = await scheduler.claim(free)
     for (const lease of leases) this.#begin(lease)
     // Cycles without real waiting are all microtasks: without this turn of the loop nothing else would run.
     await ports.clock.yield()
-    if (leases.length > 0 && this.#running.size < config.max_concurrent_agents) return
+    if (leases.length > 0 && this.#agents < config.max_concurrent_agents) return
     if (this.#hinted || this.#stop.signal.aborted) return
     const due = leases.length === 0 && free > 0 ? await scheduler.nextDue() : null
     const wait = Math.min(POLL_MS, nextBeat - ports.clock.monotonic(), due === null ? POLL_MS : due - ports.clock.ms())
@@ -167,12 +177,14 @@ export class Heartbeat {
     const abort = new AbortController()
     const cycle = new Cycle(lease, this.#parts.scheduler(), abort.signal)
     const ended = (lease.kind === 'sys' ? this.#beat(cycle) : this.#cycle(cycle, abort)).finally(() => {
-      const wasFull = this.#running.size >= this.#parts.config.max_concurrent_agents
+      const wasFull = this.#agents >= this.#parts.config.max_concurrent_agents
       this.#running.delete(lease.id)
+      if (lease.kind === 'agent') this.#agents--
       const again = cycle.run_at !== undefined && cycle.run_at <= this.#parts.ports.clock.ms()
       if (wasFull || again) this.hint()
     })
     this.#running.set(lease.id, { cycle, abort, ended })
+    if (lease.kind === 'agent') this.#agents++
   }
 
   async #cycle(cycle: Cycle, abort: AbortController): Promise<void> {
@@ -227,7 +239,7 @@ export class Heartbeat {
           .scheduler()
           .renew(held)
           .catch(() => [])
-        for (const { id } of lost) this.#running.get(id)?.abort.abort(new StoppingError())
+        for (const { id } of lost) this.#running.get(id)?.abort.abort(new FencedError({ agent_id: id }))
       }
     }
     void loop()

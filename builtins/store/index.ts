@@ -26,12 +26,14 @@ export default definePlugin({
           check,
         })
         const store = new SqliteStore(svc, database)
-        const seconds = (key: string) => Number(svc.config.get(`daemon.${key}`))
+        const ms = (key: string) => Math.round(Number(svc.config.get(`daemon.${key}`)) * 1000)
         store.scheduler = new LocalScheduler({
           database,
           owner: svc.ports.ids.make(`${hostname()}:${process.pid}`, 8),
           now: () => svc.clock.ms(),
-          rest: () => Math.min(seconds('min_rest'), seconds('heartbeat')) * 1000,
+          monotonic: () => svc.clock.monotonic(),
+          heartbeat: () => ms('heartbeat'),
+          rest: () => Math.min(ms('min_rest'), ms('heartbeat')),
           write: (effects, fence) => store.write(effects, fence),
           wake: async (agents, reason) =>
             void (await store.apply([wakeAgents({ ...(agents ? { agents } : {}), reason })])),
@@ -44,7 +46,7 @@ export default definePlugin({
     )
     svc.on('config_changed', async ({ keys }) => {
       if (keys.includes('daemon.heartbeat')) {
-        await (svc.use(SchedulerToken) as LocalScheduler).reschedule(Number(svc.config.get('daemon.heartbeat')) * 1000)
+        await (svc.use(SchedulerToken) as LocalScheduler).reschedule()
       }
     })
   },

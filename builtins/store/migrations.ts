@@ -89,7 +89,8 @@ CREATE TABLE leases (
   run_at INTEGER NOT NULL, owner TEXT, epoch INTEGER NOT NULL DEFAULT 0, woken INTEGER NOT NULL DEFAULT 0,
   cycle_num INTEGER NOT NULL DEFAULT 0, claimed_at INTEGER NOT NULL DEFAULT 0, rested_at INTEGER NOT NULL DEFAULT 0
 ) STRICT;
-CREATE INDEX leases_due ON leases (run_at);
+CREATE INDEX leases_due ON leases (run_at) WHERE kind = 'agent';
+CREATE INDEX leases_sys ON leases (run_at) WHERE kind = 'sys';
 CREATE INDEX leases_by_agent ON leases (agent_id);
 INSERT INTO leases (id, agent_id, run_at, cycle_num) SELECT agent_id, agent_id, 0, cycles_lived FROM agents;
 ALTER TABLE agents DROP COLUMN cycles_lived;

@@ -9,11 +9,20 @@ export const NEVER = Number.MAX_SAFE_INTEGER
 const PARKED =
   'EXISTS (SELECT 1 FROM agents a WHERE a.agent_id = leases.agent_id AND (a.paused_at IS NOT NULL OR a.died_at IS NOT NULL))'
 
+const DUE_SYS = "SELECT id FROM leases WHERE kind = 'sys' AND run_at <= ?"
+const DUE_AGENTS = `SELECT id FROM (SELECT id FROM leases WHERE kind = 'agent' AND run_at <= ? AND NOT ${PARKED} ORDER BY run_at LIMIT ?)`
+/** A wall clock that goes back by more than this was set, in milliseconds. */
+const SET_BACK_MS = 1_000
+
 export interface LocalSchedulerOptions {
   database: Database
   /** This process, as it stands in the rows it holds. */
   owner: string
   now: () => number
+  /** Milliseconds that never jump. */
+  monotonic: () => number
+  /** Milliseconds from one cycle of an agent to the next. */
+  heartbeat: () => number
   /** Milliseconds that an agent rests after a cycle, however often it is woken. */
   rest: () => number
   write: (effects: readonly Effect[], fence: Fence | undefined) => Promise<CommitResult>
@@ -30,23 +39,24 @@ export interface Fence {
 export class LocalScheduler implements Scheduler {
   readonly #options: LocalSchedulerOptions
   readonly #listeners = new Set<() => void>()
+  #seen: { now: number; monotonic: number }
 
   constructor(options: LocalSchedulerOptions) {
     this.#options = options
+    this.#seen = { now: options.now(), monotonic: options.monotonic() }
   }
 
   async claim(limit: number): Promise<Lease[]> {
     const { database, owner } = this.#options
     const now = this.#options.now()
+    await this.#followClock(now)
     // A look without a lock first: an idle daemon takes no write lock.
-    const due = database.get(`SELECT 1 FROM leases WHERE run_at <= ? AND NOT ${PARKED} LIMIT 1`, [now])
-    if (!due) return []
+    if (!database.get(`${DUE_SYS} UNION ALL ${DUE_AGENTS} LIMIT 1`, [now, now, Math.min(limit, 1)])) return []
     const rows = await database.write(() =>
       database.all<Omit<Lease, 'owner'>>(
         `UPDATE leases SET owner = ?, epoch = epoch + 1, woken = 0, cycle_num = cycle_num + 1, claimed_at = ?, run_at = ?
-         WHERE id IN (SELECT id FROM leases WHERE run_at <= ? AND NOT ${PARKED} ORDER BY run_at LIMIT ?)
-         RETURNING id, kind, epoch, cycle_num`,
-        [owner, now, now + LEASE_MS, now, limit],
+         WHERE id IN (${DUE_SYS} UNION ALL ${DUE_AGENTS}) RETURNING id, kind, epoch, cycle_num`,
+        [owner, now, now + LEASE_MS, now, now, limit],
       ),
     )
     return rows.map(row => ({ ...row, owner }))
@@ -66,7 +76,7 @@ export class LocalScheduler implements Scheduler {
       sql: `UPDATE leases SET owner = NULL, woken = 0, rested_at = ?,
               run_at = CASE WHEN ${PARKED} THEN ? WHEN woken THEN ? ELSE ? END
             WHERE id = ? AND owner = ? AND epoch = ?`,
-      params: [rested, NEVER, rested, next.run_at, lease.id, lease.owner, lease.epoch],
+      params: [rested, NEVER, rested, Math.round(next.run_at), lease.id, lease.owner, lease.epoch],
     })
   }
 
@@ -75,10 +85,11 @@ export class LocalScheduler implements Scheduler {
   }
 
   async nextDue(): Promise<number | null> {
-    const next = this.#options.database.get<{ run_at: number }>(
-      `SELECT run_at FROM leases WHERE NOT ${PARKED} ORDER BY run_at LIMIT 1`,
+    const next = this.#options.database.get<{ run_at: number | null }>(
+      `SELECT min(run_at) AS run_at FROM (SELECT run_at FROM leases WHERE kind = 'sys' UNION ALL SELECT run_at FROM
+       (SELECT run_at FROM leases WHERE kind = 'agent' AND NOT ${PARKED} ORDER BY run_at LIMIT 1))`,
     )
-    return next && next.run_at < NEVER ? next.run_at : null
+    return next?.run_at != null && next.run_at < NEVER ? next.run_at : null
   }
 
   onWake(listener: () => void): () => void {
@@ -92,26 +103,46 @@ export class LocalScheduler implements Scheduler {
   }
 
   /** A shorter heartbeat counts from the last start of each agent, not from its next one. */
-  async reschedule(heartbeat_ms: number): Promise<void> {
-    const { database } = this.#options
+  async reschedule(): Promise<void> {
+    const { database, heartbeat } = this.#options
     await database.write(() =>
       database.run({
         sql: 'UPDATE leases SET run_at = min(run_at, claimed_at + ?) WHERE owner IS NULL AND run_at < ?',
-        params: [heartbeat_ms, NEVER],
+        params: [heartbeat(), NEVER],
       }),
     )
     this.notify()
   }
 
-  /** Frees the leases that other processes hold: called by the one that has just become the project's only daemon. */
-  async recover(): Promise<number> {
-    const { database, owner } = this.#options
-    return database.write(() =>
-      database.run({
-        sql: 'UPDATE leases SET owner = NULL, run_at = ? WHERE owner IS NOT NULL AND owner <> ?',
-        params: [this.#options.now(), owner],
+  /** Times are on the wall clock, to outlive the process; when that is set back, they go with it, or all would wait for it to catch up. */
+  async #followClock(now: number): Promise<void> {
+    const monotonic = this.#options.monotonic()
+    const back = Math.round(monotonic - this.#seen.monotonic - (now - this.#seen.now))
+    this.#seen = { now, monotonic }
+    if (back < SET_BACK_MS) return
+    await this.#options.database.write(() =>
+      this.#options.database.run({
+        sql: 'UPDATE leases SET run_at = run_at - ? WHERE run_at < ?',
+        params: [back, NEVER],
       }),
     )
+  }
+
+  /** Frees the leases that other processes hold: called by the one that has just become the project's only daemon. */
+  async recover(): Promise<number> {
+    const { database, owner, heartbeat } = this.#options
+    const now = this.#options.now()
+    return database.write(() => {
+      // Nobody is further away than a heartbeat after a start, whatever the clock was when it was written.
+      database.run({
+        sql: 'UPDATE leases SET run_at = min(run_at, ?) WHERE owner IS NULL AND run_at < ?',
+        params: [now + heartbeat(), NEVER],
+      })
+      return database.run({
+        sql: 'UPDATE leases SET owner = NULL, run_at = ? WHERE owner IS NOT NULL AND owner <> ?',
+        params: [now, owner],
+      })
+    })
   }
 }
 

@@ -1,6 +1,7 @@
 /** What tests are written with, ours and those of plugins' authors: `import … from 'svc/testing'`. */
 
 export * from './beat.ts'
+export * from './cli.ts'
 export * from './clock.ts'
 export * from './house.ts'
 export * from './leaks.ts'

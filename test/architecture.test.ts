@@ -1,0 +1,272 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { basename, dirname, join, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { transform } from 'esbuild'
+import { describe, expect, it } from 'vitest'
+import * as face from '../index.ts'
+
+const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '..')
+
+/** The one place from which each npm package is imported. `test/` and `build.js` are free. */
+const HOMES: Record<string, string> = {
+  zod: 'kernel/',
+  tapable: 'kernel/hooks.ts',
+  jiti: 'kernel/host.ts',
+  chokidar: 'kernel/watch.ts',
+  pino: 'kernel/log.ts',
+  yaml: 'kernel/',
+  'better-sqlite3': 'builtins/store/',
+  umzug: 'builtins/store/',
+  openai: 'builtins/models/',
+  fastify: 'builtins/rest/',
+  'fastify-sse-v2': 'builtins/rest/',
+  '@modelcontextprotocol/sdk': 'builtins/mcp/',
+  clipanion: 'builtins/cli/',
+}
+
+/** What the machine's ports stand for: reached through `svc.ports` and `svc.clock`, so that a run can hold it still. */
+const RAW_GLOBALS = [
+  'Date.now',
+  'performance.now',
+  'Math.random',
+  'setTimeout',
+  'setInterval',
+  'setImmediate',
+  'fetch',
+  'process.env',
+  'crypto.randomUUID',
+]
+const RAW_MODULES = /^(node:)?(fs|child_process|timers)(\/promises)?$/
+
+interface Import {
+  /** As written. */
+  name: string
+  /** The file it means, relative to the root; undefined for packages. */
+  file: string | undefined
+  type: boolean
+  lazy: boolean
+}
+
+interface Source {
+  path: string
+  text: string
+  imports: Import[]
+}
+
+const sources = ['kernel', 'builtins', 'plugins', 'examples'].flatMap(sourcesBelow)
+const within = (...folders: string[]) =>
+  sources.filter(({ path }) => folders.some(folder => path.startsWith(`${folder}/`)))
+const rooms = within('builtins').filter(({ path }) => path !== 'builtins/index.ts')
+const front = readdirSync(ROOT)
+  .filter(name => name.endsWith('.ts') && !name.includes('.config.'))
+  .map(sourceOf)
+
+describe('who may import whom', () => {
+  it('the kernel knows no builtin, plugin or page', () => {
+    const strangers = offences(within('kernel'), ({ file }) => file !== undefined && !file.startsWith('kernel/'))
+    expect(strangers).toEqual([])
+  })
+
+  it("a builtin knows the kernel's face, its own folder, and the contracts of others", () => {
+    const strangers = offences(rooms, ({ name, file }, { path }) => {
+      if (name === '#kernel') return false
+      if (name === 'svc' || name.startsWith('#')) return true
+      return file !== undefined && !file.startsWith(`${roomOf(path)}/`) && basename(file) !== 'contract.ts'
+    })
+    expect(strangers).toEqual([])
+  })
+
+  it('a contract holds no behaviour: but for types, it knows the kernel and other contracts', () => {
+    const contracts = rooms.filter(({ path }) => basename(path) === 'contract.ts')
+    expect(contracts.length).toBeGreaterThan(0)
+    const strangers = offences(
+      contracts,
+      ({ name, file, type }) => !type && name !== '#kernel' && basename(file ?? '') !== 'contract.ts',
+    )
+    expect(strangers).toEqual([])
+  })
+
+  it('plugins and examples know svc only, and what lies in their own folder', () => {
+    const strangers = offences(within('plugins', 'examples'), ({ name, file }, { path }) => {
+      if (file !== undefined) return !file.startsWith(`${path.split('/').slice(0, 2).join('/')}`)
+      return name !== 'svc' && name !== 'svc/testing' && !name.startsWith('node:')
+    })
+    expect(strangers).toEqual([])
+  })
+
+  it('each npm package has one home', () => {
+    const strangers = offences(within('kernel', 'builtins'), ({ name, file }, { path }) => {
+      if (file !== undefined || name.startsWith('node:') || name.startsWith('#')) return false
+      const home = HOMES[packageOf(name)]
+      return home === undefined || !path.startsWith(home)
+    })
+    expect(strangers).toEqual([])
+  })
+
+  it('no files import each other in a circle', () => {
+    expect(circles([...sources, ...front])).toEqual([])
+  })
+})
+
+describe('what a run must be able to hold still', () => {
+  const held = within('kernel', 'builtins', 'plugins').filter(({ path }) => path !== 'kernel/ports.ts')
+
+  it('nobody but the ports reaches for raw globals', async () => {
+    const found = await Promise.all(
+      held.map(async ({ path, text }) => (await rawGlobals(text)).map(raw => `${path}: ${raw}`)),
+    )
+    expect(found.flat()).toEqual([])
+  })
+
+  it('nobody but the ports imports files, processes or timers', () => {
+    expect(offences(held, ({ name, type }) => RAW_MODULES.test(name) && !type)).toEqual([])
+  })
+
+  it('the check finds what it is looking for, and not what only looks like it', async () => {
+    const guilty = 'const a = Date.now() + new Date().getTime(); fetch(`x`); globalThis.setTimeout(() => {}, 1)'
+    expect(await rawGlobals(guilty)).toEqual(['Date.now', 'fetch', 'globalThis.setTimeout', 'new Date()'])
+    const innocent = `// Date.now()
+      import { fetch } from './own.ts'
+      const text = 'new Date() and Math.random()'
+      export const use = (clock: { fetch(): void }, Date: never) => [fetch(), clock.fetch(), text, Date]
+      export const then = new globalThis.Date(0)`
+    expect(await rawGlobals(innocent)).toEqual([])
+  })
+})
+
+describe('what is promised to the outside', () => {
+  it('the public face is what it was', async () => {
+    await expect(`${Object.keys(face).sort().join('\n')}\n`).toMatchFileSnapshot('kernel/public-face.txt')
+  })
+
+  it("every error's code is snake_case and its own", () => {
+    const code = sources.map(({ text }) => text.replace(/^\s*\*.*$/gm, '')).join('\n')
+    const codes = [...code.matchAll(/\bdefineError\(\{\s*code: '([^']*)'/g)].map(([, name]) => name!)
+    expect(codes).toHaveLength([...code.matchAll(/\bdefineError\(\{/g)].length)
+    expect(codes.filter(name => !/^[a-z][a-z0-9]*(_[a-z0-9]+)*$/.test(name))).toEqual([])
+    expect(codes.filter((name, n) => codes.indexOf(name) !== n)).toEqual([])
+  })
+
+  it('the lock file names no registry', () => {
+    expect(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')).not.toContain('"resolved"')
+  })
+})
+
+describe('what is not left lying about', () => {
+  it('no unfinished business', () => {
+    const marks = /\b(TODO|FIXME|XXX|HACK)\b|not (yet )?implemented/i
+    expect(lines([...sources, ...front], line => marks.test(line))).toEqual([])
+  })
+
+  it('no escape from the types', () => {
+    const escapes = /@ts-(ignore|nocheck|expect-error)|:\s*any\b(?!\s+\w)|\bas any\b|<any[,>]|, any>/
+    expect(lines([...sources, ...front], line => escapes.test(withoutStrings(line)))).toEqual([])
+  })
+
+  it('the kernel can be read in one sitting', () => {
+    const count = (text: string) => text.split('\n').length - 1
+    const code = (text: string) => text.split('\n').filter(line => !/^\s*(\/\/.*|\/?\*.*)?$/.test(line)).length
+    const total = within('kernel').reduce((sum, { text }) => sum + count(text), 0)
+    const ofCode = within('kernel').reduce((sum, { text }) => sum + code(text), 0)
+    console.log(`the kernel has ${total} lines, ${ofCode} of them code, in ${within('kernel').length} files`)
+    expect(within('kernel').filter(({ text }) => count(text) > 400)).toEqual([])
+  })
+})
+
+function sourcesBelow(folder: string): Source[] {
+  return readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile() && /\.(ts|js|mjs)$/.test(entry.name) && !/node_modules/.test(entry.parentPath))
+    .map(entry => sourceOf(relative(ROOT, join(entry.parentPath, entry.name))))
+    .sort((a, b) => a.path.localeCompare(b.path))
+}
+
+function sourceOf(path: string): Source {
+  const text = readFileSync(join(ROOT, path), 'utf8')
+  return { path, text, imports: importsOf(path, text) }
+}
+
+/** Formatted code has its static imports and exports at the beginning of a line. */
+function importsOf(path: string, text: string): Import[] {
+  const fixed = [...text.matchAll(/^(import|export)\s+(type\s)?(?:[^'"`;=()]*?\bfrom\s+)?['"]([^'"]+)['"]/gm)]
+  const lazy = [...text.matchAll(/(typeof )?\bimport\(\s*['"]([^'"]+)['"]\s*\)(\.\w+)?/g)]
+  return [
+    ...fixed.map(([, , type, name]) => ({
+      name: name!,
+      file: fileOf(path, name!),
+      type: type !== undefined,
+      lazy: false,
+    })),
+    // `import('pino').Logger` names a type; `(await import('pino')).pino` has a parenthesis before the dot.
+    ...lazy.map(([, type, name, member]) => ({
+      ...{ name: name!, file: fileOf(path, name!) },
+      lazy: true,
+      type: type !== undefined || /^\.[A-Z]/.test(member ?? ''),
+    })),
+  ]
+}
+
+function fileOf(from: string, name: string): string | undefined {
+  return name.startsWith('.') ? join(dirname(from), name) : undefined
+}
+
+function roomOf(path: string): string {
+  return path
+    .split('/')
+    .slice(0, path.startsWith('builtins/toolkits/') ? 3 : 2)
+    .join('/')
+}
+
+function packageOf(name: string): string {
+  return name
+    .split('/')
+    .slice(0, name.startsWith('@') ? 2 : 1)
+    .join('/')
+}
+
+function offences(from: readonly Source[], bad: (what: Import, source: Source) => boolean): string[] {
+  return from.flatMap(source =>
+    source.imports.filter(each => bad(each, source)).map(({ name }) => `${source.path} imports ${name}`),
+  )
+}
+
+function lines(from: readonly Source[], bad: (line: string) => boolean): string[] {
+  return from.flatMap(({ path, text }) =>
+    text.split('\n').flatMap((line, n) => (bad(line) ? [`${path}:${n + 1}: ${line.trim()}`] : [])),
+  )
+}
+
+function withoutStrings(line: string): string {
+  return line.replace(/'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`(?:\\.|[^`\\])*`|\/\/.*|^\s*\/?\*.*/g, '')
+}
+
+/** Circles among what remains of the imports when the types are gone, each told once. */
+function circles(from: readonly Source[]): string[] {
+  // Plugins are handed the front door while the program runs; that is no circle of what it is made of.
+  const counts = ({ type, lazy, file }: Import) => !type && !(lazy && file === 'index.ts')
+  const graph = new Map(
+    from.map(({ path, imports }) => [path, imports.filter(counts).flatMap(({ file }) => file ?? [])]),
+  )
+  const found = new Set<string>()
+  const done = new Set<string>()
+  const visit = (path: string, above: readonly string[]) => {
+    if (above.includes(path)) {
+      found.add([...above.slice(above.indexOf(path)), path].join(' → '))
+      return
+    }
+    if (done.has(path)) return
+    for (const next of graph.get(path) ?? []) visit(next, [...above, path])
+    done.add(path)
+  }
+  for (const path of graph.keys()) visit(path, [])
+  return [...found]
+}
+
+/** esbuild replaces a global only where it is one: not in strings, comments or scopes that have their own. */
+async function rawGlobals(text: string): Promise<string[]> {
+  const names = [...RAW_GLOBALS, ...RAW_GLOBALS.map(name => `globalThis.${name}`)]
+  const define = Object.fromEntries([...names, 'Date', 'globalThis.Date'].map((name, n) => [name, `RAW_${n}_`]))
+  const { code } = await transform(text, { loader: 'ts', define, tsconfigRaw: {} })
+  const found = names.filter((_, n) => code.includes(`RAW_${n}_`))
+  const bareDate = new RegExp(`new RAW_(${names.length}|${names.length + 1})_\\(\\)`)
+  return [...found, ...(bareDate.test(code) ? ['new Date()'] : [])]
+}

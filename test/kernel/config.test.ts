@@ -1,0 +1,336 @@
+import { readFile, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { BadFileError, definePlugin, InvalidInputError, z } from '#kernel'
+import { beat, type House, house, memoryScheduler, until } from '../support/index.ts'
+
+interface Shop {
+  greeting: string
+  open: boolean
+  limit: number
+  key: string
+  tags: string[]
+  prices: Record<string, number>
+}
+
+const shape = z.object({
+  greeting: z.string().default('hello').meta({ reload: 'applied', env: 'SHOP_GREETING' }),
+  open: z.boolean().default(true).meta({ env: 'SHOP_OPEN' }),
+  limit: z.number().int().min(1).default(3).meta({ reload: 'applied', env: 'SHOP_LIMIT' }),
+  key: z.string().default('').meta({ secret: true }),
+  tags: z.array(z.string()).default([]).meta({ env: 'SHOP_TAGS' }),
+  prices: z.record(z.string(), z.number()).default({}),
+})
+
+let live: Shop
+const shop = definePlugin({
+  name: 'shop',
+  config: shape,
+  setup(_svc, config) {
+    live = config
+  },
+})
+
+const fileOf = (home: House) => readFile(home.kernel.config.file, 'utf8')
+const shopOf = (home: House, view: 'persisted' | 'effective' | 'live') =>
+  home.kernel.config.tree(view).shop as Partial<Shop>
+
+it('shows three views: what a person wrote, that with the environment over it, and what is in force', async () => {
+  const config = { shop: { limit: 5, key: 'hush-hush' } }
+  await using home = await house({ builtins: [shop], config, env: { SHOP_GREETING: 'ahoy', SHOP_TAGS: 'a, b' } })
+  expect(shopOf(home, 'persisted')).toEqual({ limit: 5, key: '***' })
+  expect(shopOf(home, 'effective')).toEqual({
+    greeting: 'ahoy',
+    open: true,
+    limit: 5,
+    key: '***',
+    tags: ['a', 'b'],
+    prices: {},
+  })
+  expect(live).toEqual({ ...shopOf(home, 'effective'), key: 'hush-hush' })
+})
+
+it.each([
+  ['SHOP_LIMIT', 'many', 'shop.limit'],
+  ['SHOP_LIMIT', '0', 'shop.limit'],
+  ['SHOP_LIMIT', '1.5', 'shop.limit'],
+  ['SHOP_OPEN', 'maybe', 'shop.open'],
+])('a bad value in the environment is refused naming the variable: %s=%s', async (name, value) => {
+  const opening = house({ builtins: [shop], env: { [name]: value } })
+  await expect(opening).rejects.toBeInstanceOf(InvalidInputError)
+  await expect(opening).rejects.toThrow(`environment variable ${name}`)
+})
+
+it.each([
+  ['1', true],
+  ['yes', true],
+  ['OFF', false],
+  ['false', false],
+])('understands what people write for yes and no: SHOP_OPEN=%s', async (SHOP_OPEN, open) => {
+  await using home = await house({ builtins: [shop], env: { SHOP_OPEN } })
+  expect(shopOf(home, 'live').open).toBe(open)
+})
+
+it('an empty variable is no variable', async () => {
+  await using home = await house({ builtins: [shop], config: { shop: { greeting: 'hi' } }, env: { SHOP_GREETING: '' } })
+  expect(shopOf(home, 'live').greeting).toBe('hi')
+})
+
+it('a bad value in the file is refused with file, line and key', async () => {
+  const opening = house({ builtins: [shop], config: '# my shop\nshop:\n  greeting: hi\n  limit: none\n' })
+  await expect(opening).rejects.toThrow(/config\.yaml:4: shop\.limit: .*expected number/)
+})
+
+it.each([
+  ['a tab as indent', 'shop:\n\tlimit: 3\n', /config\.yaml:2: /],
+  ['a key given twice', 'shop:\n  limit: 3\n  limit: 4\n', /config\.yaml:3: .*unique/],
+  ['an unknown tag', 'shop:\n  limit: !number 3\n', /config\.yaml:2: .*tag/],
+  ['no mapping', '- shop\n', /config\.yaml:1: holds no mapping; write "key: value" lines/],
+  ['a prototype', 'shop:\n  __proto__:\n    open: false\n', /the key "__proto__" is not allowed/],
+  ['a constructor', 'constructor:\n  prototype: {}\n', /the key "constructor" is not allowed/],
+  ['an alias bomb', `a: &a [${'x,'.repeat(50)}]\n${bomb(9)}`, /config\.yaml.*alias/i],
+  ['too deep a nest', `${'a: {'.repeat(20_000)}${'}'.repeat(20_000)}\n`, /config\.yaml/],
+  ['an unclosed quote', 'shop:\n  greeting: "hi\n', /config\.yaml:\d: .*quote/],
+])('a file with %s is refused with file and reason', async (_, config, reason) => {
+  const opening = house({ builtins: [shop], config })
+  await expect(opening).rejects.toBeInstanceOf(BadFileError)
+  await expect(opening).rejects.toThrow(reason)
+  expect(({} as { open?: boolean }).open).toBeUndefined()
+})
+
+it('values that are no numbers are no numbers: infinity and not-a-number are refused', async () => {
+  for (const limit of ['.inf', '.nan', '1e400']) {
+    await expect(house({ builtins: [shop], config: `shop:\n  limit: ${limit}\n` })).rejects.toThrow(/shop\.limit/)
+  }
+})
+
+it('an empty file and a missing one mean the defaults', async () => {
+  await using empty = await house({ builtins: [shop], config: '# nothing yet\n' })
+  expect(shopOf(empty, 'live').limit).toBe(3)
+  await using missing = await house({ builtins: [shop] })
+  expect(shopOf(missing, 'persisted')).toBeUndefined()
+})
+
+it('an unknown key in the file is warned about with its line, and never stops the start', async () => {
+  const config = 'shop:\n  limit: 3\n  colour: red\ndaemon.heartbeat: 5\n'
+  await using home = await house({ builtins: [shop], config })
+  const warnings = home.log.filter(({ level }) => level === 40).map(({ msg }) => msg)
+  expect(warnings).toEqual([
+    expect.stringContaining('shop.colour: line 3: is not a known key'),
+    expect.stringContaining('daemon.heartbeat: line 4: is not a known key'),
+  ])
+  expect(home.kernel.config.get('daemon.heartbeat')).toBe(10)
+})
+
+it('two plugins cannot own one key', async () => {
+  const rival = definePlugin({
+    name: 'rival',
+    setup: svc => void svc.section('shop', z.object({ limit: z.number().default(1) })),
+  })
+  await using home = await house({ builtins: [shop] })
+  await expect(home.kernel.host.add(rival)).rejects.toThrow(
+    '"rival" adds the key shop.limit, but "shop" has it already.',
+  )
+})
+
+it('a patch keeps comments and order, tells which keys are applied, and shows in the file’s views at once', async () => {
+  const config = '# my shop\nshop:\n  # as many as fit\n  limit: 3 # a few\n  open: true\n'
+  await using home = await house({ builtins: [shop], config })
+  await expect(home.kernel.config.patch({ shop: { limit: 4, open: false } })).resolves.toEqual({
+    'shop.limit': 'applied',
+    'shop.open': 'restart_required',
+  })
+  expect(await fileOf(home)).toBe(config.replace('limit: 3', 'limit: 4').replace('open: true', 'open: false'))
+  expect(shopOf(home, 'persisted')).toEqual({ limit: 4, open: false })
+  expect(shopOf(home, 'effective')).toMatchObject({ limit: 4, open: false })
+  expect(shopOf(home, 'live')).toMatchObject({ limit: 3, open: true })
+})
+
+it('a patch that changes nothing writes nothing', async () => {
+  await using home = await house({ builtins: [shop], config: { shop: { limit: 4, key: 'hush-hush' } } })
+  const before = await stat(home.kernel.config.file)
+  const { config } = home.kernel
+  for (const patch of [{}, { shop: {} }, { shop: { limit: 4 } }, { shop: { key: '***' } }]) {
+    await expect(config.patch(patch)).resolves.toEqual({})
+  }
+  const after = await stat(home.kernel.config.file)
+  expect([after.ino, after.mtimeMs]).toEqual([before.ino, before.mtimeMs])
+})
+
+it.each([
+  ['a value out of range', { shop: { limit: 0 } }, /shop\.limit/],
+  ['a number as text', { shop: { limit: '4' } }, /shop\.limit/],
+  ['null', { shop: { limit: null } }, /shop\.limit/],
+  ['infinity', { shop: { limit: Number.POSITIVE_INFINITY } }, /shop\.limit/],
+  ['a value for a section', { shop: 7 }, /shop: is not a known key/],
+  ['a list for a section', { shop: [] }, /shop: is not a known key/],
+  ['an unknown key', { shop: { colour: 'red' } }, /shop\.colour: is not a known key/],
+  ['a dotted name', { 'shop.limit': 4 }, /shop\.limit: is not a known key/],
+  ['something below a value', { shop: { limit: { deep: 4 } } }, /shop\.limit/],
+  ['a prototype', JSON.parse('{"__proto__":{"limit":4}}'), /__proto__.* is not a known key/],
+  ['a prototype in a section', JSON.parse('{"shop":{"__proto__":{"open":false}}}'), /__proto__.* is not a known key/],
+  [
+    'a prototype in a record',
+    JSON.parse('{"shop":{"prices":{"__proto__":{"x":1}}}}'),
+    /__proto__.* is not a known key/,
+  ],
+  ['a constructor', { constructor: { prototype: { open: false } } }, /constructor.* is not a known key/],
+  ['one good and one bad value', { shop: { greeting: 'hi', limit: 0 } }, /shop\.limit/],
+])('a patch with %s is refused and leaves the file as it was', async (_, patch, reason) => {
+  const config = 'shop:\n  limit: 3\n'
+  await using home = await house({ builtins: [shop], config })
+  const refused = home.kernel.config.patch(patch)
+  await expect(refused).rejects.toMatchObject({ code: 'invalid_input', status: 400 })
+  await expect(refused).rejects.toThrow(reason)
+  expect(await fileOf(home)).toBe(config)
+  expect(({} as { open?: boolean; x?: number }).open).toBeUndefined()
+})
+
+it('a patch may fill a section that stands in the file with nothing below it', async () => {
+  await using home = await house({ builtins: [shop], config: '# a shop to be\nshop:\n' })
+  await home.kernel.config.patch({ shop: { limit: 4, prices: { 'gpt-4.1': 2 } } })
+  expect(shopOf(home, 'persisted')).toEqual({ limit: 4, prices: { 'gpt-4.1': 2 } })
+  await using again = await house({ builtins: [shop], root: home.root })
+  expect(shopOf(again, 'live')).toMatchObject({ limit: 4, prices: { 'gpt-4.1': 2 } })
+})
+
+it('a patch while the file is broken names the line and does not touch it', async () => {
+  await using home = await house({ builtins: [shop], config: 'shop:\n  limit: 3\n' })
+  const broken = 'shop:\n  limit: [3\n'
+  await home.write({ '.svc/config.yaml': broken })
+  await expect(home.kernel.config.patch({ shop: { limit: 4 } })).rejects.toThrow(/config\.yaml:\d/)
+  expect(await fileOf(home)).toBe(broken)
+})
+
+it('a patch keeps what was edited by hand since the start', async () => {
+  await using home = await house({ builtins: [shop], config: 'shop:\n  limit: 3\n' })
+  await home.write({ '.svc/config.yaml': 'shop:\n  limit: 3\n  greeting: by hand\n' })
+  await home.kernel.config.patch({ shop: { limit: 4 } })
+  expect(await fileOf(home)).toBe('shop:\n  limit: 4\n  greeting: by hand\n')
+})
+
+it('twenty patches at once all land', async () => {
+  await using home = await house({ builtins: [shop] })
+  const names = Array.from({ length: 20 }, (_, n) => `item${n}`)
+  await Promise.all(names.map((name, n) => home.kernel.config.patch({ shop: { prices: { [name]: n } } })))
+  await home.kernel.config.patch({ shop: { limit: 20 } })
+  expect(shopOf(home, 'persisted').prices).toEqual(Object.fromEntries(names.map((name, n) => [name, n])))
+})
+
+it('a refused patch does not hold up those behind it', async () => {
+  await using home = await house({ builtins: [shop] })
+  const [bad, good] = await Promise.allSettled([
+    home.kernel.config.patch({ shop: { limit: 0 } }),
+    home.kernel.config.patch({ shop: { limit: 4 } }),
+  ])
+  expect([bad.status, good.status]).toEqual(['rejected', 'fulfilled'])
+})
+
+it('the file that is written can be read by its owner only', async () => {
+  await using home = await house({ builtins: [shop] })
+  await home.kernel.config.patch({ shop: { key: 'hush-hush' } })
+  expect((await stat(home.kernel.config.file)).mode & 0o777).toBe(0o600)
+})
+
+it('an edit is in force with the next heartbeat, but only what may change while running', async () => {
+  const leases = memoryScheduler()
+  await using home = await house({ builtins: [shop, leases.plugin], config: { shop: { limit: 3 } } })
+  await home.write({ '.svc/config.yaml': 'shop:\n  limit: 7\n  open: false\n' })
+  const changed = until(home, 'config_changed')
+  await beat(home)
+  await expect(changed).resolves.toEqual({ keys: ['shop.limit'] })
+  expect({ ...live }).toMatchObject({ limit: 7, open: true })
+  expect(shopOf(home, 'effective')).toMatchObject({ limit: 7, open: false })
+})
+
+it('the environment stays above an edited file', async () => {
+  await using home = await house({ builtins: [shop], env: { SHOP_LIMIT: '9' } })
+  await home.write({ '.svc/config.yaml': 'shop:\n  limit: 7\n' })
+  await expect(home.kernel.config.reload()).resolves.toEqual([])
+  expect(live.limit).toBe(9)
+  expect(shopOf(home, 'persisted').limit).toBe(7)
+})
+
+it.each([
+  ['broken YAML', 'shop:\n  limit: [\n', /config\.yaml:\d/],
+  ['a bad value', 'shop:\n  limit: 0\n', /config\.yaml:2: shop\.limit/],
+  ['nothing in it', '', /is gone or empty/],
+])('an edit that leaves %s keeps the last good configuration and warns once', async (_, edited, reason) => {
+  const leases = memoryScheduler()
+  await using home = await house({ builtins: [shop, leases.plugin], config: { shop: { limit: 5 } } })
+  const complaints = () => home.logged('the last good configuration stays in force')
+  await home.write({ '.svc/config.yaml': edited })
+  await beat(home)
+  await until(() => complaints().length > 0)
+  for (let more = 3; more > 0; more--) await beat(home)
+  expect(complaints()).toHaveLength(1)
+  expect(complaints()[0]?.msg).toMatch(reason)
+  expect(live.limit).toBe(5)
+
+  await home.write({ '.svc/config.yaml': 'shop:\n  limit: 6\n' })
+  await beat(home)
+  await until(() => live.limit === 6)
+  await home.write({ '.svc/config.yaml': edited })
+  await beat(home)
+  await until(() => complaints().length > 1)
+  expect(live.limit).toBe(6)
+})
+
+it('a file that is removed keeps the last good configuration', async () => {
+  await using home = await house({ builtins: [shop], config: { shop: { limit: 5 } } })
+  await rm(home.kernel.config.file)
+  await expect(home.kernel.config.reload()).rejects.toThrow(/is gone or empty; restore it/)
+  await expect(home.kernel.config.reload()).resolves.toEqual([])
+  expect(live.limit).toBe(5)
+})
+
+it('each key tells its owner, class, default, variable and schema', async () => {
+  await using home = await house({ builtins: [shop] })
+  const keys = new Map(home.kernel.config.keys().map(key => [key.path, key]))
+  expect(keys.get('shop.limit')).toMatchObject({
+    owner: 'shop',
+    reload: 'applied',
+    env: 'SHOP_LIMIT',
+    default: 3,
+    schema: { type: 'integer', minimum: 1 },
+  })
+  expect(keys.get('shop.open')).toMatchObject({ reload: 'restart_required' })
+  expect(keys.get('daemon.heartbeat')).toMatchObject({ owner: 'kernel', env: 'SVC_HEARTBEAT', default: 10 })
+})
+
+it('a secret never reaches the log: not while plugins come up, not after it was changed, not in quotes', async () => {
+  const secret = 'hush "hush"'
+  const tell = `the key is ${secret}, and the token is sk-abcdefgh`
+  const teller = definePlugin({ name: 'teller', setup: svc => svc.log.info({ key: secret }, tell) })
+  await using home = await house({
+    builtins: [shop, teller],
+    config: { shop: { key: secret } },
+    env: { ACME_API_KEY: 'sk-abcdefgh' },
+  })
+  await home.kernel.config.patch({ shop: { key: 'another' } })
+  home.kernel.log.info(tell)
+  expect(home.logged('the key is').map(({ key, msg }) => [key, msg])).toEqual([
+    ['***', 'the key is ***, and the token is ***'],
+    [undefined, 'the key is ***, and the token is ***'],
+  ])
+})
+
+it("a plugin's keys leave with it", async () => {
+  await using home = await house({ builtins: [shop] })
+  await home.kernel.host.remove('shop')
+  expect(home.kernel.config.get('shop.limit')).toBeUndefined()
+  await expect(home.kernel.config.patch({ shop: { limit: 4 } })).rejects.toThrow(/shop\.limit: is not a known key/)
+})
+
+it('the project says where the configuration lies', async () => {
+  await using home = await house()
+  expect(home.kernel.config.file).toBe(join(home.root, '.svc', 'config.yaml'))
+})
+
+function bomb(levels: number): string {
+  const names = 'abcdefghijklmnop'
+  return Array.from({ length: levels }, (_, n) => {
+    const above = names[n]
+    return `${names[n + 1]}: &${names[n + 1]} [${Array(10).fill(`*${above}`).join(',')}]\n`
+  }).join('')
+}

@@ -1,0 +1,250 @@
+import { expect, it } from 'vitest'
+import { type Cycle, type CycleResult, definePlugin, PHASES, type Phase, type PluginHandle, token } from '#kernel'
+import { beat, house, memoryScheduler, settled, until } from '../support/index.ts'
+
+type Work = (cycle: Cycle, svc: PluginHandle) => unknown
+
+/** A house with one agent, whose phases do what is given; `told` are the lifecycle events, in order. */
+async function agentWith(work: Partial<Record<Phase, Work>>, config: Record<string, unknown> = {}) {
+  const leases = memoryScheduler(['ada'])
+  const told: string[] = []
+  const worker = definePlugin({
+    name: 'worker',
+    setup(svc) {
+      for (const phase of PHASES) {
+        const does = work[phase]
+        if (does) svc.tap<Cycle>(phase, 'work', cycle => does(cycle, svc))
+      }
+      svc.on('cycle_start', ({ cycle_num }) => void told.push(`start ${cycle_num}`))
+      svc.on('phase_enter', ({ phase }) => void told.push(`> ${phase}`))
+      svc.on('phase_exit', ({ phase, outcome }) => void told.push(`< ${phase} ${outcome}`))
+      svc.on('cycle_end', ({ result }) => void told.push(`end ${result}`))
+    },
+  })
+  const home = await house({ builtins: [worker, leases.plugin], config: { daemon: config } })
+  return { home, leases, told, [Symbol.asyncDispose]: () => home.close() }
+}
+
+const pursue: Work = cycle => {
+  cycle.pursuing = true
+}
+const setResult =
+  (result: CycleResult): Work =>
+  cycle => {
+    cycle.result = result
+  }
+
+it('an idle agent generates a goal: the phases run in order, each entered and left', async () => {
+  await using ada = await agentWith({ goal_generation: setResult('generated') })
+  await settled(ada.home)
+  const phases = ['approval_gate', 'suffering_escalation', 'context_assembly', 'goal_generation', 'cleanup']
+  const steps = phases.flatMap(phase => [`> ${phase}`, `< ${phase} ok`])
+  expect(ada.told).toEqual(['start 1', ...steps, 'end generated'])
+})
+
+it('an agent with a goal pursues it instead', async () => {
+  await using ada = await agentWith({ context_assembly: pursue, goal_pursuit: setResult('completed') })
+  await settled(ada.home)
+  expect(ada.told).toContain('> goal_pursuit')
+  expect(ada.told).not.toContain('> goal_generation')
+  expect(ada.told.at(-1)).toBe('end completed')
+})
+
+it.each(['completed', 'abandoned', 'max_steps', 'parked'] as const)('a pursuit may end as %s', async result => {
+  await using ada = await agentWith({ context_assembly: pursue, goal_pursuit: setResult(result) })
+  await settled(ada.home)
+  expect(ada.told.at(-1)).toBe(`end ${result}`)
+})
+
+it('a cycle in which nothing happened was idle, and the next one comes a heartbeat later', async () => {
+  await using ada = await agentWith({})
+  await settled(ada.home)
+  expect(ada.told.at(-1)).toBe('end idle')
+  expect(ada.leases.commits).toMatchObject([{ next: { run_at: ada.home.clock.ms() + 10_000 } }])
+  await beat(ada.home)
+  expect(ada.told.filter(line => line.startsWith('start'))).toEqual(['start 1', 'start 2'])
+})
+
+it('a phase that decides that nothing more is to be done skips to cleanup', async () => {
+  await using ada = await agentWith({
+    approval_gate(cycle) {
+      cycle.result = 'parked'
+      cycle.done = true
+    },
+  })
+  await settled(ada.home)
+  const steps = ['> approval_gate', '< approval_gate ok', '> cleanup', '< cleanup ok']
+  expect(ada.told).toEqual(['start 1', ...steps, 'end parked'])
+})
+
+it('a phase that throws ends the cycle as an error; cleanup runs, and the agent has its next heartbeat', async () => {
+  let cycles = 0
+  await using ada = await agentWith({
+    context_assembly() {
+      if (++cycles === 1) throw new Error('lost my notes')
+    },
+  })
+  await settled(ada.home)
+  expect(ada.told.slice(-5)).toEqual([
+    '> context_assembly',
+    '< context_assembly error',
+    '> cleanup',
+    '< cleanup ok',
+    'end error',
+  ])
+  expect(ada.home.logged('context_assembly: lost my notes')).toMatchObject([{ agent_id: 'ada', cycle_num: 1 }])
+  await beat(ada.home)
+  expect(ada.told.at(-1)).toBe('end idle')
+})
+
+it('a cycle that takes too long is told so by its signal, ends as a timeout, and cleans up', async () => {
+  let reason: unknown
+  await using ada = await agentWith(
+    {
+      context_assembly: pursue,
+      async goal_pursuit({ signal }, svc) {
+        await svc.clock.sleep(1e9, signal)
+        reason = signal.reason
+        signal.throwIfAborted()
+      },
+    },
+    { cycle_timeout: 30 },
+  )
+  await until(() => ada.told.includes('> goal_pursuit'))
+  await ada.home.clock.advance(29_999)
+  expect(ada.told.at(-1)).toBe('> goal_pursuit')
+  await ada.home.clock.advance(1)
+  await until(() => ada.told.includes('end timeout'))
+  expect(reason).toMatchObject({ code: 'cycle_timeout' })
+  expect(ada.told.slice(7, 11)).toEqual(['> goal_pursuit', '< goal_pursuit timeout', '> cleanup', '< cleanup ok'])
+  expect(ada.told[11]).toBe('end timeout')
+})
+
+it('a cycle timeout of 0 sets none', async () => {
+  let signal: AbortSignal | undefined
+  await using ada = await agentWith(
+    {
+      context_assembly: pursue,
+      async goal_pursuit(cycle, svc) {
+        signal = cycle.signal
+        await svc.clock.sleep(3_600_000)
+      },
+    },
+    { cycle_timeout: 0 },
+  )
+  await until(() => signal)
+  await ada.home.clock.advance(3_600_000)
+  await until(() => ada.told.includes('end idle'))
+  expect(signal?.aborted).toBe(false)
+})
+
+it('phase_exit tells how long the phase took, whatever the wall clock does', async () => {
+  await using ada = await agentWith({
+    async context_assembly(_, svc) {
+      await svc.clock.sleep(1500)
+      ada.home.clock.jump(-3_600_000)
+    },
+  })
+  const left = until(ada.home, 'phase_exit', ({ phase }) => phase === 'context_assembly')
+  await until(() => ada.told.includes('> context_assembly'))
+  await ada.home.clock.advance(1500)
+  await expect(left).resolves.toMatchObject({ agent_id: 'ada', cycle_num: 1, duration_ms: 1500 })
+})
+
+it('what the phases leave is written at the end, together and in order, before cycle_end is told', async () => {
+  const note = (text: string): Work => {
+    return cycle => cycle.effects.push({ effect: 'note', payload: text })
+  }
+  await using ada = await agentWith({
+    context_assembly: note('first'),
+    goal_generation: note('second'),
+    cleanup: note('third'),
+  })
+  let written = -1
+  ada.home.kernel.hooks.on('cycle_end', () => {
+    written = ada.leases.commits.length
+  })
+  await settled(ada.home)
+  await beat(ada.home)
+  expect(ada.leases.commits.map(commit => commit.effects.map(({ payload }) => payload))).toEqual([
+    ['first', 'second', 'third'],
+    ['first', 'second', 'third'],
+  ])
+  expect(written).toBe(2)
+})
+
+it('a cycle may say itself when its agent runs again', async () => {
+  await using ada = await agentWith({
+    cleanup(cycle, svc) {
+      cycle.run_at = svc.clock.ms() + 60_000
+    },
+  })
+  await settled(ada.home)
+  for (let beats = 5; beats > 0; beats--) await beat(ada.home)
+  expect(ada.leases.commits).toHaveLength(1)
+  await beat(ada.home)
+  expect(ada.leases.commits).toHaveLength(2)
+})
+
+it('a write in the middle is durable at once and keeps the lease', async () => {
+  const results: unknown[] = []
+  await using ada = await agentWith({
+    context_assembly: async cycle => results.push(await cycle.save([{ effect: 'note', payload: 'now' }])),
+  })
+  await settled(ada.home)
+  expect(results).toEqual(['ok'])
+  expect(ada.leases.commits).toMatchObject([
+    { effects: [{ payload: 'now' }], next: 'keep' },
+    { effects: [], next: { run_at: expect.any(Number) } },
+  ])
+})
+
+it('a cycle whose agent another process took over writes nothing more, not even its cleanup', async () => {
+  await using ada = await agentWith({
+    async context_assembly(cycle) {
+      ada.leases.takeOver('ada')
+      await cycle.save([{ effect: 'note', payload: 'too late' }])
+    },
+  })
+  await until(() => ada.told.includes('end fenced'))
+  expect(ada.told).not.toContain('> cleanup')
+  expect(ada.leases.commits.map(({ result }) => result)).toEqual(['fenced'])
+})
+
+it('an agent that is taken over in the last moment is fenced too', async () => {
+  await using ada = await agentWith({
+    cleanup: () => ada.leases.takeOver('ada'),
+    goal_generation: setResult('generated'),
+  })
+  await until(() => ada.told.includes('end fenced'))
+  expect(ada.leases.commits).toMatchObject([{ result: 'fenced' }])
+})
+
+it('phases share values through tokens, typed and for this cycle only', async () => {
+  const Draft = token<string>('draft')
+  const seen: unknown[] = []
+  await using ada = await agentWith({
+    approval_gate: cycle => seen.push(cycle.get(Draft)),
+    context_assembly: cycle => cycle.set(Draft, `of cycle ${cycle.cycle_num}`),
+    goal_generation: cycle => seen.push(cycle.get(Draft)),
+  })
+  await settled(ada.home)
+  await beat(ada.home)
+  expect(seen).toEqual([undefined, 'of cycle 1', undefined, 'of cycle 2'])
+})
+
+it('several plugins work in one phase, in the order of their stages', async () => {
+  const order: string[] = []
+  const leases = memoryScheduler(['ada'])
+  const late = definePlugin({
+    name: 'late',
+    setup: svc => void svc.hooks.context_assembly?.tap({ name: 'late', stage: 5 }, () => order.push('late')),
+  })
+  const early = definePlugin({
+    name: 'early',
+    setup: svc => void svc.hooks.context_assembly?.tapPromise('early', async () => order.push('early')),
+  })
+  await using home = await house({ builtins: [late, early, leases.plugin] })
+  await settled(home)
+  expect(order).toEqual(['early', 'late'])
+})

@@ -1,0 +1,141 @@
+import { expect, it } from 'vitest'
+import {
+  definePlugin,
+  type Gate,
+  type Guard,
+  type GuardOptions,
+  HANDLER_LIMIT_MS,
+  type PluginDefinition,
+} from '#kernel'
+import { beat, house, memoryScheduler, settled, until } from '../support/index.ts'
+
+const guarding = (phase: string, shouldProceed: Guard['shouldProceed'], options?: GuardOptions): PluginDefinition =>
+  definePlugin({ name: 'guarding', setup: svc => void svc.guard(phase, { shouldProceed }, options) })
+
+/** A house with one agent; `asBuiltin` guards come up as builtins do, the others as an author's. */
+async function guarded(guard: PluginDefinition, { asBuiltin = false, config = {} } = {}) {
+  const leases = memoryScheduler()
+  const told: string[] = []
+  const trace = definePlugin({
+    name: 'trace',
+    setup(svc) {
+      svc.on('phase_enter', ({ phase }) => void told.push(phase))
+      svc.on('cycle_end', ({ result }) => void told.push(result))
+      svc.on('guard_failed', ({ guard: name, phase, error }) => void told.push(`${name} failed at ${phase}: ${error}`))
+    },
+  })
+  const builtins = [trace, leases.plugin, ...(asBuiltin ? [guard] : [])]
+  const home = await house({ builtins, config: { daemon: config } })
+  if (!asBuiltin) await home.kernel.host.add(guard)
+  leases.add('ada')
+  return { home, told, [Symbol.asyncDispose]: () => home.close() }
+}
+
+const ALL = ['approval_gate', 'suffering_escalation', 'context_assembly', 'goal_generation', 'cleanup']
+const WITHOUT_GENERATION = ALL.filter(phase => phase !== 'goal_generation')
+
+it('a guard that lets pass changes nothing, and is told who and where', async () => {
+  const gates: Gate[] = []
+  await using ada = await guarded(guarding('goal_generation', gate => gates.push(gate) > 0))
+  await settled(ada.home)
+  expect(ada.told).toEqual([...ALL, 'idle'])
+  expect(gates).toEqual([{ phase: 'goal_generation', agent_id: 'ada', cycle_num: 1, at: ada.home.clock.now() }])
+})
+
+it('a veto skips its phase: the cycle ends as guarded and still cleans up', async () => {
+  await using ada = await guarded(guarding('goal_generation', async () => false))
+  await settled(ada.home)
+  expect(ada.told).toEqual([...WITHOUT_GENERATION, 'guarded'])
+})
+
+it('a veto of all phases lets none be entered', async () => {
+  await using ada = await guarded(guarding('*', () => false))
+  await settled(ada.home)
+  expect(ada.told).toEqual(['guarded'])
+})
+
+it('one veto among many guards is enough, and no later guard is asked then', async () => {
+  const asked: string[] = []
+  const many = definePlugin({
+    name: 'many',
+    setup(svc) {
+      const guard = (name: string, verdict: boolean) =>
+        svc.guard('goal_generation', { name, shouldProceed: () => asked.push(name) > 0 && verdict })
+      guard('first', true)
+      guard('second', false)
+      guard('third', true)
+    },
+  })
+  await using ada = await guarded(many)
+  await settled(ada.home)
+  expect(asked).toEqual(['first', 'second'])
+  expect(ada.told.at(-1)).toBe('guarded')
+})
+
+const failures: [string, Guard['shouldProceed'], RegExp][] = [
+  ['throws', () => raise('no idea'), /no idea/],
+  ['rejects', async () => raise('no idea'), /no idea/],
+  ['answers no boolean', () => 'yes' as never, /answered string, not a boolean/],
+  ['answers nothing', async () => undefined as never, /answered undefined, not a boolean/],
+]
+
+it.each(failures)("a plugin's guard that %s lets the phase pass and is named in the log", async (_, guard, reason) => {
+  await using ada = await guarded(guarding('goal_generation', guard))
+  await settled(ada.home)
+  expect(ada.told).toEqual([...ALL, 'idle'])
+  const [line] = ada.home.log.filter(({ level }) => level === 50)
+  expect(line).toMatchObject({ plugin: 'guarding', agent_id: 'ada', cycle_num: 1 })
+  expect(line?.msg).toMatch(/^guard "guarding" of goal_generation: /)
+  expect(line?.msg).toMatch(reason)
+})
+
+it.each(failures)('a fail-closed guard that %s blocks the phase, and that is an event', async (_, guard, reason) => {
+  await using ada = await guarded(guarding('goal_generation', guard, { failClosed: true }))
+  await settled(ada.home)
+  expect(ada.told.filter(line => !line.startsWith('guarding'))).toEqual([...WITHOUT_GENERATION, 'guarded'])
+  const failed = ada.told.filter(line => line.startsWith('guarding failed at goal_generation'))
+  expect(failed).toEqual([expect.stringMatching(reason)])
+})
+
+it.each([
+  [true, 'guarded'],
+  [false, 'idle'],
+])('a failing guard of a builtin follows daemon.guards_fail_closed: %s', async (guards_fail_closed, result) => {
+  const failing = guarding('goal_generation', () => raise('no idea'))
+  await using ada = await guarded(failing, { asBuiltin: true, config: { guards_fail_closed } })
+  await settled(ada.home)
+  expect(ada.told.at(-1)).toBe(result)
+})
+
+it.each([
+  [true, 'guarded'],
+  [false, 'idle'],
+])('a guard that never answers has failed after its limit; fail-closed: %s', async (failClosed, result) => {
+  await using ada = await guarded(guarding('goal_generation', () => new Promise(() => {}), { failClosed }))
+  await until(() => ada.told.includes('context_assembly'))
+  await ada.home.clock.advance(HANDLER_LIMIT_MS)
+  await until(() => ada.told.includes(result))
+  expect(ada.home.logged('did not finish within 10 s')).toHaveLength(1)
+})
+
+it('a guard leaves with its plugin', async () => {
+  await using ada = await guarded(guarding('*', () => false))
+  await settled(ada.home)
+  await ada.home.kernel.host.remove('guarding')
+  await beat(ada.home)
+  expect(ada.told).toEqual(['guarded', ...ALL, 'idle'])
+})
+
+it('svc.hooks.registerGuard is the same by its other name', async () => {
+  const other = definePlugin({
+    name: 'other',
+    setup: svc => svc.hooks.registerGuard('goal_generation', { shouldProceed: () => false }),
+  })
+  await using ada = await guarded(other)
+  await settled(ada.home)
+  expect(ada.told.at(-1)).toBe('guarded')
+})
+
+function raise(message: string): never {
+  throw new Error(message)
+}

@@ -1,0 +1,362 @@
+import { expect, it } from 'vitest'
+import { type Cycle, definePlugin, type PluginDefinition, type WakeSource } from '#kernel'
+import { beat, type House, type HouseOptions, house, memoryScheduler, settled, turns, until } from '../support/index.ts'
+
+/** Agents whose pursuits do what is given, in a house of their own. `cycles` are those begun and ended, in order. */
+async function agents(
+  names: readonly string[],
+  work: (cycle: Cycle, home: () => House) => unknown = () => {},
+  options: HouseOptions = {},
+) {
+  const leases = memoryScheduler(names)
+  const cycles: string[] = []
+  let opened: House | undefined
+  const worker = definePlugin({
+    name: 'worker',
+    setup(svc) {
+      svc.tap<Cycle>('goal_generation', 'work', cycle => work(cycle, () => opened!))
+      svc.on('cycle_start', ({ agent_id, cycle_num }) => void cycles.push(`${agent_id} ${cycle_num}`))
+      svc.on('cycle_end', ({ agent_id, result }) => void cycles.push(`${agent_id} ${result}`))
+    },
+  })
+  const home = await house({ ...options, builtins: [worker, ...(options.builtins ?? []), leases.plugin] })
+  opened = home
+  const begun = (name: string) => cycles.filter(line => line.startsWith(`${name} `) && /\d$/.test(line)).length
+  return { home, leases, cycles, begun, [Symbol.asyncDispose]: () => home.close() }
+}
+
+/** Work that waits until the test lets it go on. */
+function held() {
+  const waiting = new Map<string, () => void>()
+  let most = 0
+  return {
+    work: ({ agent_id, signal }: Cycle) =>
+      new Promise<void>((resolve, reject) => {
+        waiting.set(agent_id, resolve)
+        most = Math.max(most, waiting.size)
+        signal.addEventListener('abort', () => reject(signal.reason))
+      }).finally(() => waiting.delete(agent_id)),
+    waiting,
+    most: () => most,
+    release: (name: string) => waiting.get(name)?.(),
+  }
+}
+
+it('every agent has one cycle a heartbeat', async () => {
+  await using house = await agents(['ada', 'bob', 'eve'])
+  await settled(house.home)
+  for (let beats = 4; beats > 0; beats--) await beat(house.home)
+  expect(['ada', 'bob', 'eve'].map(house.begun)).toEqual([5, 5, 5])
+})
+
+it('a slow agent delays nobody: it misses its own heartbeats only', async () => {
+  const slow = held()
+  await using house = await agents(['ada', 'bob'], cycle => (cycle.agent_id === 'ada' ? slow.work(cycle) : undefined))
+  await until(() => slow.waiting.has('ada'))
+  for (let beats = 1; beats <= 5; beats++) {
+    await house.home.clock.advance(10_000)
+    await until(() => house.begun('bob') === beats + 1)
+  }
+  expect([house.begun('ada'), house.begun('bob')]).toEqual([1, 6])
+  expect(house.home.kernel.heartbeat.inFlight).toEqual(['ada'])
+  slow.release('ada')
+  await until(() => house.cycles.includes('ada idle'))
+})
+
+it('no more cycles run at once than daemon.max_concurrent_agents, and a change of it counts at once', async () => {
+  const slow = held()
+  const names = ['a', 'b', 'c', 'd', 'e', 'f']
+  const config = { daemon: { max_concurrent_agents: 2 } }
+  await using house = await agents(names, slow.work, { config })
+  const { kernel, clock } = house.home
+  await until(() => slow.waiting.size === 2)
+  await clock.advance(5_000)
+  expect(kernel.heartbeat.inFlight).toHaveLength(2)
+  await kernel.config.patch({ daemon: { max_concurrent_agents: 4 } })
+  const changed = until(house.home, 'config_changed')
+  await clock.advance(10_000)
+  await changed
+  await until(async () => {
+    await clock.advance(250)
+    return slow.waiting.size === 4
+  })
+  expect(slow.most()).toBe(4)
+})
+
+it('a freed place is taken at once by the agent that has waited longest', async () => {
+  const slow = held()
+  const config = { daemon: { max_concurrent_agents: 1 } }
+  await using house = await agents(['a', 'b', 'c'], slow.work, { config })
+  const order: string[] = []
+  for (let left = 3; left > 0; left--) {
+    await until(() => slow.waiting.size === 1)
+    const [name] = slow.waiting.keys()
+    order.push(name!)
+    slow.release(name!)
+    await until(() => !slow.waiting.has(name!))
+  }
+  expect(order).toEqual(['a', 'b', 'c'])
+  expect(house.home.clock.monotonic()).toBe(0)
+})
+
+it('a heartbeat that is shortened while running is lived by from the next beat on', async () => {
+  await using house = await agents(['ada'])
+  await settled(house.home)
+  await house.home.kernel.config.patch({ daemon: { heartbeat: 1 } })
+  const changed = until(house.home, 'config_changed')
+  await house.home.clock.advance(10_000)
+  await changed
+  await settled(house.home)
+  const before = house.begun('ada')
+  for (let beats = 4; beats > 0; beats--) await beat(house.home)
+  expect(house.begun('ada') - before).toBeGreaterThanOrEqual(3)
+})
+
+const sourceOf = (source: WakeSource): PluginDefinition =>
+  definePlugin({ name: 'waker', setup: svc => void svc.wakeSource(source) })
+
+it('a wake source wakes all agents at once, without waiting for the heartbeat', async () => {
+  const mail = mailbox()
+  await using house = await agents(['ada', 'bob'], undefined, { builtins: [sourceOf(mail.source)] })
+  await settled(house.home)
+  mail.post('mail arrived')
+  await until(() => house.begun('ada') === 2 && house.begun('bob') === 2)
+  expect(house.home.clock.monotonic()).toBe(0)
+})
+
+it('a wake source may wake some agents only', async () => {
+  const mail = mailbox()
+  await using house = await agents(['ada', 'bob'], undefined, { builtins: [sourceOf(mail.source)] })
+  await settled(house.home)
+  mail.post({ reason: 'mail for bob', agents: ['bob'] })
+  await until(() => house.begun('bob') === 2)
+  await settled(house.home)
+  expect(house.begun('ada')).toBe(1)
+})
+
+it('an agent that is woken in the middle of its cycle runs again when that ends', async () => {
+  const slow = held()
+  const mail = mailbox()
+  await using house = await agents(['ada'], slow.work, { builtins: [sourceOf(mail.source)] })
+  await until(() => slow.waiting.has('ada'))
+  mail.post('mail arrived')
+  await until(() => mail.taken === 1)
+  await turns()
+  expect(house.begun('ada')).toBe(1)
+  slow.release('ada')
+  await until(() => house.begun('ada') === 2)
+  expect(house.home.clock.monotonic()).toBe(0)
+})
+
+it('a wake source is asked again after each answer, and ends with its plugin', async () => {
+  const mail = mailbox()
+  await using house = await agents(['ada'], undefined, { builtins: [sourceOf(mail.source)] })
+  await settled(house.home)
+  for (let n = 1; n <= 3; n++) {
+    mail.post('mail arrived')
+    await until(() => house.begun('ada') === n + 1)
+    await house.home.clock.advance(250)
+  }
+  expect(mail.signal?.aborted).toBe(false)
+  await house.home.kernel.host.remove('waker')
+  expect(mail.signal?.aborted).toBe(true)
+  mail.post('too late')
+  await settled(house.home)
+  expect(house.begun('ada')).toBe(4)
+})
+
+it('a wake source that comes while the daemon runs is listened to', async () => {
+  const mail = mailbox()
+  await using house = await agents(['ada'])
+  await settled(house.home)
+  await house.home.kernel.host.add(sourceOf(mail.source))
+  mail.post('mail arrived')
+  await until(() => house.begun('ada') === 2)
+})
+
+it('a wake source that fails five times in a row is dropped and named; the others are still heard', async () => {
+  let asked = 0
+  const mail = mailbox()
+  const broken = definePlugin({
+    name: 'broken',
+    setup(svc) {
+      svc.wakeSource({
+        name: 'broken',
+        async wait() {
+          asked++
+          throw new Error('no connection')
+        },
+      })
+    },
+  })
+  await using house = await agents(['ada'], undefined, { builtins: [broken, sourceOf(mail.source)] })
+  await settled(house.home)
+  await house.home.clock.advance(30_000)
+  expect(asked).toBe(5)
+  expect(house.home.logged('wake source "broken" failed 5 times in a row')).toMatchObject([{ level: 50 }])
+  await settled(house.home)
+  const before = house.begun('ada')
+  mail.post('mail arrived')
+  await until(() => house.begun('ada') === before + 1)
+})
+
+it('a wake source that answers at once for ever makes no storm', async () => {
+  let asked = 0
+  const eager = sourceOf({
+    name: 'eager',
+    async wait() {
+      asked++
+      return 'again'
+    },
+  })
+  await using house = await agents(['ada'], undefined, { builtins: [eager] })
+  for (let quarters = 40; quarters > 0; quarters--) {
+    await settled(house.home)
+    await house.home.clock.advance(250)
+  }
+  await settled(house.home)
+  expect(asked).toBeLessThanOrEqual(42)
+  expect(house.begun('ada')).toBeLessThanOrEqual(42)
+  expect(house.begun('ada')).toBeGreaterThan(30)
+})
+
+it("the daemon's own beat is counted by its lease and no nudge advances it", async () => {
+  const beats: number[] = []
+  const counter = definePlugin({
+    name: 'counter',
+    setup: svc => svc.on('beat', ({ beat: count }) => void beats.push(count)),
+  })
+  const mail = mailbox()
+  await using house = await agents(['ada'], undefined, { builtins: [counter, sourceOf(mail.source)] })
+  house.leases.add('sys:beat', 'sys')
+  await until(() => beats.length === 1)
+  mail.post('mail arrived')
+  await until(() => house.begun('ada') === 2)
+  await beat(house.home)
+  await beat(house.home)
+  expect(beats).toEqual([1, 2, 3])
+})
+
+it('stopping lets a cycle reach its end within the grace', async () => {
+  const slow = held()
+  await using house = await agents(['ada'], slow.work)
+  await until(() => slow.waiting.has('ada'))
+  const stopped = house.home.kernel.heartbeat.stop()
+  await house.home.clock.advance(999)
+  expect(house.home.kernel.heartbeat.live).toBe(true)
+  slow.release('ada')
+  await stopped
+  expect(house.home.kernel.heartbeat.live).toBe(false)
+  expect(house.cycles).toEqual(['ada 1', 'ada idle'])
+  expect(house.leases.commits).toMatchObject([{ result: 'ok' }])
+})
+
+it('a cycle that outlasts the grace is told to stop, frees its lease, and is no failure of the agent', async () => {
+  const slow = held()
+  await using house = await agents(['ada', 'bob'], slow.work)
+  await until(() => slow.waiting.size === 2)
+  let reason: unknown
+  house.home.kernel.hooks.get<Cycle>('cleanup').tap('watch', ({ signal }) => {
+    reason = signal.reason
+  })
+  const stopped = house.home.kernel.heartbeat.stop()
+  await house.home.clock.advance(1_000)
+  await stopped
+  expect(reason).toMatchObject({ code: 'stopping' })
+  expect(house.cycles.slice(2)).toEqual(['ada idle', 'bob idle'])
+  expect(house.leases.commits).toMatchObject([{ next: { run_at: expect.any(Number) } }, { result: 'ok' }])
+  await house.home.clock.advance(60_000)
+  expect(house.begun('ada')).toBe(1)
+})
+
+it('stopping twice, and stopping what never started, do nothing', async () => {
+  await using still = await house()
+  await still.kernel.heartbeat.stop()
+  await using house2 = await agents(['ada'])
+  await settled(house2.home)
+  const { heartbeat } = house2.home.kernel
+  await Promise.all([heartbeat.stop(), heartbeat.stop()])
+  expect(heartbeat.live).toBe(false)
+})
+
+it('a stopped heartbeat can be started again', async () => {
+  await using house = await agents(['ada'])
+  await settled(house.home)
+  await house.home.kernel.heartbeat.stop()
+  house.home.kernel.heartbeat.start()
+  house.home.kernel.heartbeat.start()
+  await beat(house.home)
+  expect(house.begun('ada')).toBe(2)
+})
+
+it('a store that fails for a while is said in the log and stops nothing', async () => {
+  await using house = await agents(['ada'])
+  await settled(house.home)
+  const claim = house.leases.claim.bind(house.leases)
+  let failures = 3
+  house.leases.claim = limit => (failures-- > 0 ? Promise.reject(new Error('the disk is full')) : claim(limit))
+  await house.home.clock.advance(10_000)
+  await settled(house.home)
+  expect(house.begun('ada')).toBe(2)
+  expect(house.home.logged('heartbeat: the disk is full')).toHaveLength(3)
+})
+
+it('a cycle whose end cannot be written is an error, and others go on', async () => {
+  await using house = await agents(['ada', 'bob'])
+  const commit = house.leases.commit.bind(house.leases)
+  house.leases.commit = (lease, effects, next) =>
+    lease.id === 'ada' ? Promise.reject(new Error('the disk is full')) : commit(lease, effects, next)
+  await until(() => house.cycles.includes('ada error') && house.cycles.includes('bob idle'))
+  expect(house.home.logged('the end of the cycle was not written: the disk is full')).toMatchObject([
+    { agent_id: 'ada' },
+  ])
+})
+
+it('cycles that never wait for anything let timers and requests through', async () => {
+  const config = { daemon: { max_concurrent_agents: 1 } }
+  await using house = await agents(['ada', 'bob', 'eve', 'ian'], undefined, { config })
+  const { hooks } = house.home.kernel
+  let turned = 0
+  const seen: number[] = []
+  hooks.on('cycle_end', () => void seen.push(turned))
+  const counting = (async () => {
+    while (seen.length < 4) {
+      await turns(1)
+      turned++
+    }
+  })()
+  await Promise.all([beat(house.home), counting])
+  expect(new Set(seen).size).toBeGreaterThan(1)
+})
+
+/** A wake source in the test's hand. */
+function mailbox() {
+  const post: Parameters<typeof deliver>[0][] = []
+  let arrived = () => {}
+  const box = {
+    taken: 0,
+    signal: undefined as AbortSignal | undefined,
+    post: (wake: Parameters<typeof deliver>[0]) => {
+      post.push(wake)
+      arrived()
+    },
+    source: {
+      name: 'mailbox',
+      async wait(signal) {
+        box.signal = signal
+        while (post.length === 0) {
+          await new Promise<void>(resolve => {
+            arrived = resolve
+          })
+        }
+        box.taken++
+        return deliver(post.shift()!)
+      },
+    } satisfies WakeSource as WakeSource,
+  }
+  return box
+}
+
+function deliver(wake: Awaited<ReturnType<WakeSource['wait']>>) {
+  return wake
+}

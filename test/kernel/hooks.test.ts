@@ -1,0 +1,204 @@
+import { expect, it } from 'vitest'
+import { definePlugin, HANDLER_LIMIT_MS, Hook, UnknownHookError, z } from '#kernel'
+import { heldClock, house, turns } from '../support/index.ts'
+
+it('taps run by stage, then in the order in which they came, unless one asks to be before another', async () => {
+  const hook = new Hook<string[]>('order', { kind: 'series' })
+  hook.tap('first', seen => void seen.push('first'))
+  hook.tap({ name: 'late', stage: 10 }, seen => void seen.push('late'))
+  hook.tap({ name: 'early', stage: -10 }, seen => void seen.push('early'))
+  hook.tap({ name: 'guest', before: 'first' }, seen => void seen.push('guest'))
+  hook.tap('second', seen => void seen.push('second'))
+  const seen: string[] = []
+  await hook.promise(seen)
+  expect(seen).toEqual(['early', 'guest', 'first', 'second', 'late'])
+})
+
+it('an async tap is awaited before the next one runs', async () => {
+  const hook = new Hook<string[]>('series', { kind: 'series' })
+  hook.tapPromise('slow', async seen => {
+    await turns()
+    seen.push('slow')
+  })
+  hook.tap('quick', seen => void seen.push('quick'))
+  const seen: string[] = []
+  await hook.promise(seen)
+  expect(seen).toEqual(['slow', 'quick'])
+})
+
+it('a bail hook ends with the first answer', async () => {
+  const hook = new Hook<number, string>('question', { kind: 'bail' })
+  const asked: string[] = []
+  hook.tap('undecided', () => void asked.push('undecided'))
+  hook.tap('decided', async n => {
+    asked.push('decided')
+    return `it is ${n}`
+  })
+  hook.tap('never', () => {
+    asked.push('never')
+    return 'no'
+  })
+  await expect(hook.promise(7)).resolves.toBe('it is 7')
+  expect(asked).toEqual(['undecided', 'decided'])
+})
+
+it('a tap that has left is not called again, and one that came is, from the next call on', async () => {
+  const hook = new Hook<string[]>('changing', { kind: 'series' })
+  const leaver = hook.tap('leaver', seen => void seen.push('leaver'))
+  hook.tap('changer', seen => {
+    seen.push('changer')
+    void leaver()
+    hook.tap('newcomer', more => void more.push('newcomer'))
+  })
+  hook.tap('last', seen => void seen.push('last'))
+  const [first, second]: [string[], string[]] = [[], []]
+  await hook.promise(first)
+  await hook.promise(second)
+  expect(first).toEqual(['leaver', 'changer', 'last'])
+  expect(second).toEqual(['changer', 'last', 'newcomer'])
+})
+
+it('a tap that leaves while it is called ends its call on what it began with', async () => {
+  const hook = new Hook<string[]>('in flight', { kind: 'series' })
+  let leave = () => {}
+  hook.tap('remover', () => leave())
+  leave = hook.tap('removed', seen => void seen.push('removed')) as () => void
+  const [first, second]: [string[], string[]] = [[], []]
+  await hook.promise(first)
+  await hook.promise(second)
+  expect([first, second]).toEqual([['removed'], []])
+})
+
+it('handlers are told sync and async, once each however often they were added, and no more after off', async () => {
+  await using home = await house()
+  const { hooks } = home.kernel
+  const seen: string[] = []
+  const sync = ({ agent_id }: { agent_id: string }) => void seen.push(`sync ${agent_id}`)
+  const later = async ({ agent_id }: { agent_id: string }) => {
+    await turns()
+    seen.push(`async ${agent_id}`)
+  }
+  hooks.on('goal_completed', sync)
+  hooks.on('goal_completed', sync)
+  const off = hooks.on('goal_completed', later)
+  await hooks.emit('goal_completed', { agent_id: 'ada', goal_id: 'g1' })
+  expect(seen).toEqual(['sync ada', 'async ada'])
+  hooks.off('goal_completed', sync)
+  await off()
+  await hooks.emit('goal_completed', { agent_id: 'bob', goal_id: 'g2' })
+  expect(seen).toEqual(['sync ada', 'async ada'])
+})
+
+it('a handler that throws or rejects stops nobody and is logged with its plugin', async () => {
+  const seen: string[] = []
+  const thrower = definePlugin({
+    name: 'thrower',
+    setup(svc) {
+      svc.on('goal_completed', () => {
+        throw new Error('sync trouble')
+      })
+      svc.on('goal_completed', async () => {
+        await turns()
+        throw new Error('async trouble')
+      })
+    },
+  })
+  const listener = definePlugin({
+    name: 'listener',
+    setup: svc => svc.on('goal_completed', ({ goal_id }) => void seen.push(goal_id)),
+  })
+  await using home = await house({ builtins: [thrower, listener] })
+  await home.kernel.hooks.emit('goal_completed', { agent_id: 'ada', goal_id: 'g1' })
+  expect(seen).toEqual(['g1'])
+  expect(home.logged('sync trouble')).toMatchObject([{ plugin: 'thrower', level: 50 }, { plugin: 'thrower' }])
+})
+
+it('a handler that hangs is cut off at its limit, also for the event of a plugin', async () => {
+  const seen: string[] = []
+  const hanger = definePlugin({
+    name: 'hanger',
+    setup(svc) {
+      svc.event('fair_opened', z.object({ at: z.string() }))
+      svc.hooks.goal_completed.tap('for-ever', () => new Promise(() => {}))
+      svc.tap('fair_opened', 'for-ever', () => new Promise(() => {}))
+      svc.on('goal_completed', ({ goal_id }) => void seen.push(goal_id))
+    },
+  })
+  await using home = await house({ builtins: [hanger] })
+  for (const event of ['goal_completed', 'fair_opened']) {
+    let ended = false
+    const told = home.kernel.hooks.get(event).promise({ agent_id: 'ada', goal_id: event, at: 'noon' })
+    void told.then(() => {
+      ended = true
+    })
+    await home.clock.advance(HANDLER_LIMIT_MS - 1)
+    expect(ended).toBe(false)
+    await home.clock.advance(1)
+    await told
+  }
+  expect(seen).toEqual(['goal_completed'])
+  expect(home.logged('did not finish within 10 s')).toMatchObject([
+    { plugin: 'hanger/for-ever' },
+    { plugin: 'hanger/for-ever' },
+  ])
+})
+
+it('an unknown hook is named together with those there are', async () => {
+  const typo = definePlugin({ name: 'typo', setup: svc => svc.on('goal_complete' as 'goal_completed', () => {}) })
+  const opening = house({ builtins: [typo] })
+  await expect(opening).rejects.toBeInstanceOf(UnknownHookError)
+  await expect(opening).rejects.toThrow(/There is no hook "goal_complete"; there are: .*goal_completed/)
+})
+
+it("a plugin's own event is heard by others, and is unknown again when the plugin has left", async () => {
+  const fair = definePlugin({ name: 'fair', setup: svc => void svc.event('fair_opened', z.object({ at: z.string() })) })
+  const seen: unknown[] = []
+  const visitor = definePlugin({
+    name: 'visitor',
+    setup: svc => void svc.tap('fair_opened', 'visitor', payload => seen.push(payload)),
+  })
+  await using home = await house({ builtins: [visitor, fair] })
+  const { hooks, host } = home.kernel
+  await hooks.get('fair_opened').promise({ at: 'noon' })
+  expect(seen).toEqual([{ at: 'noon' }])
+  expect([...hooks.events().keys()]).toContain('fair_opened')
+  await host.remove('visitor')
+  await host.remove('fair')
+  expect(() => hooks.get('fair_opened')).toThrow(UnknownHookError)
+})
+
+it('a plugin taps phases, events and the kernel’s points by the names in svc.hooks', async () => {
+  let names: string[] = []
+  const looker = definePlugin({
+    name: 'looker',
+    setup(svc) {
+      names = Object.keys(svc.hooks)
+    },
+  })
+  await using home = await house({ builtins: [looker] })
+  expect(names).toEqual(expect.arrayContaining(['cycle_start', 'goal_pursuit', 'guards', 'wake_sources', 'toolkits']))
+  expect(names).toEqual(expect.arrayContaining(home.kernel.hooks.names()))
+})
+
+it('what a handle taps, it can take back before its scope closes', async () => {
+  const clock = heldClock()
+  const seen: string[] = []
+  let undo: () => unknown = () => {}
+  const handler = () => void seen.push('on')
+  let stop = () => {}
+  const tapper = definePlugin({
+    name: 'tapper',
+    setup(svc) {
+      undo = svc.tap('beat', 'tapper', () => void seen.push('tap'))
+      svc.on('beat', handler)
+      stop = () => svc.off('beat', handler)
+    },
+  })
+  await using home = await house({ builtins: [tapper], clock })
+  await home.kernel.hooks.emit('beat', { beat: 1 })
+  await undo()
+  stop()
+  await home.kernel.hooks.emit('beat', { beat: 2 })
+  expect(seen).toEqual(['tap', 'on'])
+  expect(home.kernel.host.list()[0]?.registered).toEqual([])
+})

@@ -1,0 +1,62 @@
+import { expect, it } from 'vitest'
+import { definePlugin, InvalidInputError, UnknownOperationError, z } from '#kernel'
+import { house } from '../support/index.ts'
+
+const calls: unknown[] = []
+const greeter = definePlugin({
+  name: 'greeter',
+  setup(svc) {
+    svc.operation({
+      name: 'greeter.greet',
+      summary: 'Greets somebody.',
+      input: z.strictObject({ name: z.string().min(1), times: z.number().int().default(1) }),
+      output: z.object({ text: z.string() }),
+      run({ name, times }, call) {
+        calls.push({ face: call.face, tenant: call.tenant, request_id: call.request_id })
+        return { text: `hello ${name}`.repeat(times), secret: 'not in the schema' }
+      },
+    })
+    svc.operation({
+      name: 'greeter.fail',
+      summary: 'Answers something else than it promised.',
+      input: z.object({}),
+      output: z.object({ text: z.string() }),
+      run: () => ({ text: 7 as unknown as string }),
+    })
+  },
+})
+
+it('an operation gets its parsed input with defaults, and answers by its schema alone', async () => {
+  await using home = await house({ builtins: [greeter] })
+  await expect(home.kernel.invoke('greeter.greet', { name: 'ada' })).resolves.toEqual({ text: 'hello ada' })
+  await home.kernel.invoke('greeter.greet', { name: 'ada' }, { face: 'rest', tenant: 'acme' })
+  expect(calls).toMatchObject([
+    { face: 'code', tenant: 'default', request_id: expect.stringMatching(/^req-[0-9a-f]{12}$/) },
+    { face: 'rest', tenant: 'acme' },
+  ])
+})
+
+it('bad input is refused with each field named, before anything runs', async () => {
+  await using home = await house({ builtins: [greeter] })
+  const before = calls.length
+  const error = await home.kernel.invoke('greeter.greet', { times: 'x', extra: 1 }).catch((thrown: unknown) => thrown)
+  expect(error).toBeInstanceOf(InvalidInputError)
+  const { errors, status, exit, message } = error as InstanceType<typeof InvalidInputError>
+  expect(errors.map(({ path }) => path).sort()).toEqual(['extra', 'name', 'times'])
+  expect({ status, exit }).toEqual({ status: 422, exit: 2 })
+  expect(message).toMatch(/^The request is not valid: name: .*extra: is not a known field/)
+  await expect(home.kernel.invoke('greeter.greet', null)).rejects.toBeInstanceOf(InvalidInputError)
+  expect(calls).toHaveLength(before)
+})
+
+it('an answer that breaks its own schema never leaves', async () => {
+  await using home = await house({ builtins: [greeter] })
+  await expect(home.kernel.invoke('greeter.fail')).rejects.toThrow()
+})
+
+it('an unknown operation is named, also after its plugin left', async () => {
+  await using home = await house({ builtins: [greeter] })
+  await home.kernel.host.remove('greeter')
+  await expect(home.kernel.invoke('greeter.greet', { name: 'ada' })).rejects.toBeInstanceOf(UnknownOperationError)
+  await expect(home.kernel.invoke('greeter.greet')).rejects.toThrow('There is no operation "greeter.greet".')
+})

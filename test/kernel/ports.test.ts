@@ -1,0 +1,97 @@
+import { expect, it } from 'vitest'
+import { keyedIds, keyedRandom, systemPorts, TimeLimitError, within } from '#kernel'
+import { heldClock, house } from '../support/index.ts'
+
+it('randomness is a function of its key: no order of drawing changes it', () => {
+  const keys = Array.from({ length: 50 }, (_, n) => ['ada', n] as const)
+  const forwards = keyedRandom(7)
+  const backwards = keyedRandom(7)
+  const there = keys.map(key => forwards.number('mood', ...key))
+  const back = [...keys]
+    .reverse()
+    .map(key => backwards.number('mood', ...key))
+    .reverse()
+  expect(back).toEqual(there)
+  expect(new Set(there).size).toBe(50)
+  expect(there.every(number => number >= 0 && number < 1)).toBe(true)
+})
+
+it('seed, stream and key each make it another', () => {
+  const draws = [
+    keyedRandom(7).number('mood', 'ada'),
+    keyedRandom(8).number('mood', 'ada'),
+    keyedRandom(7).number('luck', 'ada'),
+    keyedRandom(7).number('mood', 'bob'),
+    keyedRandom(7).number('mood', 'a', 'da'),
+  ]
+  expect(new Set(draws).size).toBe(draws.length)
+})
+
+it('keyed randomness is even enough', () => {
+  const random = keyedRandom(1)
+  const draws = Array.from({ length: 2000 }, (_, n) => random.number('even', n))
+  const mean = draws.reduce((sum, number) => sum + number, 0) / draws.length
+  expect(mean).toBeGreaterThan(0.47)
+  expect(mean).toBeLessThan(0.53)
+})
+
+it('keyed ids repeat with the seed and are never the same twice', () => {
+  const made = () => {
+    const ids = keyedIds(keyedRandom(7))
+    return Array.from({ length: 100 }, () => ids.make('goal', 8))
+  }
+  expect(made()).toEqual(made())
+  expect(new Set(made()).size).toBe(100)
+  expect(made()[0]).toMatch(/^goal-[0-9a-f]{8}$/)
+})
+
+it("the system's ids have as many hex digits as were asked for, also an odd number", () => {
+  const { ids } = systemPorts()
+  expect(ids.make('x', 7)).toMatch(/^x-[0-9a-f]{7}$/)
+  expect(ids.make('x', 12)).not.toBe(ids.make('x', 12))
+})
+
+it('a seed in the configuration is the seed of the world, and a bad one names the variable', async () => {
+  await using home = await house({ env: { SVC_SEED: '42' } })
+  expect(home.kernel.ports.random.number('x')).toBe(keyedRandom(42).number('x'))
+  await expect(house({ env: { SVC_SEED: '1.5' } })).rejects.toThrow(/environment variable SVC_SEED/)
+})
+
+it('a time limit cuts off what hangs and leaves no timer behind what does not', async () => {
+  const clock = heldClock()
+  await expect(within(clock, 1000, 'Quick work', Promise.resolve('done'))).resolves.toBe('done')
+  expect(clock.pending).toBe(0)
+  const limited = within(clock, 1500, 'Slow work', new Promise(() => {}))
+  const refused = expect(limited).rejects.toThrow('Slow work did not finish within 1.5 s.')
+  await clock.advance(1500)
+  await refused
+  await expect(limited).rejects.toBeInstanceOf(TimeLimitError)
+})
+
+it('sleep ends at its time or at its signal, and never rejects', async () => {
+  const clock = heldClock()
+  const ended: string[] = []
+  const abort = new AbortController()
+  void clock.sleep(100).then(() => ended.push('time'))
+  void clock.sleep(1e9, abort.signal).then(() => ended.push('signal'))
+  await clock.advance(99)
+  expect(ended).toEqual([])
+  await clock.advance(1)
+  expect(ended).toEqual(['time'])
+  abort.abort()
+  await clock.advance(0)
+  expect(ended).toEqual(['time', 'signal'])
+  expect(clock.pending).toBe(0)
+  await clock.sleep(1e9, abort.signal)
+})
+
+it("the machine's clock keeps what it promises", async () => {
+  const { clock } = systemPorts()
+  const began = clock.monotonic()
+  await clock.sleep(5)
+  expect(clock.monotonic() - began).toBeGreaterThanOrEqual(4)
+  expect(Math.abs(clock.now().getTime() - clock.ms())).toBeLessThan(1000)
+  clock.after(0, () => expect.unreachable('a cancelled timer fired'))()
+  await clock.sleep(1)
+  await clock.yield()
+})

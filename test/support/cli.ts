@@ -1,0 +1,84 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+
+const PROGRAM = fileURLToPath(
+  new URL(import.meta.url.endsWith('.ts') ? '../../dist/svc.js' : './svc.js', import.meta.url),
+)
+
+export interface CliOptions {
+  cwd: string
+  /** Added to a bare environment: the machine's keys and settings stay outside. */
+  env?: Readonly<Record<string, string>>
+}
+
+export interface Ran {
+  code: number | null
+  stdout: string
+  stderr: string
+}
+
+/** Runs the built command line to its end: `await svc(['spawn', 'coder'], { cwd })`. */
+export async function svc(words: readonly string[], options: CliOptions): Promise<Ran> {
+  const running = new RunningSvc(words, options)
+  const code = await running.ended
+  return { code, stdout: running.stdout, stderr: running.stderr }
+}
+
+/** The built command line as a process that goes on: `await using daemon = new RunningSvc(['start'], { cwd })`. */
+export class RunningSvc {
+  readonly process: ChildProcess
+  /** The exit code; null when a signal ended it. */
+  readonly ended: Promise<number | null>
+  stdout = ''
+  stderr = ''
+  readonly #heard = new Set<() => void>()
+
+  constructor(words: readonly string[], { cwd, env = {} }: CliOptions) {
+    const bare = { PATH: process.env.PATH, HOME: process.env.HOME, ...env }
+    this.process = spawn(process.execPath, [PROGRAM, ...words], { cwd, env: bare, stdio: ['ignore', 'pipe', 'pipe'] })
+    for (const name of ['stdout', 'stderr'] as const) {
+      this.process[name]!.setEncoding('utf8').on('data', text => {
+        this[name] += text
+        for (const hear of this.#heard) hear()
+      })
+    }
+    this.ended = once(this.process, 'close').then(([code]) => code as number | null)
+  }
+
+  get pid(): number {
+    return this.process.pid!
+  }
+
+  /** Waits until something was said on standard output or standard error. @throws when the process ends without it */
+  async says(pattern: RegExp): Promise<RegExpExecArray> {
+    let hear = () => {}
+    const heard = new Promise<RegExpExecArray>(resolve => {
+      hear = () => {
+        const match = pattern.exec(this.stdout) ?? pattern.exec(this.stderr)
+        if (match) resolve(match)
+      }
+    })
+    this.#heard.add(hear)
+    hear()
+    const silent = this.ended.then(code => {
+      throw new Error(`svc ended with ${code} and did not say ${pattern}:\n${this.stdout}\n${this.stderr}`)
+    })
+    try {
+      return await Promise.race([heard, silent])
+    } finally {
+      this.#heard.delete(hear)
+      silent.catch(() => {})
+    }
+  }
+
+  /** Sends a signal and waits for the end. */
+  end(signal: NodeJS.Signals): Promise<number | null> {
+    this.process.kill(signal)
+    return this.ended
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.process.exitCode === null && this.process.signalCode === null) await this.end('SIGKILL')
+  }
+}

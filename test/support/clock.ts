@@ -1,0 +1,93 @@
+import { type Clock, sleepOn } from '#kernel'
+
+/** When every held clock begins, on the wall. */
+const BEGIN_MS = Date.UTC(2026, 0, 1)
+/** Turns of the real event loop after each timer: enough for a loop to do its round and to set its next timer. */
+const TURNS = 5
+
+interface Timer {
+  due: number
+  fn: () => void
+}
+
+/** A clock in the test's hand: it stands still until it is told to advance, and then fires what falls due in its order. */
+export class HeldClock implements Clock {
+  readonly #timers = new Set<Timer>()
+  #elapsed = 0
+  #skew = 0
+
+  ms(): number {
+    return BEGIN_MS + this.#elapsed + this.#skew
+  }
+
+  now(): Date {
+    return new Date(this.ms())
+  }
+
+  monotonic(): number {
+    return this.#elapsed
+  }
+
+  after(ms: number, fn: () => void): () => void {
+    const timer = { due: this.#elapsed + Math.max(0, ms), fn }
+    this.#timers.add(timer)
+    return () => void this.#timers.delete(timer)
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return sleepOn(this, ms, signal)
+  }
+
+  /** A real turn of the event loop: what waits for it is work, not time. */
+  yield(): Promise<void> {
+    return turn()
+  }
+
+  /** Timers that are set and have not fired. */
+  get pending(): number {
+    return this.#timers.size
+  }
+
+  /**
+   * Lets `ms` pass. Timers fire in order, also those set on the way, each with some turns of the event loop after it.
+   * Real input and output takes no held time and is not waited for: `until` and `settled` do that.
+   */
+  async advance(ms: number): Promise<void> {
+    const until = this.#elapsed + ms
+    await turns()
+    for (let timer = this.#earliest(until); timer; timer = this.#earliest(until)) {
+      this.#elapsed = timer.due
+      this.#timers.delete(timer)
+      timer.fn()
+      await turns()
+    }
+    this.#elapsed = until
+  }
+
+  /** Sets the wall clock forward or back, as people and time servers do. No timer minds. */
+  jump(ms: number): void {
+    this.#skew += ms
+  }
+
+  #earliest(until: number): Timer | undefined {
+    let earliest: Timer | undefined
+    for (const timer of this.#timers) {
+      if (timer.due <= until && (!earliest || timer.due < earliest.due)) earliest = timer
+    }
+    return earliest
+  }
+}
+
+export function heldClock(): HeldClock {
+  return new HeldClock()
+}
+
+/** One turn of the real event loop. */
+export function turn(): Promise<void> {
+  return new Promise(resolve => setImmediate(resolve))
+}
+
+/** Some turns of the real event loop. */
+export async function turns(count = TURNS): Promise<void> {
+  for (let left = count; left > 0; left--) await turn()
+}

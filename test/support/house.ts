@@ -1,0 +1,143 @@
+import { randomInt } from 'node:crypto'
+import { join } from 'node:path'
+import { stringify } from 'yaml'
+import { Kernel, keyedIds, keyedRandom, type PluginDefinition, type Ports, type Role } from '#kernel'
+import { HeldClock } from './clock.ts'
+import { TempDir, tempDir } from './temp.ts'
+
+export interface HouseOptions {
+  /** Plugins that come up as builtins: rooms of `svc`, or definitions of the test's own. */
+  builtins?: readonly PluginDefinition[]
+  /** Sources of plugin files, by file name below `plugins/`. */
+  plugins?: Readonly<Record<string, string>>
+  /** Further files, by path below the project's folder. */
+  files?: Readonly<Record<string, string>>
+  /** `.svc/config.yaml`, as its text or as values. */
+  config?: string | Readonly<Record<string, unknown>>
+  /** `daemon` unless told. */
+  roles?: readonly Role[]
+  /** The environment that the house sees; nothing of the machine's own. */
+  env?: Readonly<Record<string, string>>
+  /** Of randomness and ids; the seed of this run unless told. */
+  seed?: number
+  /** A held clock of its own unless told; `system` is the machine's. */
+  clock?: HeldClock | 'system'
+  ports?: Partial<Ports>
+  /** An existing project, which then outlives the house; a temporary one unless told. */
+  root?: string
+}
+
+/** One line of the log. `level` is pino's: 30 is info, 40 warn, 50 error. */
+export interface LogLine {
+  level: number
+  msg: string
+  plugin?: string
+  [field: string]: unknown
+}
+
+interface HouseParts {
+  kernel: Kernel
+  dir: TempDir
+  temporary: boolean
+  clock: HeldClock | undefined
+  seed: number
+  log: readonly LogLine[]
+}
+
+/** A kernel with chosen rooms in a project of its own, whose time, randomness and log are in the test's hand. */
+export class House {
+  readonly kernel: Kernel
+  /** The project's folder. */
+  readonly root: string
+  readonly seed: number
+  /** All lines logged so far. */
+  readonly log: readonly LogLine[]
+  readonly #parts: HouseParts
+
+  constructor(parts: HouseParts) {
+    this.#parts = parts
+    this.kernel = parts.kernel
+    this.root = parts.dir.path
+    this.seed = parts.seed
+    this.log = parts.log
+  }
+
+  /** @throws when the house runs on the machine's clock */
+  get clock(): HeldClock {
+    if (!this.#parts.clock)
+      throw new Error("This house runs on the machine's clock; open it without `clock: 'system'`.")
+    return this.#parts.clock
+  }
+
+  /** The lines whose message holds this text. */
+  logged(text: string): LogLine[] {
+    return this.log.filter(line => line.msg.includes(text))
+  }
+
+  /** Writes files, by path below the project's folder. */
+  write(files: Readonly<Record<string, string>>): Promise<void> {
+    return this.#parts.dir.write(files)
+  }
+
+  /** Stops the kernel, letting held time pass as long as that takes, and removes a temporary project. */
+  async close(): Promise<void> {
+    let closing = true
+    const closed = this.kernel.close().finally(() => {
+      closing = false
+    })
+    while (closing && this.#parts.clock) await this.#parts.clock.advance(100)
+    await closed
+    if (this.#parts.temporary) await this.#parts.dir[Symbol.asyncDispose]()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+}
+
+/**
+ * Opens a house: `await using home = await house({ builtins: [room] })`.
+ * @throws what `Kernel.open` throws; the temporary project is gone then
+ */
+export async function house(options: HouseOptions = {}): Promise<House> {
+  const dir = options.root === undefined ? await tempDir() : new TempDir(options.root)
+  const temporary = options.root === undefined
+  const clock = options.clock === 'system' ? undefined : (options.clock ?? new HeldClock())
+  const seed = options.seed ?? seedOfThisRun()
+  const random = keyedRandom(seed)
+  const log: LogLine[] = []
+  try {
+    await dir.write(filesOf(options))
+    const kernel = await Kernel.open({
+      root: dir.path,
+      roles: options.roles ?? ['daemon'],
+      builtins: options.builtins ?? [],
+      ports: { ...(clock ? { clock } : {}), random, ids: keyedIds(random), env: options.env ?? {}, ...options.ports },
+      log: { level: 'debug', write: line => void log.push(JSON.parse(line) as LogLine) },
+      modules: async () => ({ svc: await import('../../index.ts') }),
+    })
+    return new House({ kernel, dir, temporary, clock, seed, log })
+  } catch (error) {
+    if (temporary) await dir[Symbol.asyncDispose]()
+    throw error
+  }
+}
+
+function filesOf({ plugins = {}, files = {}, config }: HouseOptions): Record<string, string> {
+  const all: Record<string, string> = { ...files }
+  for (const [name, source] of Object.entries(plugins)) all[join('plugins', name)] = source
+  if (config !== undefined) all[join('.svc', 'config.yaml')] = typeof config === 'string' ? config : stringify(config)
+  else all[join('.svc', '.keep')] = ''
+  return all
+}
+
+let seed: number | undefined
+
+/** Chosen once for the process and printed, so that a failing run can be repeated with `SVC_TEST_SEED`. */
+function seedOfThisRun(): number {
+  if (seed === undefined) {
+    seed = Number(process.env.SVC_TEST_SEED ?? randomInt(2 ** 31))
+    console.log(`svc/testing: SVC_TEST_SEED=${seed}`)
+  }
+  return seed
+}

@@ -1,0 +1,45 @@
+import type { House } from './house.ts'
+
+/** Operating-system handles are known by these kinds; what else Node lists (timers of the test runner, requests) comes and goes. */
+const HANDLE = /(Wrap|Worker|ChildProcess)$/
+
+/** Counts all that a house holds, by name, so that what is left over has one. */
+export class LeakLedger {
+  readonly #house: House
+  readonly #before: ReadonlyMap<string, number>
+
+  constructor(house: House) {
+    this.#house = house
+    this.#before = inventory(house)
+  }
+
+  /** What is held now and was not when the ledger was opened, one line each; empty when nothing was left behind. */
+  diff(): string[] {
+    return [...inventory(this.#house)].flatMap(([name, count]) => {
+      const more = count - (this.#before.get(name) ?? 0)
+      return more > 0 ? [more === 1 ? name : `${name} (${more} times)`] : []
+    })
+  }
+}
+
+/** Opens a ledger of what the house holds now. */
+export function leakLedger(house: House): LeakLedger {
+  return new LeakLedger(house)
+}
+
+function inventory({ kernel, clock }: House): Map<string, number> {
+  const { hooks, points, services, config, host } = kernel
+  const held = [
+    ...hooks.names().flatMap(name => hooks.get(name).taps.map(tap => `tap of ${name}: ${tap.name}`)),
+    ...[...hooks.events().keys()].map(name => `event ${name}`),
+    ...[...points.all()].flatMap(([name, all]) => all.map(({ key, owner }) => `${name}: ${key} of ${owner}`)),
+    ...services.list().map(({ name, owner }) => `service ${name} of ${owner}`),
+    ...config.keys().map(({ path, owner }) => `config key ${path} of ${owner}`),
+    ...host.list().flatMap(({ name, registered }) => registered.map(label => `scope of ${name}: ${label}`)),
+    ...Array.from({ length: clock.pending }, () => 'timer'),
+    ...process.getActiveResourcesInfo().filter(kind => HANDLE.test(kind)),
+  ]
+  const counts = new Map<string, number>()
+  for (const name of held) counts.set(name, (counts.get(name) ?? 0) + 1)
+  return counts
+}
