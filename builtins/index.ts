@@ -15,6 +15,7 @@ export async function loadBuiltins(): Promise<PluginDefinition[]> {
     import('./plugins-admin/index.ts'),
     import('./rest/index.ts'),
     import('./dashboard/index.ts'),
+    import('./cli/index.ts'),
     import('./daemon/index.ts'),
   ])
   return rooms.map(room => room.default)

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { transform } from 'esbuild'
@@ -53,7 +53,9 @@ interface Source {
   imports: Import[]
 }
 
-const sources = ['kernel', 'builtins', 'plugins', 'examples'].flatMap(sourcesBelow)
+const sources = ['kernel', 'builtins', 'plugins', 'examples']
+  .filter(name => existsSync(join(ROOT, name)))
+  .flatMap(sourcesBelow)
 const within = (...folders: string[]) =>
   sources.filter(({ path }) => folders.some(folder => path.startsWith(`${folder}/`)))
 const rooms = within('builtins').filter(({ path }) => path !== 'builtins/index.ts')

@@ -26,7 +26,13 @@ export interface GoalRow extends Omit<Goal, 'created_at' | 'completed_at' | 'unc
   completed_at: number | null
 }
 
+/** A tool call that came to its end. */
+export const ToolResult = z.object({ agent_id: z.string(), goal_id: z.string(), tool: z.string(), ok: z.boolean() })
+
 declare module '#kernel' {
+  interface Events {
+    tool_result: z.infer<typeof ToolResult>
+  }
   interface GoalContext {
     profile: Profile
     /** The agent's model as its row names it; null for the default. */

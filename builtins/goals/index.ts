@@ -2,7 +2,7 @@ import { type Cycle, definePlugin } from '#kernel'
 import { Effects, Store } from '../store/contract.ts'
 import { assemble } from './assembly.ts'
 import { GoalsConfig } from './config.ts'
-import { ActiveGoal } from './contract.ts'
+import { ActiveGoal, ToolResult } from './contract.ts'
 import { existenceLoop } from './existence.ts'
 import { generate } from './generation.ts'
 import { goalOperations } from './operations.ts'
@@ -19,6 +19,7 @@ export default definePlugin({
   setup(svc, config) {
     for (const effect of GOAL_EFFECTS) svc.add(Effects, effect.kind)
     for (const operation of goalOperations(svc)) svc.operation(operation)
+    svc.event('tool_result', ToolResult)
     svc.goalStrategy(existenceLoop(svc))
 
     svc.tap('context_assembly', 'goals', (cycle: Cycle) => orFail(svc, config, cycle, () => assemble(svc, cycle)))

@@ -125,7 +125,12 @@ class Pursuit {
     if (event.type === 'outcome') {
       const { call, message, effects } = event
       const row = this.#transcript.outcome(call, message)
-      await this.#save([recordOutcome({ goal_id, agent_id, call_id: call.call_id, row }), ...effects])
+      const data = { agent_id, goal_id, tool: call.name, ok: !message.is_error }
+      await this.#save([
+        recordOutcome({ goal_id, agent_id, call_id: call.call_id, row }),
+        appendEvent({ type: 'tool_result', agent_id, cycle_num: this.#cycle.cycle_num, data }),
+        ...effects,
+      ])
       return
     }
     const { heard, message, calls, spend } = event

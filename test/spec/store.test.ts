@@ -355,7 +355,8 @@ describe('the wall clock', () => {
     const { home, scheduler } = await open()
     await using _ = home
     addAgents(home.root, 'a')
-    for (const lease of await scheduler.claim(9)) await scheduler.commit(lease, [], { run_at: home.clock.ms() + 10_000 })
+    for (const lease of await scheduler.claim(9))
+      await scheduler.commit(lease, [], { run_at: home.clock.ms() + 10_000 })
     home.clock.jump(-3_600_000)
     await home.clock.advance(5_000)
     expect(await scheduler.claim(9)).toEqual([])

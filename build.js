@@ -1,0 +1,157 @@
+#!/usr/bin/env node
+// Makes dist/: the program, the package's front door and its types, and the commands as data.
+import { spawn } from 'node:child_process'
+import { chmod, cp, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { build } from 'esbuild'
+
+const root = fileURLToPath(new URL('.', import.meta.url))
+const { version } = createRequire(import.meta.url)('./package.json')
+/** What cannot be bundled: it has a binary, or loads its own files. */
+const EXTERNAL = ['better-sqlite3', 'jiti', 'vitest']
+
+/** The kernel's files that need no package. */
+const LIGHT = ['errors', 'ports', 'scope', 'services'].map(name => join(root, 'kernel', `${name}.ts`))
+/**
+ * A file that takes only these files' exports from `#kernel` gets only them: esbuild puts whole files into pieces, so the
+ * command line would otherwise load zod to print its help.
+ */
+const lightKernel = {
+  name: 'light-kernel',
+  async setup({ onResolve, onLoad }) {
+    const names = new Set()
+    for (const file of LIGHT) {
+      const text = await readFile(file, 'utf8')
+      for (const [, name] of text.matchAll(/^export (?:async )?(?:const|function|class) (\w+)/gm)) names.add(name)
+    }
+    onResolve({ filter: /^#kernel$/ }, async ({ importer, kind }) => {
+      if (kind !== 'import-statement') return undefined
+      const [, taken] = /import \{([^}]*)\} from '#kernel'/.exec(await readFile(importer, 'utf8')) ?? []
+      const values = taken
+        ?.split(',')
+        .map(name => name.trim().split(' as ')[0])
+        .filter(name => name && !name.startsWith('type '))
+      return values?.every(name => names.has(name))
+        ? { path: 'light', namespace: 'kernel', sideEffects: false }
+        : undefined
+    })
+    onLoad({ filter: /./, namespace: 'kernel' }, () => ({
+      contents: LIGHT.map(file => `export * from ${JSON.stringify(file)}`).join('\n'),
+      resolveDir: root,
+    }))
+  },
+}
+
+/** Of a CommonJS package that is imported lazily, esbuild keeps the default export only; Node gives its names too. */
+const lazyNames = {
+  name: 'lazy-names',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^[a-z@]/ }, ({ kind, path }) => {
+      if (kind !== 'dynamic-import' || EXTERNAL.includes(path)) return undefined
+      return { path, namespace: 'lazy' }
+    })
+    onLoad({ filter: /./, namespace: 'lazy' }, async ({ path }) => {
+      const names = Object.keys(await import(path)).filter(name => name !== 'default' && /^[\w$]+$/.test(name))
+      const from = JSON.stringify(path)
+      const lines = [`import * as all from ${from}`, 'export default all.default', `export const { ${names} } = all`]
+      return { contents: lines.join('\n'), resolveDir: root }
+    })
+  },
+}
+
+// Built aside and moved, so that a build in progress or a failed one leaves the last good one in place.
+const cache = join(root, 'node_modules', '.cache')
+await mkdir(cache, { recursive: true })
+const made = await mkdtemp(join(cache, 'svc-dist-'))
+
+try {
+  await Promise.all([
+    bundle().then(writeCommands),
+    writeTypes(),
+    cp(join(root, 'dashboard'), join(made, 'dashboard'), { recursive: true }),
+  ])
+  await replace(join(root, 'dist'), made)
+} finally {
+  await rm(made, { recursive: true, force: true })
+}
+
+/** One bundle in pieces: a process loads what it needs, and all entries share the same classes and tokens. */
+async function bundle() {
+  await build({
+    absWorkingDir: root,
+    entryPoints: {
+      svc: 'svc.ts',
+      index: 'index.ts',
+      testing: 'test/support/index.ts',
+      commands: 'builtins/cli/tree.ts',
+    },
+    // Flat, so that code finds the package's other files at the same place, whichever piece it lands in.
+    outdir: made,
+    chunkNames: 'part-[hash]',
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20',
+    conditions: ['svc-source'],
+    external: EXTERNAL,
+    plugins: [lightKernel, lazyNames],
+    minifySyntax: true,
+    minifyWhitespace: true,
+    keepNames: true,
+    legalComments: 'none',
+    logLevel: 'warning',
+    banner: {
+      js: "import{createRequire as svcRequire}from'node:module';const require=svcRequire(import.meta.url);",
+    },
+  })
+  await chmod(join(made, 'svc.js'), 0o755)
+  await chmod(made, 0o755)
+}
+
+/** The builtins' commands and exit codes, so that the command line needs neither zod nor any room to parse its words. */
+async function writeCommands() {
+  const { Svc, Operations, errorCatalogue } = await import(pathToFileURL(join(made, 'index.js')))
+  const { commandsOf } = await import(pathToFileURL(join(made, 'commands.js')))
+  const project = await mkdtemp(join(tmpdir(), 'svc-build-'))
+  try {
+    const svc = await Svc.open(project, { roles: [], log: { level: 'warn' } })
+    const commands = commandsOf(svc.kernel.list(Operations))
+    const exits = Object.fromEntries(errorCatalogue().flatMap(({ code, exit }) => (exit === 1 ? [] : [[code, exit]])))
+    await writeFile(join(made, 'commands.json'), `${JSON.stringify({ version, commands, exits })}\n`)
+    await svc.close()
+  } finally {
+    await rm(project, { recursive: true, force: true })
+  }
+}
+
+/** A mistake in a type is told and fails `npm run check`; it is no reason for there to be no program. */
+async function writeTypes() {
+  const config = join(made, 'tsconfig.json')
+  const compilerOptions = { outDir: join(made, 'types') }
+  const files = ['index.ts', 'test/support/index.ts'].map(file => join(root, file))
+  await writeFile(config, JSON.stringify({ extends: join(root, 'tsconfig.json'), compilerOptions, files, include: [] }))
+  const tsc = join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin', 'tsc')
+  const child = spawn(process.execPath, [tsc, '-p', config], { cwd: root, stdio: 'inherit' })
+  await new Promise((done, failed) => child.once('error', failed).once('exit', done))
+  await rm(config)
+}
+
+/** Builds may run at the same time: the last one to end is the one that stays. */
+async function replace(place, folder) {
+  const old = `${folder}-old`
+  for (;;) {
+    await rename(place, old).catch(() => {})
+    try {
+      await rename(folder, place)
+      break
+    } catch (error) {
+      if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error
+    } finally {
+      await rm(old, { recursive: true, force: true })
+    }
+  }
+}

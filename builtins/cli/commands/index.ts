@@ -1,0 +1,58 @@
+import type { HandWritten } from '../context.ts'
+import type { CommandSpec, OptionSpec } from '../contract.ts'
+
+export interface OwnCommand extends CommandSpec {
+  load(): Promise<{ default: HandWritten }>
+}
+
+const profiles = text('profiles', 'p', 'Presets to spawn where no agent of theirs is alive: a,b')
+const heartbeat = text('heartbeat', 'b', "Seconds between an agent's cycles; written to .svc/config.yaml")
+const detach = flag('detach', 'd', 'Leave the terminal once the daemon is up')
+const timeout = { ...text('timeout', 't', 'Seconds until the daemon is killed'), default: 30 }
+
+/** What is about the project and its processes, and therefore written by hand. */
+export const OWN_COMMANDS: readonly OwnCommand[] = [
+  command(
+    'init',
+    'Make a project in this folder',
+    [flag('quiet', 'q', 'Say nothing when all is well')],
+    () => import('./init.ts'),
+  ),
+  command(
+    'start',
+    'Start the daemon, which keeps the agents alive',
+    [profiles, heartbeat, detach],
+    () => import('./start.ts'),
+  ),
+  command('stop', 'Stop the daemon', [timeout], () => import('./stop.ts')),
+  command(
+    'restart',
+    'Stop the daemon, then start it',
+    [profiles, heartbeat, detach, timeout],
+    () => import('./restart.ts'),
+  ),
+  command(
+    'serve',
+    'Serve the dashboard and the REST API',
+    [
+      { ...text('host', null, 'Address to listen on'), default: '127.0.0.1' },
+      { ...text('port', 'p', 'Port to listen on; 0 takes a free one'), default: 8000 },
+      flag('with-daemon', null, 'Run the daemon in this process'),
+      { ...profiles, short: null },
+    ],
+    () => import('./serve.ts'),
+  ),
+]
+
+function command(word: string, summary: string, options: OptionSpec[], load: OwnCommand['load']): OwnCommand {
+  return { path: [word], summary, description: '', arguments: [], options, operation: null, load }
+}
+
+function flag(name: string, short: string | null, description: string): OptionSpec {
+  return { ...text(name, short, description), type: 'boolean' }
+}
+
+function text(name: string, short: string | null, description: string): OptionSpec {
+  const field = name.replaceAll('-', '_')
+  return { field, name, short, type: 'text', required: false, default: null, choices: null, description }
+}

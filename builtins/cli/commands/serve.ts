@@ -1,0 +1,39 @@
+import { Rest } from '../../rest/contract.ts'
+import { announce, daemonLines, modelLine, presetsOf, spawnMissing } from '../announce.ts'
+import type { HandWritten } from '../context.ts'
+import { UsageError } from '../contract.ts'
+import { findProject } from '../project.ts'
+import { serveUntilSignal } from '../service.ts'
+
+/** Serves the dashboard and the API; with `--with-daemon` the agents live in the same process. */
+const serve: HandWritten = async (input, context) => {
+  const port = portOf(input.port)
+  const host = String(input.host ?? '127.0.0.1')
+  const root = await findProject(context.ports, context.named)
+  const withDaemon = input.with_daemon === true
+  return serveUntilSignal(root, withDaemon ? ['server', 'daemon'] : ['server'], context, async (kernel, journal) => {
+    const { url } = await kernel.use(Rest).listen({ host, port })
+    await spawnMissing(kernel, presetsOf(input.profiles))
+    return announce(context.tree.version, root, [
+      ['Dashboard', `${url}/`],
+      ['API', `${url}/openapi.json`],
+      ['Logs', journal.file],
+      await modelLine(kernel),
+      ...(withDaemon ? await daemonLines(kernel) : [without]),
+    ])
+  })
+}
+export default serve
+
+const without: [string, string] = ['Daemon', 'not in this process; agents live while one runs: svc start']
+
+/** @throws UsageError */
+function portOf(text: unknown): number {
+  if (text === undefined) return 8000
+  const port = /^\d{1,5}$/.test(String(text)) ? Number(text) : Number.NaN
+  if (port <= 65_535) return port
+  throw new UsageError({
+    problem: `serve: --port takes a number from 0 to 65535, not "${text}"`,
+    usage: 'svc serve --port 8000',
+  })
+}

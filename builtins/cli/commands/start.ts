@@ -1,0 +1,47 @@
+import { join } from 'node:path'
+import { Config, HeartbeatConfig, type Ports } from '#kernel'
+import { DaemonRunningError } from '../../daemon/contract.ts'
+import { announce, daemonLines, modelLine, presetsOf, spawnMissing } from '../announce.ts'
+import type { HandWritten } from '../context.ts'
+import { UsageError } from '../contract.ts'
+import { detach } from '../detach.ts'
+import { findProject } from '../project.ts'
+import { serveUntilSignal } from '../service.ts'
+
+/** Runs the daemon in this process, or with `--detach` in one of its own. */
+const start: HandWritten = async (input, context) => {
+  const root = await findProject(context.ports, context.named)
+  const heartbeat = heartbeatOf(input.heartbeat)
+  const found = await context.house.findDaemon(context.ports, join(root, '.svc'))
+  if (found?.alive) throw new DaemonRunningError({ pid: found.holder.pid })
+  if (heartbeat !== undefined) await writeHeartbeat(context.ports, root, heartbeat)
+  const presets = presetsOf(input.profiles)
+  if (input.detach === true)
+    return detach(root, ['start', ...(presets.length > 0 ? ['-p', presets.join(',')] : [])], context)
+  return serveUntilSignal(root, ['daemon'], context, async (kernel, journal) => {
+    await spawnMissing(kernel, presets)
+    return announce(context.tree.version, root, [
+      ...(await daemonLines(kernel)),
+      await modelLine(kernel),
+      ['Logs', journal.file],
+    ])
+  })
+}
+export default start
+
+/** @throws UsageError, before anything is written */
+function heartbeatOf(text: unknown): number | undefined {
+  if (text === undefined) return undefined
+  const parsed = HeartbeatConfig.shape.heartbeat.safeParse(String(text).trim() === '' ? Number.NaN : Number(text))
+  if (parsed.success) return parsed.data
+  const problem = `start: --heartbeat takes seconds from 0.05 to 86400, not "${text}"`
+  throw new UsageError({ problem, usage: 'svc start --heartbeat 10' })
+}
+
+/** Into the file, so that the first reload keeps it; nothing else of what is in force gets there. */
+async function writeHeartbeat(ports: Ports, root: string, heartbeat: number): Promise<void> {
+  const config = new Config(join(root, '.svc', 'config.yaml'), ports)
+  await config.open()
+  config.prepare('daemon', HeartbeatConfig, 'kernel').add()
+  await config.patch({ daemon: { heartbeat } })
+}

@@ -1,0 +1,30 @@
+import type { Kernel, LogOptions, Ports, Role } from '#kernel'
+import type { FoundDaemon } from '../daemon/contract.ts'
+import type { CommandTree } from './contract.ts'
+import type { Terminal } from './terminal.ts'
+
+/** What the command line is told by the program that it is a part of. */
+export interface House {
+  /** The folder of package.json, `dist/` and `profiles/`. */
+  readonly packageRoot: string
+  /** Brings up a process of this house. */
+  open(options: { root: string; roles: readonly Role[]; log: LogOptions }): Promise<Kernel>
+  /** The daemon of the project whose `.svc/` this is, found without bringing anything up. */
+  findDaemon(ports: Ports, svc: string): Promise<FoundDaemon | undefined>
+}
+
+/** What every command is given. */
+export interface Context {
+  readonly house: House
+  readonly ports: Ports
+  readonly terminal: Terminal
+  /** The builtins' commands and the version. */
+  readonly tree: CommandTree
+  /** The project's folder that was named by `--root`. */
+  readonly named: string | undefined
+  /** Output is for programs. */
+  readonly json: boolean
+}
+
+/** A command that is written by hand: returns the exit code. */
+export type HandWritten = (input: Readonly<Record<string, unknown>>, context: Context) => Promise<number>

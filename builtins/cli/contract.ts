@@ -1,0 +1,99 @@
+import { defineError } from '#kernel'
+
+/** What a text on the command line becomes before it reaches the operation. `list`: may be given several times. */
+export type ValueType = 'text' | 'number' | 'boolean' | 'list' | 'json'
+
+/** A value by its place, written `<id>`, `[id]` or `<message...>`. */
+export interface ArgumentSpec {
+  field: string
+  type: ValueType
+  required: boolean
+  /** Takes the rest of the line. */
+  rest: boolean
+  description: string
+}
+
+/** A value by its name, written `--max-steps 5` or `-n 5`. */
+export interface OptionSpec {
+  field: string
+  /** Without the dashes. */
+  name: string
+  short: string | null
+  type: ValueType
+  required: boolean
+  default: unknown
+  choices: readonly string[] | null
+  description: string
+}
+
+/** Which operation a command runs, and how to reach it in a running daemon. */
+export interface OperationRef {
+  name: string
+  preset: Readonly<Record<string, unknown>>
+  http: { method: string; path: string } | null
+  reach: 'store' | 'daemon'
+  /** It has a text of its own for people; otherwise a table is drawn. */
+  rendered: boolean
+}
+
+/** One command as data: all that parsing and help need. */
+export interface CommandSpec {
+  path: readonly string[]
+  summary: string
+  description: string
+  arguments: readonly ArgumentSpec[]
+  options: readonly OptionSpec[]
+  /** null for a command that is written by hand. */
+  operation: OperationRef | null
+}
+
+/** `dist/commands.json` for the builtins, `.svc/commands.json` for a project's plugins. */
+export interface CommandTree {
+  version: string
+  commands: readonly CommandSpec[]
+  /** Exit codes by error code, where they are not 1. */
+  exits: Readonly<Record<string, number>>
+}
+
+export const UnknownCommandError = defineError({
+  code: 'unknown_command',
+  status: 400,
+  exit: 2,
+  title: 'Unknown command',
+  sentence: (p: { words: string; near: string[] }) =>
+    `There is no command "${p.words}"; ${p.near.length > 0 ? `did you mean "svc ${p.near.join('" or "svc ')}"?` : 'list them with: svc --help'}`,
+})
+export const UsageError = defineError({
+  code: 'usage',
+  status: 400,
+  exit: 2,
+  title: 'Usage',
+  sentence: (p: { problem: string; usage: string }) => `${p.problem}\nUsage: ${p.usage}`,
+})
+export const NoProjectError = defineError({
+  code: 'no_project',
+  status: 404,
+  title: 'No project',
+  sentence: (p: { at: string; searched: 'upwards' | 'there' }) =>
+    `There is no project in ${p.at}${p.searched === 'upwards' ? ' or a folder above it' : ''}; make one with: svc init`,
+})
+export const CannotWriteError = defineError({
+  code: 'cannot_write',
+  status: 500,
+  title: 'Cannot write',
+  sentence: (p: { path: string; problem: string; remedy: string }) =>
+    `${p.path} cannot be written: ${p.problem}; ${p.remedy}.`,
+})
+export const NeedsDaemonError = defineError({
+  code: 'needs_daemon',
+  status: 503,
+  title: 'Needs the daemon',
+  sentence: (p: { command: string }) => `svc ${p.command} needs a running daemon; start one with: svc start`,
+})
+/** What a running daemon answered instead of a result, as it came over its socket. */
+export const DaemonAnswerError = defineError({
+  code: 'daemon_answer',
+  status: 502,
+  title: 'Daemon answer',
+  sentence: (p: { problem: string }) => `The daemon gave no answer: ${p.problem}.`,
+})

@@ -1,0 +1,19 @@
+import type { Ports } from '#kernel'
+
+/** Set for the process that `--detach` starts. */
+export const DETACHED = 'SVC_DETACHED'
+
+/** What such a process tells the one that started it, which waits until it is up or has failed. */
+export type Message = { ready: string } | { failed: string; exit: number }
+
+export function isDetached(env: Ports['env']): boolean {
+  return env[DETACHED] === '1' && process.send !== undefined
+}
+
+/** @returns false when nobody waits */
+export async function tell(env: Ports['env'], message: Message): Promise<boolean> {
+  if (!isDetached(env) || !process.connected) return false
+  // Told before it may end: what is still on its way is lost then.
+  await new Promise(told => process.send!(message, told))
+  return true
+}

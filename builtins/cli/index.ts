@@ -1,0 +1,36 @@
+import { join } from 'node:path'
+import { definePlugin, HostToken, Operations, type PluginHandle, ROLES, replaceFile, sentenceOf } from '#kernel'
+import type { CommandTree } from './contract.ts'
+import { commandsOf } from './tree.ts'
+
+export default definePlugin({
+  name: 'cli',
+  description: 'The command line. In a running process it keeps the list of the plugins’ own commands.',
+  setup(svc) {
+    svc.start(() => writeCommands(svc), { in: ROLES })
+  },
+})
+
+/** Puts the plugins' commands where the command line reads them without loading a plugin. */
+async function writeCommands(svc: PluginHandle): Promise<void> {
+  const file = join(svc.project.svc, 'commands.json')
+  const { files } = svc.ports
+  try {
+    const commands = commandsOf(pluginOperations(svc))
+    const text = `${JSON.stringify({ version: '', commands, exits: {} } satisfies CommandTree)}\n`
+    const there = await files.readFile(file, 'utf8').catch(() => undefined)
+    if (there === undefined && commands.length === 0) return
+    if (there !== text) await replaceFile(files, file, text)
+  } catch (error) {
+    svc.log.warn({}, `${file} was not written: ${sentenceOf(error)}`)
+  }
+}
+
+function pluginOperations(svc: PluginHandle) {
+  const foreign = svc
+    .use(HostToken)
+    .list()
+    .filter(({ origin, state }) => origin !== 'builtin' && state === 'live')
+  const labels = new Set(foreign.flatMap(({ registered }) => registered))
+  return svc.list(Operations).filter(({ name }) => labels.has(`operations: ${name}`))
+}

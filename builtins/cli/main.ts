@@ -1,0 +1,124 @@
+import { join } from 'node:path'
+import { type Ports, sentenceOf, systemPorts } from '#kernel'
+import { OWN_COMMANDS } from './commands/index.ts'
+import type { Context, House } from './context.ts'
+import { type CommandSpec, type CommandTree, UnknownCommandError } from './contract.ts'
+import { tell } from './detached.ts'
+import { helpOf, overviewOf } from './help.ts'
+import { parse } from './parse.ts'
+import { findProject } from './project.ts'
+import { report } from './report.ts'
+import { near } from './suggest.ts'
+import { Terminal } from './terminal.ts'
+
+/**
+ * The command line: finds the command, reads its words, runs it. Everything that costs time is imported by the command.
+ * @returns the exit code: 0, 2 for a mistake in the words, else 1
+ */
+export async function main(argv: readonly string[], house: House): Promise<number> {
+  const ports = systemPorts()
+  const terminal = new Terminal(ports.env)
+  try {
+    return await run(argv, house, ports, terminal)
+  } catch (error) {
+    const exit = report(error, terminal)
+    await tell(ports.env, { failed: sentenceOf(error), exit })
+    return exit
+  }
+}
+
+async function run(argv: readonly string[], house: House, ports: Ports, terminal: Terminal): Promise<number> {
+  const { named, words } = takeRoot(argv)
+  const tree = await readTree(ports, join(house.packageRoot, 'dist', 'commands.json'))
+  if (!tree) throw new Error(`${house.packageRoot} is not built; build it with: npm run build`)
+  const context = { house, ports, terminal, tree, named, json: false }
+  if (words[0] === '--version' || words[0] === '-v') {
+    terminal.out(tree.version)
+    return 0
+  }
+  const commands = [...OWN_COMMANDS, ...tree.commands, ...(await projectCommands(ports, named))]
+  const wantsHelp = asksForHelp(words)
+  if (words.length === 0 || (wantsHelp && words[0]!.startsWith('-'))) {
+    terminal.out(overviewOf(commands, tree, terminal.style))
+    return 0
+  }
+  const spec = find(commands, words) ?? (await lateCommand(context, words))
+  if (!spec) throw unknown(commands, words)
+  if (wantsHelp) {
+    terminal.out(helpOf(spec, terminal.style))
+    return 0
+  }
+  const { input, json, root } = parse(spec, words.slice(spec.path.length))
+  return execute(spec, input, { ...context, json, named: root ?? named })
+}
+
+async function execute(spec: CommandSpec, input: Record<string, unknown>, context: Context): Promise<number> {
+  const own = OWN_COMMANDS.find(command => command === spec)
+  if (own) return (await own.load()).default(input, context)
+  const { runOperation } = await import('./operation.ts')
+  return runOperation(spec, input, context)
+}
+
+/** `--root` may stand before the command. */
+function takeRoot(argv: readonly string[]): { named: string | undefined; words: readonly string[] } {
+  const [first, second, ...rest] = argv
+  if (first === '--root' && second !== undefined) return { named: second, words: rest }
+  if (first?.startsWith('--root=')) return { named: first.slice('--root='.length), words: argv.slice(1) }
+  return { named: undefined, words: argv }
+}
+
+function asksForHelp(words: readonly string[]): boolean {
+  const end = words.indexOf('--')
+  return (end < 0 ? words : words.slice(0, end)).some(word => word === '--help' || word === '-h')
+}
+
+/** The command with the longest path that the words begin with. A word too many after a group of commands is none of it. */
+function find(commands: readonly CommandSpec[], words: readonly string[]): CommandSpec | undefined {
+  const fitting = commands.filter(({ path }) => path.every((word, at) => words[at] === word))
+  const [best] = fitting.sort((a, b) => b.path.length - a.path.length)
+  if (!best || best.arguments.length > 0) return best
+  const next = words[best.path.length]
+  const isGroup = commands.some(({ path }) => path.length > best.path.length && path[0] === best.path[0])
+  return isGroup && next !== undefined && !next.startsWith('-') ? undefined : best
+}
+
+function unknown(commands: readonly CommandSpec[], words: readonly string[]): Error {
+  const option = words.findIndex(word => word.startsWith('-'))
+  const given = words.slice(0, option < 0 ? 3 : Math.max(option, 1)).join(' ')
+  const names = commands.map(({ path }) => path.join(' '))
+  const below = names.filter(name => name.startsWith(`${words[0]} `))
+  const found = near(given, names)
+  const meant = found.length > 0 ? found : below.length > 0 ? below.slice(0, 3) : near(words[0]!, names)
+  return new UnknownCommandError({ words: given, near: meant })
+}
+
+async function readTree({ files }: Pick<Ports, 'files'>, file: string): Promise<CommandTree | undefined> {
+  try {
+    const tree = JSON.parse(await files.readFile(file, 'utf8')) as CommandTree
+    return Array.isArray(tree.commands) ? tree : undefined
+  } catch {
+    return undefined
+  }
+}
+
+async function projectCommands(ports: Ports, named: string | undefined): Promise<readonly CommandSpec[]> {
+  const root = await findProject(ports, named).catch(() => undefined)
+  const tree = root ? await readTree(ports, join(root, '.svc', 'commands.json')) : undefined
+  return tree?.commands ?? []
+}
+
+/** A command of a plugin that no process has run yet: the project is brought up to see. */
+async function lateCommand(context: Context, words: readonly string[]): Promise<CommandSpec | undefined> {
+  const root = await findProject(context.ports, context.named).catch(() => undefined)
+  if (!root || !(await hasPlugins(context.ports, root))) return undefined
+  const { commandsOfProject } = await import('./operation.ts')
+  return find(await commandsOfProject(root, context), words)
+}
+
+async function hasPlugins({ files }: Ports, root: string): Promise<boolean> {
+  for (const folder of [join(root, 'plugins'), join(root, '.svc', 'plugins')]) {
+    const names = await files.readdir(folder).catch(() => [])
+    if (names.some(name => !/^\.|\.md$/.test(name))) return true
+  }
+  return false
+}

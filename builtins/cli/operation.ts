@@ -1,0 +1,63 @@
+import type { Kernel, Operation, Role } from '#kernel'
+import { askDaemon } from './ask.ts'
+import type { Context } from './context.ts'
+import { type CommandSpec, NeedsDaemonError } from './contract.ts'
+import { printable, printableJson } from './printable.ts'
+import { findProject } from './project.ts'
+import { draw } from './table.ts'
+
+/** Runs the operation of a command: in the daemon if one answers, else in this process; the answer is the same. */
+export async function runOperation(
+  spec: CommandSpec,
+  input: Record<string, unknown>,
+  context: Context,
+): Promise<number> {
+  const { terminal, json, ports, named } = context
+  const root = await findProject(ports, named)
+  const { name, rendered } = spec.operation!
+  const told = await askDaemon(root, spec.operation!, input, context)
+  const { output, render } = told
+    ? { ...told, render: rendered && !json ? await renderOf(name, root, context) : undefined }
+    : await runHere(root, spec, input, context)
+  if (json) terminal.out(printableJson(JSON.stringify(output, null, 2)))
+  else if (render) terminal.out(printable(render(output as never)))
+  else terminal.out(draw(output, terminal.columns))
+  return 0
+}
+
+async function runHere(root: string, spec: CommandSpec, input: Record<string, unknown>, context: Context) {
+  const { name, reach } = spec.operation!
+  if (reach === 'daemon') throw new NeedsDaemonError({ command: spec.path.join(' ') })
+  const stop = new AbortController()
+  process.once('SIGINT', () => stop.abort())
+  await using kernel = await open(root, context, ['cli'])
+  const progress = (message: string) => context.terminal.err(printable(message))
+  const output = await kernel.invoke(name, input, { face: 'cli', signal: stop.signal, progress })
+  return { output, render: await definedRender(kernel, name) }
+}
+
+async function renderOf(name: string, root: string, context: Context): Promise<Operation['render']> {
+  await using kernel = await open(root, context, [])
+  return await definedRender(kernel, name)
+}
+
+async function definedRender(kernel: Kernel, name: string): Promise<Operation['render']> {
+  const { Operations } = await import('#kernel')
+  return kernel.points.find(Operations, name)?.render
+}
+
+/** The commands of all plugins of a project, its own too, as they are at this moment. */
+export async function commandsOfProject(root: string, context: Context): Promise<readonly CommandSpec[]> {
+  const [{ Operations }, { commandsOf }] = await Promise.all([import('#kernel'), import('./tree.ts')])
+  await using kernel = await open(root, context, [])
+  return commandsOf(kernel.list(Operations))
+}
+
+/** A process of the project that says only what people should know. */
+function open(root: string, { house, terminal }: Context, roles: readonly Role[]): Promise<Kernel> {
+  const write = (line: string) => {
+    const { msg } = JSON.parse(line) as { msg?: string }
+    terminal.err(printable(`svc: warning: ${msg}`))
+  }
+  return house.open({ root, roles, log: { level: 'warn', write } })
+}

@@ -1,0 +1,28 @@
+/** The names that someone who wrote `word` may have meant, nearest first, at most two. */
+export function near(word: string, names: readonly string[]): string[] {
+  const limit = Math.ceil(word.length / 3)
+  return names
+    .map(name => ({ name, steps: name.startsWith(word) && word.length > 2 ? 1 : distance(word, name) }))
+    .filter(({ steps }) => steps <= limit)
+    .sort((a, b) => a.steps - b.steps)
+    .slice(0, 2)
+    .map(({ name }) => name)
+}
+
+/** Letters to add, drop, change or swap with their neighbour: the restricted Damerau–Levenshtein distance. */
+function distance(a: string, b: string): number {
+  const rows = [Array.from({ length: b.length + 1 }, (_, at) => at)]
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const change = rows[i - 1]![j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
+      let steps = Math.min(rows[i - 1]![j]! + 1, row[j - 1]! + 1, change)
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) {
+        steps = Math.min(steps, rows[i - 2]![j - 2]! + 1)
+      }
+      row.push(steps)
+    }
+    rows.push(row)
+  }
+  return rows[a.length]![b.length]!
+}

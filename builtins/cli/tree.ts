@@ -1,0 +1,95 @@
+import { type CliFace, type Operation, z } from '#kernel'
+import type { ArgumentSpec, CommandSpec, OptionSpec, ValueType } from './contract.ts'
+
+interface Schema {
+  type?: string | string[]
+  anyOf?: Schema[]
+  enum?: unknown[]
+  default?: unknown
+  description?: string
+  properties?: Record<string, Schema>
+  required?: string[]
+}
+
+/** The commands of operations: one for each of their `cli` words. */
+export function commandsOf(operations: readonly Operation[]): CommandSpec[] {
+  return operations.flatMap(operation => {
+    const faces = operation.cli === undefined ? [] : [operation.cli].flat()
+    return faces.map(face => commandOf(operation, face))
+  })
+}
+
+function commandOf(operation: Operation, face: CliFace): CommandSpec {
+  const input = z.toJSONSchema(operation.input, { io: 'input', unrepresentable: 'any' }) as Schema
+  const fields = new Map(Object.entries(input.properties ?? {}))
+  const { path, places } = readUsage(face.usage)
+  const preset = face.preset ?? {}
+  const positional = places.map(place => argumentOf(operation, place, fields))
+  const taken = new Set([...Object.keys(preset), ...positional.map(argument => argument.field)])
+  const options = [...fields].filter(([field]) => !taken.has(field))
+  return {
+    path,
+    summary: operation.summary,
+    description: operation.description ?? '',
+    arguments: positional,
+    options: options.map(([field, schema]) => optionOf(field, schema, face, input.required ?? [])),
+    operation: {
+      name: operation.name,
+      preset,
+      http: operation.http ? { method: operation.http.method, path: operation.http.path } : null,
+      reach: operation.reach ?? 'store',
+      rendered: operation.render !== undefined,
+    },
+  }
+}
+
+interface Place {
+  name: string
+  required: boolean
+  rest: boolean
+}
+
+function readUsage(usage: string): { path: string[]; places: Place[] } {
+  const path: string[] = []
+  const places: Place[] = []
+  for (const word of usage.trim().split(/\s+/)) {
+    const place = /^([<[])([\w-]+)(\.\.\.)?[>\]]$/.exec(word)
+    if (place) places.push({ name: place[2]!, required: place[1] === '<', rest: place[3] !== undefined })
+    else path.push(word)
+  }
+  return { path, places }
+}
+
+function argumentOf(operation: Operation, place: Place, fields: ReadonlyMap<string, Schema>): ArgumentSpec {
+  const field = place.name.replaceAll('-', '_')
+  const schema = fields.get(field)
+  if (!schema) throw new TypeError(`The command of "${operation.name}" has <${place.name}>, but its input does not.`)
+  const { required, rest } = place
+  return { field, type: typeOf(schema), required, rest, description: schema.description ?? '' }
+}
+
+function optionOf(field: string, schema: Schema, face: CliFace, required: readonly string[]): OptionSpec {
+  return {
+    field,
+    name: field.replaceAll('_', '-'),
+    short: face.short?.[field] ?? null,
+    type: typeOf(schema),
+    required: required.includes(field),
+    default: schema.default ?? null,
+    choices: choicesOf(schema),
+    description: schema.description ?? '',
+  }
+}
+
+function choicesOf(schema: Schema): string[] | null {
+  const found = schema.enum ?? schema.anyOf?.find(each => each.enum)?.enum
+  return found ? found.map(String) : null
+}
+
+function typeOf(schema: Schema): ValueType {
+  const types = [schema, ...(schema.anyOf ?? [])].flatMap(each => each.type ?? []).filter(type => type !== 'null')
+  if (types.includes('string') || schema.enum) return 'text'
+  if (types.includes('number') || types.includes('integer')) return 'number'
+  if (types.includes('boolean')) return 'boolean'
+  return types.includes('array') ? 'list' : 'json'
+}

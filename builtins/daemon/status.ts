@@ -1,0 +1,63 @@
+import { type PluginHandle, z } from '#kernel'
+import { Agents } from '../agents/contract.ts'
+import type { FoundDaemon } from './contract.ts'
+import { findDaemon } from './holder.ts'
+
+export const DaemonStatus = z.object({
+  running: z.boolean(),
+  health: z
+    .enum(['healthy', 'stalled', 'dead', 'stopped'])
+    .describe('stalled: alive, but its loop has not moved for 10 s; dead: it ended without saying so'),
+  pid: z.number().int().nullable(),
+  started_at: z.iso.datetime().nullable(),
+  uptime_s: z.number().nullable(),
+  last_tick_at: z.iso.datetime().nullable().describe('When its loop last came round'),
+  last_tick_age_s: z.number().nullable(),
+  heartbeat_s: z.number().describe("Seconds between an agent's cycles"),
+  in_flight: z.number().int().describe('Cycles that run now'),
+  agents: z.record(z.string(), z.number().int()).describe('How many agents have each status'),
+})
+export type DaemonStatus = z.infer<typeof DaemonStatus>
+
+/** The project's daemon, read from what it left in `.svc/`: the answer is the same in every process, and also when it hangs. */
+export async function daemonStatus(svc: PluginHandle): Promise<DaemonStatus> {
+  const found = await findDaemon(svc.ports, svc.project.svc)
+  const now = svc.clock.ms()
+  const counts = await svc.use(Agents).counts()
+  const { goals_active: _, total: __, ...agents } = counts
+  return {
+    running: found?.alive ?? false,
+    health: healthOf(found),
+    ...timesOf(found, now),
+    heartbeat_s: Number(svc.config.get('daemon.heartbeat')),
+    in_flight: svc.heartbeat.live ? svc.heartbeat.inFlight.length : counts.working,
+    agents,
+  }
+}
+
+function healthOf(found: FoundDaemon | undefined): DaemonStatus['health'] {
+  if (!found) return 'stopped'
+  if (!found.alive) return 'dead'
+  return found.stalled ? 'stalled' : 'healthy'
+}
+
+function timesOf(found: FoundDaemon | undefined, now: number) {
+  if (!found) return { pid: null, started_at: null, uptime_s: null, last_tick_at: null, last_tick_age_s: null }
+  const { holder, alive, ticked_at } = found
+  return {
+    pid: alive ? holder.pid : null,
+    started_at: isoTime(holder.started_at),
+    uptime_s: alive ? secondsBetween(holder.started_at, now) : null,
+    last_tick_at: isoTime(ticked_at),
+    last_tick_age_s: secondsBetween(ticked_at, now),
+  }
+}
+
+function isoTime(ms: number): string {
+  return new Date(ms).toISOString()
+}
+
+/** A clock that was set back makes no negative age. */
+function secondsBetween(from: number, to: number): number {
+  return Math.max(0, Math.round((to - from) / 100) / 10)
+}

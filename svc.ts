@@ -1,0 +1,17 @@
+#!/usr/bin/env node
+import { fileURLToPath } from 'node:url'
+import { main } from './builtins/cli/main.ts'
+
+const exit = await main(process.argv.slice(2), {
+  packageRoot: fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '.' : '..', import.meta.url)),
+  async open({ root, ...options }) {
+    const { Svc } = await import('./embed.ts')
+    return (await Svc.open(root, options)).kernel
+  },
+  async findDaemon(ports, svc) {
+    const { findDaemon } = await import('./builtins/daemon/holder.ts')
+    return findDaemon(ports, svc)
+  },
+})
+// What a plugin forgot to close keeps no process alive.
+process.exit(exit)

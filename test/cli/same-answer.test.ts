@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest'
+import { RunningSvc, svc } from '../support/cli.ts'
+import type { TempDir } from '../support/temp.ts'
+import { project } from './project.ts'
+
+/** A plugin whose command shows each kind of word, and which agents never change. */
+const PLUGIN = `import { definePlugin, z } from 'svc'
+const Said = z.object({ said: z.string(), items: z.array(z.object({ n: z.number(), text: z.string() })) })
+export default definePlugin({
+  name: 'parrot',
+  setup(svc) {
+    const input = z.object({
+      word: z.string(), times: z.number().int().min(1).default(1), loud: z.boolean().default(false), tags: z.array(z.string()).default([]),
+    })
+    const run = ({ word, times, loud, tags }) => ({
+      said: [loud ? word.toUpperCase() : word, ...tags].join(' '), items: Array.from({ length: times }, (_, n) => ({ n, text: word })),
+    })
+    svc.operation({ name: 'parrot.say', summary: 'Say it again', input, output: Said, run,
+      http: { method: 'POST', path: '/parrot/{word}' }, cli: [{ usage: 'say <word>', short: { times: 't' } }, { usage: 'shout <word>', preset: { loud: true } }] })
+    svc.operation({ name: 'parrot.ask', summary: 'Ask it', input, output: Said, run,
+      http: { method: 'GET', path: '/parrot' }, cli: { usage: 'parrot ask <word>' }, render: ({ said }) => \`it says: \${said}\` })
+  },
+})`
+
+const WORDS = [
+  ['say', 'a b/c?d=é', '-t', '2', '--loud', '--tags', 'x', '--tags', 'y', '--json'],
+  ['say', 'hello', '--times', '2'],
+  ['shout', 'hello'],
+  ['parrot', 'ask', 'hello', '--times', '3', '--tags', 'x'],
+  ['parrot', 'ask', 'a\x1b[2J\u202e'],
+  ['say', 'hello', '--times', '0'],
+  ['parrot', 'ask', 'hello', '--times', 'often'],
+  ['agent', 'nobody'],
+  ['pause'],
+  ['resume', 'nobody', '--json'],
+  ['spawn', 'nobody'],
+  ['spawn', 'coder', '--model', 'no model'],
+]
+
+const answers = async (dir: TempDir) => {
+  const said = []
+  for (const words of WORDS) said.push({ words, ...(await svc(words, { cwd: dir.path })) })
+  return said
+}
+
+describe('in a running daemon and without one', () => {
+  it('a command gives the same answer and the same error', async () => {
+    await using dir = await project({ 'plugins/parrot.ts': PLUGIN })
+    const alone = await answers(dir)
+    await using daemon = new RunningSvc(['start'], { cwd: dir.path })
+    await daemon.says(/^Logs: /m)
+    expect(await answers(dir)).toEqual(alone)
+    expect(alone.slice(0, 5).map(({ code }) => code)).toEqual([0, 0, 0, 0, 0])
+    expect(alone[1]!.stdout).toBe('said  hello\n\nitems:\nN  TEXT\n0  hello\n1  hello\n')
+    expect(alone[2]!.stdout).toContain('HELLO')
+    expect(alone[4]!.stdout).toBe('it says: a\\x1b[2J\\u202e\n')
+    expect(alone.slice(5).map(({ code, stdout }) => [code, stdout])).toEqual([
+      [2, ''],
+      [2, ''],
+      [1, ''],
+      [2, ''],
+      [1, ''],
+      [1, ''],
+      [2, ''],
+    ])
+  })
+})

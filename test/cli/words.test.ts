@@ -1,0 +1,158 @@
+import { spawn } from 'node:child_process'
+import { mkdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { svc } from '../support/cli.ts'
+import { tempDir } from '../support/temp.ts'
+import { project } from './project.ts'
+
+const version = JSON.parse(await readFile('package.json', 'utf8')).version as string
+
+describe('finding a command', () => {
+  it('the version is that of the package', async () => {
+    await using dir = await tempDir()
+    expect(await svc(['--version'], { cwd: dir.path })).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' })
+  })
+
+  it('help lists every command, and says of one what it takes', async () => {
+    await using dir = await tempDir()
+    const all = await svc(['--help'], { cwd: dir.path })
+    expect(all.code).toBe(0)
+    for (const word of ['init', 'start', 'stop', 'restart', 'serve', 'daemon', 'spawn', 'status', 'pause', 'nudge']) {
+      expect(all.stdout).toMatch(new RegExp(`^  ${word}\\b`, 'm'))
+    }
+    const one = await svc(['serve', '--help'], { cwd: dir.path })
+    expect(one.stdout).toMatch(/-p, --port <text> .*\(default: 8000\)/)
+    expect(one.stdout).not.toContain('#0')
+  })
+
+  it.each([
+    [['stauts'], 'svc status'],
+    [['srat'], 'svc start'],
+    [['goals', 'abandon'], 'goal_id'],
+  ])('%j is answered with what was meant', async (words, meant) => {
+    await using dir = await tempDir()
+    const { code, stdout, stderr } = await svc(words, { cwd: dir.path })
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain(meant)
+  })
+
+  it.each([
+    [['spawn'], /<preset> is missing/],
+    [['spawn', 'coder', '--modl', 'x'], /no option --modl; did you mean --model\?/],
+    [['spawn', 'coder', '--model'], /--model needs a value/],
+    [['spawn', 'coder', 'writer'], /"writer" is one word too many/],
+    [['start', '--heartbeat', '0'], /--heartbeat takes seconds/],
+    [['start', '--heartbeat=-1'], /--heartbeat takes seconds/],
+    [['start', '--heartbeat', 'abc'], /--heartbeat takes seconds/],
+    [['start', '--heartbeat', '1e9'], /--heartbeat takes seconds/],
+    [['serve', '-p', '99999'], /--port takes a number/],
+    [['stop', '--timeout', 'soon'], /--timeout takes seconds/],
+    [['pause'], /Name the agent to pause/],
+    [['history', 'coder', '--limit', 'many'], /limit/],
+  ])('a mistake in the words ends with 2 and says nothing on standard output: %j', async (words, sentence) => {
+    await using dir = await project()
+    const before = await readFile(join(dir.path, '.svc/config.yaml'), 'utf8')
+    const { code, stdout, stderr } = await svc(words, { cwd: dir.path })
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toMatch(sentence)
+    expect(stderr).not.toMatch(/^ +at /m)
+    expect(await readFile(join(dir.path, '.svc/config.yaml'), 'utf8')).toBe(before)
+  })
+})
+
+describe('finding the project', () => {
+  it('without one, the way to make one is named', async () => {
+    await using dir = await tempDir()
+    for (const words of [['status'], ['start'], ['stop'], ['serve', '--port', '0'], ['daemon']]) {
+      const { code, stdout, stderr } = await svc(words, { cwd: dir.path })
+      expect({ words, code, stdout }).toEqual({ words, code: 1, stdout: '' })
+      expect(stderr).toMatch(/^svc: There is no project in .*svc init\n$/)
+    }
+  })
+
+  it('it is found upwards from here, by --root and by SVC_ROOT', async () => {
+    await using dir = await project()
+    await using elsewhere = await tempDir()
+    const below = join(dir.path, 'a', 'b')
+    await mkdir(below, { recursive: true })
+    const answers = [
+      await svc(['status', '--json'], { cwd: below }),
+      await svc(['status', '--json', '--root', dir.path], { cwd: elsewhere.path }),
+      await svc(['--root', dir.path, 'status', '--json'], { cwd: elsewhere.path }),
+      await svc(['status', '--json'], { cwd: elsewhere.path, env: { SVC_ROOT: dir.path } }),
+    ]
+    expect(answers).toEqual(answers.map(() => ({ code: 0, stdout: '[]\n', stderr: '' })))
+  })
+})
+
+describe('what is said', () => {
+  it('a reader that goes away is no error', async () => {
+    await using dir = await project()
+    const program = join(process.cwd(), 'dist/svc.js')
+    const shell = spawn('bash', ['-c', `set -o pipefail; node ${program} --help | head -1`], { cwd: dir.path })
+    let told = ''
+    shell.stderr.on('data', text => {
+      told += text
+    })
+    const code = await new Promise(done => shell.once('close', done))
+    expect({ code, told }).toEqual({ code: 0, told: '' })
+  })
+
+  it('nothing is coloured in a pipe', async () => {
+    await using dir = await project()
+    const said = [await svc(['--help'], { cwd: dir.path }), await svc(['nosuch'], { cwd: dir.path })]
+    expect(JSON.stringify(said)).not.toContain('\\u001b')
+  })
+
+  it('what agents are told and say cannot steer the terminal', async () => {
+    await using dir = await project()
+    const role = 'a\x1b[2J\x1b]0;owned\x07\r\u202egnp.exe\u200b\x9b31m'
+    await svc(['spawn', 'coder'], { cwd: dir.path })
+    const edited = await svc(['edit', 'coder', '--role', role], { cwd: dir.path })
+    const shown = [edited, await svc(['status'], { cwd: dir.path }), await svc(['status', '--json'], { cwd: dir.path })]
+    for (const { code, stdout } of shown) {
+      expect(code).toBe(0)
+      expect(stdout).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u)
+    }
+    expect(shown[1]!.stdout).toContain('\\x1b[2J')
+    expect(JSON.parse(shown[2]!.stdout)[0].role).toBe(role)
+  })
+
+  it('words with line breaks, emoji and dashes arrive as they are', async () => {
+    await using dir = await project()
+    await svc(['spawn', 'coder'], { cwd: dir.path })
+    const nudged = await svc(['nudge', 'coder', '--', 'one\ntwo', '🦊', '--three'], { cwd: dir.path })
+    expect(nudged).toMatchObject({ code: 0, stderr: '' })
+    expect(nudged.stdout).toMatch(/nudge-[0-9a-f]{8}/)
+  })
+})
+
+describe('what it costs', () => {
+  it('help costs little more than Node itself', async () => {
+    const bare = await cpuOf(['-e', '0'])
+    const help = await cpuOf([join(process.cwd(), 'dist/svc.js'), '--help'])
+    console.log(`svc --help: ${help} ms of CPU, node -e 0: ${bare} ms (least of 7)`)
+    // The aim is 100 ms; twice that is certainly a room that is loaded too early, on any machine.
+    expect(help - bare).toBeLessThan(200)
+  })
+})
+
+/** Milliseconds of CPU, user and system, that Node takes for this: the least of seven runs. */
+async function cpuOf(words: readonly string[]): Promise<number> {
+  const costs: number[] = []
+  for (let run = 0; run < 7; run++) {
+    const script = 'TIMEFORMAT="%U %S"; time "$@" >/dev/null 2>&1'
+    const shell = spawn('bash', ['-c', script, 'bash', process.execPath, ...words], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    let told = ''
+    shell.stderr.on('data', text => {
+      told += text
+    })
+    await new Promise(done => shell.once('close', done))
+    const [user = 0, system = 0] = told.trim().split(' ').map(Number)
+    costs.push(Math.round((user + system) * 1000))
+  }
+  return Math.min(...costs)
+}

@@ -1,0 +1,22 @@
+import { fileURLToPath } from 'node:url'
+import { defineConfig } from 'vitest/config'
+
+const file = (path: string) => fileURLToPath(new URL(path, import.meta.url))
+
+export default defineConfig({
+  resolve: {
+    alias: [
+      { find: /^svc$/, replacement: file('index.ts') },
+      { find: /^svc\/testing$/, replacement: file('test/support/index.ts') },
+      { find: /^#kernel$/, replacement: file('kernel/index.ts') },
+    ],
+  },
+  test: {
+    include: ['test/**/*.test.ts'],
+    globalSetup: ['test/support/build.ts'],
+    pool: 'forks',
+    testTimeout: 20_000,
+    hookTimeout: 20_000,
+    reporters: ['default', './test/support/reporter.ts'],
+  },
+})
