@@ -61,13 +61,20 @@ export interface HookOptions {
  */
 export class Hook<In, Out = void> {
   readonly name: string
-  readonly #options: HookOptions
+  #options: HookOptions
   #taps: readonly Tap<In, Out>[] = []
   #compiled: { promise(input: In): Promise<Out> } | undefined
 
   constructor(name: string, options: HookOptions) {
     this.name = name
     this.#options = options
+  }
+
+  /** Declared anew by another owner: what is tapped stays tapped. */
+  adopt(options: HookOptions): this {
+    this.#options = options
+    this.#compiled = undefined
+    return this
   }
 
   get taps(): readonly TapOptions[] {
@@ -135,13 +142,17 @@ export const UnknownHookError = defineError({
 /** The hooks by name. Events are told (`on`); phases and points are asked. */
 export class Hooks {
   readonly #hooks = new Map<string, Hook<never, unknown>>()
+  /** Hooks whose owner is gone while others still have taps on them. */
+  readonly #orphans = new Map<string, Hook<never, unknown>>()
   readonly #handlers = new Map<string, Map<unknown, Undo>>()
   readonly #events = new Map<string, z.ZodType>()
 
   /** Declares a hook by name. @throws ConflictError when the name is taken */
   declare<In, Out>(name: string, options: HookOptions): Hook<In, Out> {
     if (this.#hooks.has(name)) throw new ConflictError({ sentence: `There already is a hook called "${name}".` })
-    const hook = new Hook<In, Out>(name, options)
+    const orphan = this.#orphans.get(name) as unknown as Hook<In, Out> | undefined
+    const hook = orphan?.adopt(options) ?? new Hook<In, Out>(name, options)
+    this.#orphans.delete(name)
     this.#hooks.set(name, hook as unknown as Hook<never, unknown>)
     return hook
   }
@@ -157,8 +168,11 @@ export class Hooks {
   }
 
   remove(name: string): void {
+    const hook = this.#hooks.get(name)
     this.#hooks.delete(name)
-    this.#handlers.delete(name)
+    // Those who listen hear again when its owner is back, as after a reload.
+    if (hook && hook.taps.length > 0) this.#orphans.set(name, hook)
+    else this.#handlers.delete(name)
   }
 
   /** @throws UnknownHookError naming those there are */

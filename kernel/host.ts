@@ -1,10 +1,10 @@
-import { basename, extname, join } from 'node:path'
 import { z } from 'zod'
-import { defineError, SvcError, sentenceOf } from './errors.ts'
-import { type HandleParts, type PluginDefinition, PluginHandle, type Role } from './plugin.ts'
-import type { Ports } from './ports.ts'
-import { within } from './ports.ts'
-import { Scope } from './scope.ts'
+import { sentenceOf } from './errors.ts'
+import { checkDefinition, Loader, type PluginFile, whereOf } from './loader.ts'
+import { order, PluginError, unmet } from './order.ts'
+import type { PluginDefinition } from './plugin.ts'
+import { absent, type Outcome, type PluginState } from './state.ts'
+import { type Loaded, Version, type VersionParts } from './version.ts'
 
 /** The kernel's part of the section `plugins`. */
 export const PluginsConfig = z.object({
@@ -14,336 +14,364 @@ export const PluginsConfig = z.object({
 })
 export type PluginsConfig = z.infer<typeof PluginsConfig>
 
-/** How long a file may take to load, and each of its resources to start, in milliseconds. */
-const LOAD_LIMIT_MS = 5_000
+/** How long a replaced version may go on with what it is at, in milliseconds. */
+const DRAIN_MS = 30_000
+/** A version that fails so soon after it replaced another gives way to it again, in milliseconds. */
+const PROBATION_MS = 300_000
 
-export const PluginError = defineError({
-  code: 'plugin_error',
-  status: 409,
-  title: 'Plugin error',
-  sentence: (p: { plugin: string; where: string; problem: string }) =>
-    `Plugin "${p.plugin}" (${p.where}): ${p.problem}`,
-})
-
-export interface PluginState {
-  name: string
-  description: string
-  version: string
-  /** `builtin`, or the file that it was loaded from. */
-  origin: string
-  state: 'live' | 'failed' | 'disabled'
-  /** What it registered: the labels of its scope. */
-  registered: string[]
-  error: string | null
-  load_ms: number
-}
-
-interface Loaded {
-  definition: PluginDefinition
-  origin: string
-  load_ms: number
-}
-
-interface Live extends Loaded {
-  scope: Scope
-  handle: PluginHandle
-}
-
-export interface HostParts extends Omit<HandleParts, 'scope' | 'builtin'> {
+export interface HostParts extends Omit<VersionParts, 'failed' | 'watch'> {
   settings: PluginsConfig
-  roles: ReadonlySet<Role>
   /** Modules that plugin files import by name: the package's front door as `svc`. */
   modules: () => Promise<Record<string, unknown>>
-  ports: Ports
 }
 
-/** Loads plugins, orders them by their needs, makes them live, and undoes them. */
+/** What was last seen of a plugin file. */
+interface Seen extends PluginFile {
+  /** The plugin's name, once the file could be loaded. */
+  name?: string
+  error?: string
+  /** It needs a plugin that was not live: looked at again when one comes. */
+  unmet?: boolean
+}
+
+/** Loads plugins, orders them by their needs, makes them live, replaces them and undoes them. */
 export class Host {
   readonly #parts: HostParts
-  readonly #live = new Map<string, Live>()
-  readonly #others = new Map<string, PluginState>()
+  readonly #loader: Loader
+  readonly #live = new Map<string, Version>()
+  readonly #seen = new Map<string, Seen>()
+  readonly #disabledPlugins = new Map<string, string>()
+  readonly #swaps = new Map<string, { count: number; ms: number }>()
   readonly #stop = new AbortController()
-  #jiti: Promise<{ import(file: string): Promise<unknown> }> | undefined
+  #applying: Promise<unknown> = Promise.resolve()
+  /** Told which plugin's code runs, for whoever watches for endless loops. */
+  watch: ((plugin: string, what: string | undefined) => void) | undefined
 
   constructor(parts: HostParts) {
     this.#parts = parts
+    const { ports, project, log, modules, settings } = parts
+    this.#loader = new Loader({ ports, project, log, modules, allowlist: () => settings.allowlist })
   }
 
   /** Brings up the builtins, then the files' plugins. A builtin that fails fails the start; a file's is logged and left out. */
   async boot(builtins: readonly PluginDefinition[]): Promise<void> {
-    const { settings, log } = this.#parts
-    const wanted = builtins.filter(({ name }) => !this.#disabled(name, 'builtin'))
-    const loaded = wanted.map(definition => ({ definition, origin: 'builtin', load_ms: 0 }))
-    const { ordered, circles } = order(loaded)
+    const wanted = builtins.filter(({ name }) => !this.#isDisabled(name, 'builtin'))
+    const { ordered, circles } = order(wanted.map(definition => ({ definition, origin: 'builtin', load_ms: 0 })))
     for (const [{ definition }, circle] of circles) throw unmet(definition.name, circle)
-    this.#activate(ordered.map(each => this.#declare(each)))
-    if (!settings.enabled) return
-    const files = order(await this.#loadFiles())
-    for (const [{ definition, origin }, circle] of files.circles) {
-      await this.#fail(definition.name, origin, new Error(circle))
-    }
-    for (const each of files.ordered) {
-      try {
-        this.#activate([this.#declare(each)])
-      } catch (error) {
-        await this.#fail(each.definition.name, each.origin, error)
-      }
-    }
-    log.info({}, `${this.#live.size} plugins are live`)
+    const versions = ordered.map(each => this.#declare(each))
+    // Together, because builtins may name each other's points whichever comes first.
+    for (const rank of [0, 1] as const) for (const version of versions) version.show(rank)
+    for (const version of versions) this.#live.set(version.name, version)
+    await this.#apply({ started: false })
+    this.#parts.log.info({}, `${this.#live.size} plugins are live`)
   }
 
   /** Starts the resources of the live plugins, in their order. */
   async start(): Promise<void> {
-    for (const live of this.#live.values()) {
+    for (const version of this.#live.values()) {
       try {
-        await this.#startResources(live)
+        await version.start(this.#stop.signal)
       } catch (error) {
-        if (live.origin === 'builtin') throw error
-        await this.#fail(live.definition.name, live.origin, error)
+        if (version.origin === 'builtin') throw error
+        await this.remove(version.name)
+        this.#failed(version.name, version.origin, error)
       }
     }
   }
 
+  /**
+   * Applies what changed on disk: new files are loaded, changed ones replaced, removed ones undone. One that cannot be
+   * loaded, or cannot take its place, changes nothing but its error.
+   * @param only a plugin's name, or its file's: loaded again also when it is unchanged
+   */
+  apply(only?: string): Promise<Outcome[]> {
+    const applied = this.#applying.then(() => this.#apply({ started: true, ...(only === undefined ? {} : { only }) }))
+    this.#applying = applied.catch(() => {})
+    return applied
+  }
+
+  /** The plugin files that are not live as they stand on disk, by how people call them. */
+  async changed(): Promise<string[]> {
+    const found = this.#parts.settings.enabled ? await this.#loader.find() : []
+    const changed = found.filter(each => this.#seen.get(each.file)?.fingerprint !== each.fingerprint)
+    const gone = [...this.#seen.values()].filter(each => !found.some(other => other.file === each.file))
+    return [...changed, ...gone].map(each => each.stem)
+  }
+
   /** Brings up one more plugin while the process runs. @throws what its setup throws, or a resource on starting; nothing of it remains then */
   async add(definition: PluginDefinition, origin = 'code'): Promise<void> {
-    const live = this.#declare({ definition: checkDefinition(definition), origin, load_ms: 0 })
-    this.#activate([live])
-    try {
-      await this.#startResources(live)
-    } catch (error) {
-      await this.remove(definition.name)
-      throw error
-    }
+    const version = this.#declare({ definition: checkDefinition(definition), origin, load_ms: 0 })
+    if (this.#live.has(version.name)) throw taken(this.#live.get(version.name))
+    await this.#replace(undefined, version, true)
   }
 
   /** Undoes one plugin. What its undoings throw is logged; a name that is not live is passed over. */
   async remove(name: string): Promise<void> {
-    const live = this.#live.get(name)
+    const version = this.#live.get(name)
+    if (!version) return
     this.#live.delete(name)
-    for (const failure of (await live?.scope.close()) ?? [])
-      this.#parts.log.error({ plugin: name }, sentenceOf(failure))
+    // A builtin's resources may need what it registered to end well; a file's plugin is out of reach first.
+    if (version.origin === 'builtin') await version.stop()
+    version.hide()
+    version.activity.dispose()
+    await version.stop()
   }
 
   /** Undoes all plugins, last first. */
   async close(): Promise<void> {
     this.#stop.abort()
+    await this.#applying
     for (const name of [...this.#live.keys()].reverse()) await this.remove(name)
+  }
+
+  /** Counts a failure that reached the process itself, when it comes from a plugin's file. @returns whether it does */
+  blame(what: string, error: unknown): boolean {
+    const stack = error instanceof Error ? (error.stack ?? '') : ''
+    const culprit = [...this.#live.values()].find(({ origin }) => isFile(origin) && stack.includes(origin))
+    culprit?.activity.fail(what, error)
+    return culprit !== undefined
   }
 
   /** All plugins with their state: the live ones in their order, then the failed and the disabled. */
   list(): PluginState[] {
-    const live = [...this.#live.values()].map(({ definition, origin, scope, load_ms }) => ({
-      name: definition.name,
-      description: definition.description ?? '',
-      version: definition.version ?? '',
-      origin,
-      state: 'live' as const,
-      registered: scope.labels,
-      error: null,
-      load_ms,
-    }))
-    return [...live, ...this.#others.values()]
-  }
-
-  #disabled(name: string, origin: string): boolean {
-    if (!this.#parts.settings.disabled.includes(name)) return false
-    this.#note(name, origin, 'disabled', null)
-    return true
-  }
-
-  #note(name: string, origin: string, state: 'failed' | 'disabled', error: string | null): void {
-    this.#others.set(origin === 'builtin' ? name : origin, {
-      ...{ name, origin, state, error },
-      ...{ description: '', version: '', registered: [], load_ms: 0 },
+    const live = [...this.#live.values()].map(version => {
+      const { definition, origin, labels, load_ms, activity } = version
+      const swap = this.#swaps.get(version.name)
+      return {
+        name: version.name,
+        description: definition.description ?? '',
+        version: definition.version ?? '',
+        origin,
+        state: activity.suspended ? ('suspended' as const) : ('live' as const),
+        registered: labels,
+        error: this.#seen.get(origin)?.error ?? (activity.suspended ? activity.lastFailure : null),
+        ...{ calls: activity.calls, failures: activity.failures, load_ms },
+        ...{ swaps: swap?.count ?? 0, swap_ms: swap?.ms ?? null },
+      }
     })
+    const liveFiles = new Set(live.map(({ origin }) => origin))
+    const failed = [...this.#seen.values()]
+      .filter(({ file, error }) => error !== undefined && !liveFiles.has(file))
+      .map(({ file, stem, name, error }) => absent(name ?? stem, file, 'failed', error ?? null))
+    const disabled = [...this.#disabledPlugins].map(([name, origin]) => absent(name, origin, 'disabled', null))
+    return [...live, ...failed, ...disabled]
   }
 
-  /** Runs `setup`, which records the contributions; nothing is visible yet. */
-  #declare(loaded: Loaded): Live {
+  async #apply({ only, started }: { only?: string; started: boolean }): Promise<Outcome[]> {
+    const found = this.#parts.settings.enabled ? await this.#loader.find() : []
+    const outcomes: Outcome[] = []
+    const here = new Set(found.map(({ file }) => file))
+    const gone = [...this.#seen.values()].filter(({ file }) => !here.has(file))
+    const loaded = new Map<Loaded, PluginFile>()
+    for (const each of found) {
+      const seen = this.#seen.get(each.file)
+      const named = only !== undefined && [each.stem, seen?.name, each.file].includes(only)
+      if (seen?.fingerprint === each.fingerprint && !named) continue
+      if (this.#isDisabled(each.stem, each.file)) continue
+      try {
+        const { definition, load_ms } = await this.#loader.load(each)
+        this.#seen.set(each.file, { ...each, name: definition.name })
+        if (!this.#isDisabled(definition.name, each.file)) loaded.set({ definition, load_ms, origin: each.file }, each)
+      } catch (error) {
+        this.#seen.set(each.file, { ...each, ...(seen?.name ? { name: seen.name } : {}) })
+        outcomes.push(this.#failed(seen?.name ?? each.stem, each.file, error))
+      }
+    }
+    const arriving = new Set([...loaded.keys()].map(({ definition }) => definition.name))
+    for (const { file, name } of gone) {
+      this.#seen.delete(file)
+      // A file that was renamed is not gone: its plugin is replaced by itself.
+      if (name === undefined || arriving.has(name) || this.#live.get(name)?.origin !== file) continue
+      await this.remove(name)
+      outcomes.push(await this.#told({ plugin: name, origin: file, outcome: 'removed', error: null }))
+    }
+    const { ordered, circles } = order([...loaded.keys()])
+    for (const [{ definition, origin }, circle] of circles) {
+      outcomes.push(this.#failed(definition.name, origin, new Error(circle)))
+    }
+    for (const each of ordered) outcomes.push(await this.#bring(each, started))
+    outcomes.push(...(await this.#settleNeeds(started)))
+    return outcomes
+  }
+
+  /** Takes a loaded definition live, in the place of the version that is. */
+  async #bring(loaded: Loaded, started: boolean): Promise<Outcome> {
     const { definition, origin } = loaded
-    const builtin = origin === 'builtin'
-    const missing = (definition.needs ?? []).filter(need => !this.#live.has(need) && !builtin)
-    if (missing.length > 0) throw new Error(`needs ${missing.map(name => `"${name}"`).join(', ')}, which is not live`)
-    const scope = new Scope(definition.name)
-    const handle = new PluginHandle(definition.name, { ...this.#parts, scope, builtin })
-    const section = definition.section ?? (builtin ? definition.name : `plugins.config.${definition.name}`)
-    const config = definition.config ? handle.section(section, definition.config) : {}
-    const returned: unknown = definition.setup(handle, config)
-    if (returned instanceof Promise) {
-      returned.catch(() => {})
-      throw new TypeError(
-        'its setup is async, but setup only declares; what waits goes into svc.start(async () => { … })',
-      )
+    const { name } = definition
+    const old = this.#live.get(name)
+    const began = this.#parts.ports.clock.monotonic()
+    try {
+      // Only a file takes its own plugin's place, or that of one whose file is gone.
+      if (old && old.origin !== origin && (!isFile(old.origin) || this.#seen.has(old.origin))) throw taken(old)
+      const next = this.#declare(loaded, old)
+      await this.#replace(old, next, started)
+    } catch (error) {
+      return this.#failed(name, origin, error)
     }
-    return { ...loaded, scope, handle }
+    const seen = this.#seen.get(origin)
+    if (seen) {
+      delete seen.error
+      delete seen.unmet
+    }
+    if (old) {
+      const ms = Math.round(this.#parts.ports.clock.monotonic() - began)
+      this.#swaps.set(name, { count: (this.#swaps.get(name)?.count ?? 0) + 1, ms })
+    }
+    return this.#told({ plugin: name, origin, outcome: old ? 'reloaded' : 'loaded', error: null })
   }
 
-  #activate(plugins: readonly Live[]): void {
-    for (const live of plugins) {
-      const { name } = live.definition
-      if (this.#live.has(name)) throw new Error(`the name is taken by ${this.#live.get(name)?.origin}`)
-    }
+  /**
+   * The swap. What the old version registered goes and what the next one did comes without a turn of the event loop in
+   * between; then resources change hands. What goes wrong brings the old one back as it was.
+   */
+  async #replace(old: Version | undefined, next: Version, started: boolean): Promise<void> {
+    old?.hide()
     try {
-      for (const rank of [0, 1] as const) for (const live of plugins) live.handle.activate(rank)
+      for (const rank of [0, 1] as const) next.show(rank)
     } catch (error) {
-      for (const live of [...plugins].reverse()) void live.scope.close()
+      next.hide()
+      for (const rank of [0, 1] as const) old?.show(rank)
       throw error
     }
-    for (const live of plugins) this.#live.set(live.definition.name, live)
-  }
-
-  async #startResources({ definition, origin, handle, scope }: Live): Promise<void> {
-    const { ports, roles } = this.#parts
-    for (const resource of handle.resources) {
-      if (!resource.in.some(role => roles.has(role))) continue
-      const started = (async () => {
-        const undo = await resource.start(this.#stop.signal)
-        if (undo) scope.hold('resource', undo)
-      })()
-      // A builtin may take its time, as for a migration; a file that hangs must not keep the rest from starting.
-      if (origin === 'builtin') await started
-      else await within(ports.clock, LOAD_LIMIT_MS, `Starting "${definition.name}"`, started)
-    }
-  }
-
-  async #fail(name: string, origin: string, error: unknown): Promise<void> {
-    const failed = new PluginError(
-      { plugin: name, where: whereOf(error, origin), problem: sentenceOf(error) },
-      { cause: error },
-    )
-    this.#parts.log.error({ plugin: name, code: failed.code }, failed.message)
-    // The name may be that of another plugin, which lives on.
-    if (this.#live.get(name)?.origin === origin) await this.remove(name)
-    this.#note(name, origin, 'failed', failed.message)
-  }
-
-  async #loadFiles(): Promise<Loaded[]> {
-    const loaded: Loaded[] = []
-    for (const folder of this.#parts.project.plugins) {
-      for (const file of await this.#candidates(folder)) {
-        const stem = stemOf(file)
-        if (this.#disabled(stem, file)) continue
-        try {
-          const each = await this.#load(file)
-          if (!this.#disabled(each.definition.name, file)) loaded.push(each)
-        } catch (error) {
-          await this.#fail(stem, file, error)
-        }
-      }
-    }
-    return loaded
-  }
-
-  /** A top-level `.ts`, `.js` or `.mjs` file, or a folder with `index.ts`, is one plugin. */
-  async #candidates(folder: string): Promise<string[]> {
-    const { ports, settings } = this.#parts
-    const entries = await ports.files.readdir(folder, { withFileTypes: true }).catch(() => [])
-    const found: string[] = []
-    for (const entry of entries.sort((a, b) => a.name.localeCompare(b.name))) {
-      if (/^[._#~]|~$|\.d\.ts$|\.test\.ts$/.test(entry.name)) continue
-      const path = join(folder, entry.name)
-      if (entry.isDirectory()) {
-        const index = join(path, 'index.ts')
-        if (
-          await ports.files.access(index).then(
-            () => true,
-            () => false,
-          )
-        )
-          found.push(index)
-      } else if (['.ts', '.js', '.mjs'].includes(extname(entry.name))) found.push(path)
-    }
-    const { allowlist } = settings
-    return found.filter(
-      file => allowlist.length === 0 || allowlist.some(name => name === basename(file) || name === stemOf(file)),
-    )
-  }
-
-  async #load(file: string): Promise<Loaded> {
-    const { ports, log } = this.#parts
-    const began = ports.clock.monotonic()
-    this.#jiti ??= this.#createJiti()
-    const jiti = await this.#jiti
-    // Told before it runs: a file that ends the process must have been named.
-    log.info({ plugin: stemOf(file) }, `runs ${file} for the first time in this process`)
-    const module = await within(ports.clock, LOAD_LIMIT_MS, `Loading ${file}`, jiti.import(file))
-    const definition = (module as { default?: unknown } | undefined)?.default
-    return {
-      definition: checkDefinition(definition),
-      origin: file,
-      load_ms: Math.round(ports.clock.monotonic() - began),
-    }
-  }
-
-  async #createJiti() {
-    const { createJiti } = await import('jiti')
-    const { project, modules } = this.#parts
-    const fsCache = join(project.svc, 'cache', 'jiti')
-    // A module without a default export must not pass for one that has.
-    const options = { moduleCache: false, interopDefault: false, fsCache }
-    return createJiti(import.meta.url, { ...options, virtualModules: await modules() })
-  }
-}
-
-function stemOf(file: string): string {
-  const name = basename(file)
-  return name === 'index.ts' ? basename(join(file, '..')) : name.slice(0, name.length - extname(name).length)
-}
-
-function checkDefinition(value: unknown): PluginDefinition {
-  const right = `write: export default definePlugin({ name: 'my-plugin', setup(svc) { … } })`
-  if (typeof value !== 'object' || value === null) throw new TypeError(`has no default export; ${right}`)
-  const { name, setup } = value as Partial<PluginDefinition>
-  if (typeof name !== 'string' || !/^[a-z0-9][a-z0-9-]{0,63}$/.test(name)) {
-    throw new TypeError(
-      `its name must be lower-case letters, digits and hyphens, not ${JSON.stringify(name)}; ${right}`,
-    )
-  }
-  if (typeof setup !== 'function') throw new TypeError(`has no setup function; ${right}`)
-  return value as PluginDefinition
-}
-
-/** The place in the plugin's own file that an error points at. */
-function whereOf(error: unknown, origin: string): string {
-  if (origin === 'builtin' || error instanceof SvcError) return origin
-  const text = error instanceof Error ? `${error.message}\n${error.stack ?? ''}` : ''
-  const at = text.indexOf(`${origin}:`)
-  const line = at < 0 ? undefined : /^:(\d+)/.exec(text.slice(at + origin.length))?.[1]
-  return line ? `${origin}:${line}` : origin
-}
-
-interface Order {
-  ordered: Loaded[]
-  /** Those that need each other, with their circle in words. */
-  circles: Map<Loaded, string>
-}
-
-/** Plugins after those they need, otherwise in the order given. @throws PluginError when a builtin needs what is not there */
-function order(plugins: readonly Loaded[]): Order {
-  const byName = new Map(plugins.map(each => [each.definition.name, each]))
-  const ordered = new Set<Loaded>()
-  const circles = new Map<Loaded, string>()
-  const visit = (each: Loaded, path: readonly Loaded[]) => {
-    if (ordered.has(each)) return
-    if (path.includes(each)) {
-      const circle = path.slice(path.indexOf(each))
-      const names = [...circle, each].map(({ definition }) => definition.name).join(' → ')
-      for (const member of circle) circles.set(member, `needs itself in a circle: ${names}`)
+    this.#live.set(next.name, next)
+    next.previous = old
+    if (old) old.previous = undefined
+    if (!started) return
+    if (!old?.hasResources && !next.hasResources) {
+      void this.#drain(old)
       return
     }
-    for (const need of each.definition.needs ?? []) {
-      const needed = byName.get(need)
-      if (needed) visit(needed, [...path, each])
-      else if (each.origin === 'builtin') {
-        throw unmet(each.definition.name, `needs "${need}", which is switched off or missing`)
-      }
+    let open = () => {}
+    next.activity.hold(
+      new Promise(resolve => {
+        open = resolve
+      }),
+    )
+    try {
+      await this.#drain(old)
+      await next.start(this.#stop.signal)
+    } catch (error) {
+      await next.stop()
+      next.hide()
+      this.#live.delete(next.name)
+      if (old) await this.#bringBack(old)
+      throw error
+    } finally {
+      open()
     }
-    ordered.add(each)
   }
-  for (const each of plugins) visit(each, [])
-  return { ordered: [...ordered].filter(each => !circles.has(each)), circles }
+
+  /** Lets a replaced version end what it is at, for a while, and stops its resources. */
+  async #drain(old: Version | undefined): Promise<void> {
+    if (!old) return
+    const calm = new AbortController()
+    const idle = old.activity.idle().then(() => calm.abort())
+    await Promise.race([idle, this.#parts.ports.clock.sleep(DRAIN_MS, calm.signal)])
+    old.activity.dispose()
+    await old.stop()
+  }
+
+  async #bringBack(old: Version): Promise<void> {
+    old.activity.revive()
+    for (const rank of [0, 1] as const) old.show(rank)
+    this.#live.set(old.name, old)
+    await old.start(this.#stop.signal)
+  }
+
+  /** Plugins whose needs went leave too; those that waited for what came are brought. */
+  async #settleNeeds(started: boolean): Promise<Outcome[]> {
+    const outcomes: Outcome[] = []
+    for (const version of [...this.#live.values()].reverse()) {
+      const missing = this.#missing(version.definition)
+      if (version.origin === 'builtin' || missing.length === 0) continue
+      await this.remove(version.name)
+      outcomes.push(this.#failed(version.name, version.origin, needsError(missing)))
+    }
+    for (const seen of this.#seen.values()) {
+      if (!seen.unmet) continue
+      const { definition, load_ms } = await this.#loader.load(seen)
+      if (this.#missing(definition).length > 0) continue
+      outcomes.push(await this.#bring({ definition, load_ms, origin: seen.file }, started))
+    }
+    return outcomes
+  }
+
+  #declare(loaded: Loaded, old?: Version): Version {
+    const missing = loaded.origin === 'builtin' ? [] : this.#missing(loaded.definition)
+    if (missing.length > 0) throw needsError(missing)
+    const { settings: _, modules: __, ...parts } = this.#parts
+    const failed = (version: Version, what: string, error: unknown, suspended: boolean) =>
+      this.#codeFailed(version, what, error, suspended)
+    return new Version(loaded, { ...parts, failed, watch: this.watch }, old?.handOver())
+  }
+
+  #missing({ needs = [] }: PluginDefinition): string[] {
+    return needs.filter(need => !this.#live.has(need))
+  }
+
+  /** A plugin's code failed. After some failures in a row it is suspended, or gives way to the version that it replaced. */
+  #codeFailed(version: Version, what: string, error: unknown, suspended: boolean): void {
+    const fields = { plugin: version.name }
+    const problem = `${what}: ${sentenceOf(error)}`
+    if (!suspended || this.#live.get(version.name) !== version) return
+    const { previous } = version
+    const young = this.#parts.ports.clock.monotonic() - version.since < PROBATION_MS
+    if (!previous || !young) {
+      this.#parts.log.error(fields, 'is suspended: its code failed several times in a row')
+      return
+    }
+    this.#parts.log.error(fields, 'fails since it was replaced: the version before is back')
+    this.#applying = this.#applying.then(() => this.#rollBack(version, previous, problem)).catch(() => {})
+  }
+
+  async #rollBack(version: Version, previous: Version, problem: string): Promise<void> {
+    if (this.#live.get(version.name) !== version) return
+    await this.remove(version.name)
+    await this.#bringBack(previous)
+    const error = `The newest version failed and was taken back: ${problem}`
+    const seen = this.#seen.get(version.origin)
+    if (seen) seen.error = error
+    await this.#told({ plugin: version.name, origin: version.origin, outcome: 'rolled_back', error })
+  }
+
+  #failed(plugin: string, origin: string, cause: unknown): Outcome {
+    const where = whereOf(cause, origin)
+    const failed = new PluginError({ plugin, where, problem: sentenceOf(cause) }, { cause })
+    this.#parts.log.error({ plugin, code: failed.code }, failed.message)
+    const seen = this.#seen.get(origin)
+    if (seen) {
+      seen.error = failed.message
+      seen.unmet = cause instanceof NeedsError
+    }
+    const outcome: Outcome = { plugin, origin, outcome: 'failed', error: failed.message }
+    void this.#told(outcome)
+    return outcome
+  }
+
+  async #told(outcome: Outcome): Promise<Outcome> {
+    const { plugin, origin } = outcome
+    if (outcome.outcome !== 'failed') this.#parts.log.info({ plugin }, `${outcome.outcome} (${origin})`)
+    await this.#parts.hooks.emit('plugin_reloaded', { plugin, outcome: outcome.outcome })
+    return outcome
+  }
+
+  #isDisabled(name: string, origin: string): boolean {
+    if (!this.#parts.settings.disabled.includes(name)) return false
+    this.#disabledPlugins.set(name, origin)
+    return true
+  }
 }
 
-function unmet(plugin: string, problem: string) {
-  return new PluginError({ plugin, where: 'builtin', problem })
+function isFile(origin: string): boolean {
+  return origin !== 'builtin' && origin !== 'code'
+}
+
+class NeedsError extends Error {}
+
+function needsError(missing: readonly string[]): NeedsError {
+  return new NeedsError(`needs ${missing.map(name => `"${name}"`).join(', ')}, which is not live`)
+}
+
+function taken(by: Version | undefined): Error {
+  return new Error(`the name is taken by ${by?.origin}`)
 }

@@ -6,18 +6,19 @@ import { type Cycle, PHASES, type Scheduler } from './cycle.ts'
 import { defineError, sentenceOf } from './errors.ts'
 import { Heartbeat, HeartbeatConfig } from './heartbeat.ts'
 import { HANDLER_LIMIT_MS, Hooks, LIFECYCLE } from './hooks.ts'
-import { Host, type PluginState, PluginsConfig } from './host.ts'
+import { Host, PluginsConfig } from './host.ts'
 import { createLog, type Log, type LogOptions } from './log.ts'
 import { invoke, type OperationCall, Operations } from './operations.ts'
 import type { PluginDefinition, Project, Role } from './plugin.ts'
 import { type Point, Points } from './points.ts'
 import { keyedRandom, type Ports, systemPorts } from './ports.ts'
 import { Services, type Token, token } from './services.ts'
+import { BEATS, PluginWatch } from './watch.ts'
 
 /** The store's part of scheduling, as the heartbeat sees it. */
 export const SchedulerToken: Token<Scheduler> = token('scheduler')
 /** The plugins of this process, for those that show or steer them. */
-export const HostToken: Token<{ list(): PluginState[] }> = token('host')
+export const HostToken: Token<Pick<Host, 'list' | 'apply' | 'changed'>> = token('host')
 
 export const UnknownOperationError = defineError({
   code: 'unknown_operation',
@@ -40,6 +41,8 @@ export interface KernelOptions {
   builtins: readonly PluginDefinition[]
   ports?: Partial<Ports>
   log?: LogOptions
+  /** For plugins in the making: what changes on disk is live as soon as it is written. */
+  dev?: boolean
   /** Modules that plugin files import by name. */
   modules?: () => Promise<Record<string, unknown>>
 }
@@ -56,6 +59,8 @@ export class Kernel {
   readonly config: Config
   readonly host: Host
   readonly heartbeat: Heartbeat
+  readonly #watch: PluginWatch
+  #cancelTurn: () => void = () => {}
   #closing: Promise<void> | undefined
 
   /** Brings a process up: configuration, plugins, resources. @throws SvcError with a sentence for the operator */
@@ -69,6 +74,7 @@ export class Kernel {
       await kernel.host.boot(options.builtins)
       for (const { path, message } of config.unknownKeys()) kernel.log.warn({}, `${config.file}: ${path}: ${message}`)
       await kernel.host.start()
+      if (kernel.roles.has('daemon') || kernel.roles.has('server')) kernel.#follow()
     } catch (error) {
       await kernel.close()
       throw error
@@ -92,7 +98,10 @@ export class Kernel {
     this.heartbeat = new Heartbeat({
       ...{ hooks: this.hooks, points: this.points, ports: this.ports, log: this.log, config: beat },
       scheduler: () => this.services.use(SchedulerToken),
-      onBeat: () => this.#reloadConfig(),
+      onBeat: async count => {
+        await this.#reloadConfig()
+        await this.#watch.beat(count)
+      },
     })
     this.host = new Host({
       ...{
@@ -112,6 +121,25 @@ export class Kernel {
       modules: options.modules ?? (async () => ({})),
     })
     this.services.provide(HostToken, this.host, 'kernel')
+    const dev = options.dev ?? false
+    const eta = () => beat.heartbeat * BEATS
+    const folders = project.plugins
+    this.#watch = new PluginWatch({ host: this.host, folders, clock: this.ports.clock, log: this.log, dev, eta })
+  }
+
+  /** Plugins are followed by the beat; a process that has none has a timer of the same length. */
+  #follow(): void {
+    if (this.config.get('plugins.enabled')) this.#watch.start()
+    const { clock } = this.ports
+    let beats = 0
+    const turn = () => {
+      const wait = Number(this.config.get('daemon.heartbeat')) * 1000
+      this.#cancelTurn = clock.after(wait, () => {
+        const followed = this.heartbeat.live ? Promise.resolve() : this.#watch.beat(++beats)
+        followed.catch((error: unknown) => this.log.error({}, sentenceOf(error))).finally(turn)
+      })
+    }
+    if (!this.roles.has('daemon')) turn()
   }
 
   #section<S extends z.ZodObject>(shape: S, section: string): z.output<S> {
@@ -169,7 +197,8 @@ export class Kernel {
 
   /** Stops the heartbeat, then undoes all plugins. Calling it again waits for the first call. */
   close(): Promise<void> {
-    this.#closing ??= this.heartbeat.stop().finally(() => this.host.close())
+    this.#cancelTurn()
+    this.#closing ??= Promise.allSettled([this.#watch.close(), this.heartbeat.stop()]).then(() => this.host.close())
     return this.#closing
   }
 

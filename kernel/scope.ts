@@ -48,7 +48,9 @@ export class Scope {
     for (const held of [...this.#held].reverse()) {
       if (!this.#held.delete(held)) continue
       try {
-        await held.undo()
+        // No turn of the event loop where there is nothing to wait for: what left together is gone together.
+        const undone = held.undo()
+        if (undone instanceof Promise) await undone
       } catch (error) {
         failures.push(error)
       }

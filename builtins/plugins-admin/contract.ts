@@ -2,12 +2,26 @@ import { z } from '#kernel'
 
 export const Plugin = z.object({
   name: z.string(),
-  state: z.enum(['live', 'failed', 'disabled']),
-  origin: z.string().describe('`builtin`, or the file that it was loaded from'),
+  state: z
+    .enum(['live', 'suspended', 'failed', 'disabled'])
+    .describe('live with an error: an older version lives on, because the newest could not take its place'),
+  origin: z.string().describe('`builtin`, `code`, or the file that it was loaded from'),
   version: z.string(),
   description: z.string(),
   registered: z.array(z.string()).describe('What it holds now, oldest first'),
   error: z.string().nullable().describe('Why it failed: file, line and sentence'),
+  calls: z.number().int().describe('How often its code was called since it went live'),
+  failures: z.number().int().describe('How often that failed'),
   load_ms: z.number().describe('How long loading its file took'),
+  swaps: z.number().int().describe('How often it was replaced in this process'),
+  swap_ms: z.number().nullable().describe('How long the last swap took'),
 })
 export type Plugin = z.infer<typeof Plugin>
+
+export const Applied = z.object({
+  plugin: z.string(),
+  origin: z.string(),
+  outcome: z.enum(['loaded', 'reloaded', 'removed', 'failed', 'rolled_back']),
+  error: z.string().nullable(),
+})
+export type Applied = z.infer<typeof Applied>

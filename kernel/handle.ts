@@ -1,0 +1,363 @@
+import type { z } from 'zod'
+import type { Activity } from './activity.ts'
+import { PluginSuspendedError } from './activity.ts'
+import type { Config } from './config.ts'
+import {
+  type Gate,
+  type GoalContext,
+  GoalStrategies,
+  type GoalStrategy,
+  type Guard,
+  Guards,
+  type Toolkit,
+  Toolkits,
+  type WakeSource,
+  WakeSources,
+} from './contributions.ts'
+import { PHASES } from './cycle.ts'
+import { sentenceOf, TimeLimitError } from './errors.ts'
+import {
+  type EventName,
+  type Events,
+  HANDLER_LIMIT_MS,
+  type Hooks,
+  type TapOptions,
+  UnknownHookError,
+} from './hooks.ts'
+import type { Log } from './log.ts'
+import { type Operation, Operations, operation } from './operations.ts'
+import type { HeartbeatFace, Invoke, Project, Resource, Role } from './plugin.ts'
+import type { Point, Points } from './points.ts'
+import { type Ports, within } from './ports.ts'
+import type { Scope, Undo } from './scope.ts'
+import type { Services, Token } from './services.ts'
+
+export interface HandleParts {
+  scope: Scope
+  hooks: Hooks
+  points: Points
+  services: Services
+  config: Config
+  ports: Ports
+  log: Log
+  project: Project
+  guardsFailClosed: () => boolean
+  builtin: boolean
+  roles: ReadonlySet<Role>
+  heartbeat: HeartbeatFace
+  invoke: Invoke
+  activity: Activity
+  /** What the version before handed over. */
+  previous: unknown
+  /** The place in the plugin's file that an error points at. */
+  where: (error: unknown) => string
+}
+
+/** A contribution that `setup` recorded: nothing of it is visible until it is applied. */
+interface Declared {
+  label: string
+  /** Listeners come after what they listen to. */
+  rank: 0 | 1
+  apply: () => Undo
+  /** Set once it is applied. */
+  undo?: Undo
+}
+
+/** What `setup` receives as `svc`: one line for each thing that a plugin adds. Everything leaves with the plugin's scope. */
+export class PluginHandle {
+  readonly name: string
+  readonly log: Log
+  readonly ports: Ports
+  readonly project: Project
+  /** The roles of this process. */
+  readonly roles: ReadonlySet<Role>
+  readonly heartbeat: HeartbeatFace
+  /** Runs an operation by name, as a face would. */
+  readonly invoke: Invoke
+  /** What the version before this one handed over, where it fits `state`; else undefined. */
+  readonly previous: unknown
+  readonly #parts: HandleParts
+  #scope: Scope
+  #handOver: (() => unknown) | undefined
+  readonly #declared = new Set<Declared>()
+  readonly #listening = new Map<unknown, Map<string, Undo>>()
+  /** From then on, what is added is added at once. */
+  #active = false
+  /** What `start` recorded. */
+  readonly resources: Resource[] = []
+
+  constructor(name: string, parts: HandleParts) {
+    this.name = name
+    this.#parts = parts
+    this.#scope = parts.scope
+    this.previous = parts.previous
+    this.log = parts.log.child({ plugin: name })
+    this.ports = parts.ports
+    this.project = parts.project
+    this.roles = parts.roles
+    this.heartbeat = parts.heartbeat
+    this.invoke = parts.invoke
+  }
+
+  get clock() {
+    return this.ports.clock
+  }
+
+  /** Makes what was recorded visible, in two rounds: first everything that others may name, then what names it. */
+  activate(rank: 0 | 1): void {
+    for (const declared of this.#declared) {
+      if (declared.rank === rank) declared.undo = this.#scope.hold(declared.label, declared.apply())
+    }
+    this.#active = rank === 1
+  }
+
+  /** What is added from now on is only recorded, until the next activation. */
+  rest(): void {
+    this.#active = false
+  }
+
+  /** Registers into another scope from the next activation on, the first one being closed. */
+  moveTo(scope: Scope): Scope {
+    this.#scope = scope
+    return scope
+  }
+
+  /** Says what the next version of this plugin gets as `svc.previous`, asked at the moment in which it takes over. */
+  handOver(state: () => unknown): void {
+    this.#handOver = state
+  }
+
+  /** @internal */
+  handedOver(): unknown {
+    return this.#handOver?.()
+  }
+
+  /** Records during `setup`, does at once afterwards; the result takes it back before the scope would. */
+  #declare(label: string, apply: () => Undo, rank: 0 | 1 = 0): Undo {
+    const declared: Declared = { label, rank, apply }
+    // Into a closed scope, that of a plugin that is gone, nothing goes: `hold` says so.
+    if (this.#active || this.#scope.closed) declared.undo = this.#scope.hold(label, apply())
+    this.#declared.add(declared)
+    return () => (this.#declared.delete(declared) ? declared.undo?.() : undefined)
+  }
+
+  /** A builtin's code is called as it is; a plugin's through its activity, which counts its calls and its failures. */
+  #counted<A extends unknown[], R>(what: string, fn: (...args: A) => R): (...args: A) => R | Promise<Awaited<R>> {
+    return this.#parts.builtin ? fn : this.#parts.activity.wrap(what, fn)
+  }
+
+  /** The same for code whose failure must stop nothing else: it is logged, and counts as no answer. */
+  #watched<I, R>(what: string, fn: (input: I) => R): (input: I) => R | Promise<Awaited<R> | undefined> {
+    const { builtin, activity, where } = this.#parts
+    if (builtin) return fn
+    const call = activity.wrap(what, fn)
+    return input =>
+      within(this.clock, HANDLER_LIMIT_MS, `The plugin's ${what}`, call(input)).catch(error => {
+        // What the code threw is counted by then; that it never ends is noticed here.
+        if (error instanceof TimeLimitError) activity.fail(what, error)
+        if (!(error instanceof PluginSuspendedError))
+          this.log.error({}, `${where(error)}: ${what}: ${sentenceOf(error)}`)
+        return undefined
+      })
+  }
+
+  /** Adds a contribution to a point; like everything here it leaves with the scope, or earlier by the undoing returned. */
+  add<C>(point: Point<C>, contribution: C): Undo {
+    const label = `${point.name}: ${point.options.key(contribution)}`
+    return this.#declare(label, () => this.#parts.points.add(point, contribution, this.name))
+  }
+
+  /** What all plugins contributed to a point, now. */
+  list<C>(point: Point<C>): readonly C[] {
+    return this.#parts.points.list(point).map(contribution => contribution.value)
+  }
+
+  /** What was contributed to a point under this key, now. */
+  find<C>(point: Point<C>, key: string): C | undefined {
+    return this.#parts.points.find(point, key)
+  }
+
+  /** Puts a question to a point whose contributions answer; undefined when none did. */
+  ask<C, Q, A>(point: Point<C>, question: Q): Promise<A | undefined> {
+    return this.#parts.points.ask(point, question)
+  }
+
+  /** Calls back when contributions to a point came or went. */
+  onChange<C>(point: Point<C>, listener: () => void): Undo {
+    return this.#declare(`watches ${point.name}`, () => this.#parts.points.onChange(point, listener), 1)
+  }
+
+  /** Listens to an event, once for each handler; sync or async. What it throws is logged and stops nothing. */
+  on<E extends EventName>(event: E, handler: (payload: Events[E]) => unknown): void {
+    this.off(event, handler)
+    const byEvent = this.#listening.get(handler) ?? new Map<string, Undo>()
+    this.#listening.set(handler, byEvent)
+    byEvent.set(
+      event,
+      this.#declare(
+        `on ${event}`,
+        () => this.#parts.hooks.on(event, this.#watched(`on ${event}`, handler), this.name),
+        1,
+      ),
+    )
+  }
+
+  /** Stops listening. A handler that does not listen is passed over. */
+  off<E extends EventName>(event: E, handler: (payload: Events[E]) => unknown): void {
+    const byEvent = this.#listening.get(handler)
+    void byEvent?.get(event)?.()
+    byEvent?.delete(event)
+    if (byEvent?.size === 0) this.#listening.delete(handler)
+  }
+
+  /** Tells an event to whoever listens, and waits for their handlers. Never rejects because of a handler. */
+  emit<E extends EventName>(event: E, payload: Events[E]): Promise<void | undefined> {
+    return this.#parts.hooks.emit(event, payload)
+  }
+
+  /** Declares an event of the plugin's own, with the schema of its payload. */
+  event(name: string, schema: z.ZodType): Undo {
+    const failed = (tap: string, error: unknown) => this.log.error({ plugin: tap }, `${name}: ${sentenceOf(error)}`)
+    const options = { failed, limit_ms: HANDLER_LIMIT_MS, clock: this.clock }
+    return this.#declare(`event ${name}`, () => this.#parts.hooks.declareEvent(name, schema, options))
+  }
+
+  /** The declared events with their schemas. */
+  get events(): ReadonlyMap<string, z.ZodType> {
+    return this.#parts.hooks.events()
+  }
+
+  /** The hooks by name, for `tap` with `stage` and `before`; a tap made here is in the scope too. */
+  get hooks(): HookSet {
+    const set: Record<string, unknown> = {
+      on: <E extends EventName>(event: E, handler: (payload: Events[E]) => unknown) => this.on(event, handler),
+      off: <E extends EventName>(event: E, handler: (payload: Events[E]) => unknown) => this.off(event, handler),
+      registerGuard: (phase: string, guard: Guard, options?: GuardOptions) => this.guard(phase, guard, options),
+    }
+    for (const name of this.#parts.hooks.names()) {
+      const tap = (options: string | TapOptions, fn: (input: never) => unknown) => this.tap(name, options, fn)
+      set[name] = { name, tap, tapPromise: tap, taps: this.#parts.hooks.get(name).taps }
+    }
+    return set as unknown as HookSet
+  }
+
+  /** Taps a hook by name: a phase (with its cycle), an event or a point. */
+  tap<In>(hook: string, options: string | TapOptions, fn: (input: In) => unknown): Undo {
+    const given = typeof options === 'string' ? { name: options } : options
+    const named = { ...given, name: given.name === this.name ? given.name : `${this.name}/${given.name}` }
+    const watched = this.#watched(`tap of ${hook}`, fn) as (input: In) => never
+    return this.#declare(`tap of ${hook}`, () => this.#parts.hooks.get<In>(hook).tap(named, watched), 1)
+  }
+
+  /**
+   * Registers a guard for a phase, or for all with `*`. When it throws, a plugin's guard lets the phase pass unless
+   * `failClosed` is set; a builtin's follows `daemon.guards_fail_closed`. One that answers no boolean, or not in time, has
+   * thrown.
+   * @throws UnknownHookError when there is no such phase
+   */
+  guard(phase: string, guard: Guard, options: GuardOptions = {}): Undo {
+    const phases: readonly string[] = [...PHASES, '*']
+    if (!phases.includes(phase)) throw new UnknownHookError({ name: phase, known: [...phases] })
+    const name = options.name ?? guard.name ?? `${this.name}${this.#guards++ || ''}`
+    const failClosed = () => options.failClosed ?? (this.#parts.builtin && this.#parts.guardsFailClosed())
+    return this.add(Guards, {
+      name,
+      phase,
+      guard: {
+        shouldProceed: gate => {
+          const verdict = this.#counted(`guard of ${phase}`, (each: Gate) => guard.shouldProceed(each))(gate)
+          if (!(verdict instanceof Promise)) return verdict
+          return within(this.clock, HANDLER_LIMIT_MS, `The guard "${name}"`, verdict)
+        },
+      },
+      failClosed,
+      failed: ({ agent_id, cycle_num, phase: at }, error) => {
+        if (!(error instanceof PluginSuspendedError)) {
+          this.log.error({ agent_id, cycle_num }, `guard "${name}" of ${at}: ${sentenceOf(error)}`)
+        }
+        if (failClosed())
+          void this.emit('guard_failed', { agent_id, cycle_num, phase: at, guard: name, error: sentenceOf(error) })
+      },
+    })
+  }
+  #guards = 0
+
+  /** Adds something that wakes the daemon between two heartbeats. */
+  wakeSource(source: WakeSource): Undo {
+    return this.add(WakeSources, source)
+  }
+
+  /** Adds a way of finding an idle agent its next goal. */
+  goalStrategy(strategy: GoalStrategy): Undo {
+    return this.add(GoalStrategies, {
+      name: strategy.name ?? this.name,
+      ...(strategy.stage === undefined ? {} : { stage: strategy.stage }),
+      generateGoal: this.#watched('goal strategy', (context: GoalContext) => strategy.generateGoal(context)),
+    })
+  }
+
+  /** Adds tools that agents may be given. */
+  toolkit(toolkit: Toolkit): Undo {
+    if (this.#parts.builtin) return this.add(Toolkits, toolkit)
+    // What a tool throws is its answer to the model, and no failure of the plugin.
+    const tools = toolkit.tools.map(tool => ({
+      ...tool,
+      execute: this.#parts.activity.track(`tool ${tool.name}`, tool.execute),
+    }))
+    return this.add(Toolkits, { ...toolkit, tools })
+  }
+
+  /** Adds what an operator can do: a REST route, a command, an MCP tool and a line of the OpenAPI document at once. */
+  operation<I extends z.ZodObject, O extends z.ZodType>(definition: Operation<I, O>): Undo {
+    const run = this.#counted(`operation ${definition.name}`, definition.run.bind(definition))
+    return this.add(Operations, operation({ ...definition, run: run as typeof definition.run }))
+  }
+
+  /** Provides a service, in place of whoever provided it before. */
+  provide<T>(token: Token<T>, value: T): Undo {
+    return this.#declare(`provides ${token.name}`, () => this.#parts.services.provide(token, value, this.name))
+  }
+
+  /** The service's current provider. Cheap: call it where the service is needed and do not keep the result. */
+  use<T>(token: Token<T>): T {
+    return this.#parts.services.use(token)
+  }
+
+  /** Whether anybody provides the service. */
+  has(token: Token<unknown>): boolean {
+    return this.#parts.services.has(token)
+  }
+
+  /** Adds keys to a section of the configuration; the result is read anew at each access. */
+  section<S extends z.ZodObject>(section: string, shape: S): z.output<S> {
+    const { view, add } = this.#parts.config.prepare<z.output<S>>(section, shape, this.name)
+    this.#declare(`config ${section || '(top level)'}`, add)
+    return view
+  }
+
+  get config(): Config {
+    return this.#parts.config
+  }
+
+  /** Holds a resource (socket, timer, child process) while the plugin is live, in processes of these roles. Returns its undoing. */
+  start(fn: Resource['start'], options: { in?: readonly Role[] } = {}): void {
+    this.resources.push({ start: fn, in: options.in ?? ['daemon'] })
+  }
+}
+
+export interface GuardOptions {
+  name?: string
+  failClosed?: boolean
+}
+
+type HookFace<In> = { readonly taps: readonly TapOptions[] } & {
+  [K in 'tap' | 'tapPromise']: (options: string | TapOptions, fn: (input: In) => unknown) => Undo
+}
+
+export type HookSet = { readonly [E in EventName]: HookFace<Events[E]> } & {
+  readonly [name: string]: HookFace<never>
+} & {
+  on<E extends EventName>(event: E, handler: (payload: Events[E]) => unknown): void
+  off<E extends EventName>(event: E, handler: (payload: Events[E]) => unknown): void
+  registerGuard(phase: string, guard: Guard, options?: GuardOptions): void
+}

@@ -1,0 +1,47 @@
+import { defineError } from './errors.ts'
+import type { Loaded } from './version.ts'
+
+export const PluginError = defineError({
+  code: 'plugin_error',
+  status: 409,
+  title: 'Plugin error',
+  sentence: (p: { plugin: string; where: string; problem: string }) =>
+    `Plugin "${p.plugin}" (${p.where}): ${p.problem}`,
+})
+
+export interface Order {
+  ordered: Loaded[]
+  /** Those that need each other, with their circle in words. */
+  circles: Map<Loaded, string>
+}
+
+/** Plugins after those they need, otherwise in the order given. @throws PluginError when a builtin needs what is not there */
+export function order(plugins: readonly Loaded[]): Order {
+  const byName = new Map(plugins.map(each => [each.definition.name, each]))
+  const ordered = new Set<Loaded>()
+  const circles = new Map<Loaded, string>()
+  const visit = (each: Loaded, path: readonly Loaded[]) => {
+    if (ordered.has(each)) return
+    if (path.includes(each)) {
+      const circle = path.slice(path.indexOf(each))
+      const names = [...circle, each].map(({ definition }) => definition.name).join(' → ')
+      for (const member of circle) circles.set(member, `needs itself in a circle: ${names}`)
+      return
+    }
+    for (const need of each.definition.needs ?? []) {
+      const needed = byName.get(need)
+      if (needed) visit(needed, [...path, each])
+      else if (each.origin === 'builtin') {
+        throw unmet(each.definition.name, `needs "${need}", which is switched off or missing`)
+      }
+    }
+    ordered.add(each)
+  }
+  for (const each of plugins) visit(each, [])
+  return { ordered: [...ordered].filter(each => !circles.has(each)), circles }
+}
+
+/** What a builtin whose needs cannot be met ends the start with. */
+export function unmet(plugin: string, problem: string) {
+  return new PluginError({ plugin, where: 'builtin', problem })
+}

@@ -1,0 +1,34 @@
+export interface PluginState {
+  name: string
+  description: string
+  version: string
+  /** `builtin`, `code`, or the file that it was loaded from. */
+  origin: string
+  /** `live` with an error: an older version lives on, because the newest could not take its place. */
+  state: 'live' | 'suspended' | 'failed' | 'disabled'
+  /** What it registered: the labels of its scope. */
+  registered: string[]
+  error: string | null
+  /** How often its code was called and failed since it went live. */
+  calls: number
+  failures: number
+  load_ms: number
+  /** How often it was replaced, and how long the last time took in milliseconds; null before the first. */
+  swaps: number
+  swap_ms: number | null
+}
+
+export interface Outcome {
+  plugin: string
+  origin: string
+  outcome: 'loaded' | 'reloaded' | 'removed' | 'failed' | 'rolled_back'
+  error: string | null
+}
+
+/** The state of a plugin that is not live. */
+export function absent(name: string, origin: string, state: 'failed' | 'disabled', error: string | null): PluginState {
+  return {
+    ...{ name, origin, state, error, description: '', version: '', registered: [] },
+    ...{ calls: 0, failures: 0, load_ms: 0, swaps: 0, swap_ms: null },
+  }
+}
