@@ -13,7 +13,7 @@ export function presetsOf(profiles: unknown): string[] {
 
 /** Spawns an agent of each preset that has none alive. @throws ProfileNotFoundError or BadFileError before any is spawned */
 export async function spawnMissing(kernel: Kernel, presets: readonly string[]): Promise<void> {
-  for (const preset of presets) await kernel.use(Profiles).get(preset)
+  for (const preset of presets) await kernel.use(Profiles).read(preset)
   const agents = await kernel.use(Agents).list({})
   const alive = new Set(agents.filter(agent => agent.status !== 'dead').map(agent => agent.preset))
   for (const preset of new Set(presets)) if (!alive.has(preset)) await kernel.invoke('agents.spawn', { preset })
@@ -42,15 +42,14 @@ async function agentsLine(kernel: Kernel): Promise<string> {
 /** Which model agents call, and plainly so when it is none. */
 export async function modelLine(kernel: Kernel): Promise<[string, string]> {
   try {
-    const { provider, model } = await kernel.use(Models).resolve(null)
-    const name = `${provider.name}/${model}`
+    const { provider, id } = await kernel.use(Models).resolve(null)
     if (provider.notice) {
       const remedy =
         'Set OPENAI_API_KEY or OPENAI_BASE_URL, or model.default_model in .svc/config.yaml, to use a real one.'
-      return ['Model', `${name} (${provider.notice}). ${remedy}`]
+      return ['Model', `${id} (${provider.notice}). ${remedy}`]
     }
     const { available, reason } = await provider.availability()
-    return ['Model', available ? name : `${name}, which cannot be called: ${reason}`]
+    return ['Model', available ? id : `${id}, which cannot be called: ${reason}`]
   } catch (error) {
     return ['Model', `none: ${sentenceOf(error)}`]
   }

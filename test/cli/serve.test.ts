@@ -45,7 +45,7 @@ describe('svc serve', () => {
       SVC_DEFAULT_MODEL: 'openai:a-model',
     }
     await using real = new RunningSvc(['serve', '--port', '0'], { cwd: dir.path, env })
-    await real.says(/^Model: +openai\/a-model/m)
+    await real.says(/^Model: +openai:a-model/m)
     expect(real.stdout).not.toContain('simulated')
     expect(real.stdout + real.stderr).not.toContain('sk-a-key-for-nobody')
   })
