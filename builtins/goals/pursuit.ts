@@ -52,6 +52,9 @@ export async function pursue(svc: PluginHandle, config: GoalsConfig, cycle: Cycl
   }
 }
 
+/** Workspaces that are known to be there. */
+const made = new Set<string>()
+
 class Pursuit {
   readonly #svc: PluginHandle
   readonly #config: GoalsConfig
@@ -93,7 +96,7 @@ class Pursuit {
     const { goal_id } = this.#goal
     const tools = this.#svc.use(Runtime).toolsFor(profile)
     const workspace = join(this.#svc.project.workspaces, agent_id)
-    await this.#svc.ports.files.mkdir(workspace, { recursive: true, mode: 0o700 })
+    await this.#makeOnce(workspace)
     return {
       ...{ agent_id, goal_id, cycle_num, signal, workspace, tools, unanswered },
       call_prefix: `${agent_id}:${lease.epoch}`,
@@ -107,6 +110,13 @@ class Pursuit {
       tool_timeout: this.#config.tool_timeout,
       news: () => this.#news(),
     }
+  }
+
+  /** Once in each process: tools make what somebody removes meanwhile. */
+  async #makeOnce(workspace: string): Promise<void> {
+    if (made.has(workspace)) return
+    await this.#svc.ports.files.mkdir(workspace, { recursive: true, mode: 0o700 })
+    made.add(workspace)
   }
 
   /** The goal at the very beginning, and the operator's messages between two steps. */

@@ -59,7 +59,7 @@ async function prepare(database: Database, { synchronous, check }: OpenOptions):
     }
     // `synchronous` is set in any case: SQLite's default differs between the first connection and later ones.
     database.script(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous};
-      PRAGMA foreign_keys = ON; PRAGMA journal_size_limit = 16777216`)
+      PRAGMA foreign_keys = ON; PRAGMA cache_size = -16384; PRAGMA journal_size_limit = 16777216`)
   })
 }
 

@@ -116,6 +116,7 @@ function replay(file: string, transactions: readonly Transaction[]): number {
   const db = new Sqlite(file)
   db.pragma('journal_mode = WAL')
   db.pragma('synchronous = NORMAL')
+  db.pragma('cache_size = -16384')
   const prepared = new Map<string, Sqlite.Statement>()
   const statement = (sql: string) => {
     const made = prepared.get(sql) ?? db.prepare(sql)
