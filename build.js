@@ -87,6 +87,7 @@ async function bundle() {
       index: 'index.ts',
       testing: 'test/support/index.ts',
       commands: 'builtins/cli/tree.ts',
+      watchdog: 'builtins/watchdog/thread.ts',
     },
     // Flat, so that code finds the package's other files at the same place, whichever piece it lands in.
     outdir: made,

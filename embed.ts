@@ -7,6 +7,10 @@ export interface SvcOptions {
   roles?: readonly Role[]
   ports?: Partial<Ports>
   log?: LogOptions
+  /** For plugins in the making: what changes on disk is live as soon as it is written. */
+  dev?: boolean
+  /** The command that starts this process again, where the process is the service's own and no other program's. */
+  restart?: readonly string[]
 }
 
 /**

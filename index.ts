@@ -2,6 +2,7 @@
 
 export * from '#kernel'
 export * from './builtins/agents/contract.ts'
+export * from './builtins/authoring/contract.ts'
 export * from './builtins/daemon/contract.ts'
 export * from './builtins/goals/contract.ts'
 export * from './builtins/models/contract.ts'

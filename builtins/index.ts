@@ -3,6 +3,7 @@ import type { PluginDefinition } from '#kernel'
 /** All builtins: reading this list is reading what the service can do. Each is a plugin like any author's. */
 export async function loadBuiltins(): Promise<PluginDefinition[]> {
   const rooms = await Promise.all([
+    import('./watchdog/index.ts'),
     import('./store/index.ts'),
     import('./models/index.ts'),
     import('./profiles/index.ts'),
@@ -13,6 +14,7 @@ export async function loadBuiltins(): Promise<PluginDefinition[]> {
     import('./goals/index.ts'),
     import('./metrics/index.ts'),
     import('./plugins-admin/index.ts'),
+    import('./authoring/index.ts'),
     import('./rest/index.ts'),
     import('./dashboard/index.ts'),
     import('./cli/index.ts'),

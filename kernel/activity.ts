@@ -1,9 +1,12 @@
-import { defineError, SvcError, sentenceOf } from './errors.ts'
+import { defineError, SvcError, sentenceOf, TimeLimitError } from './errors.ts'
+import type { Clock } from './ports.ts'
 
 /** So many failures in a row suspend a plugin's code. */
 export const FAILURES = 5
 /** How long a suspension lasts at first, in milliseconds; it doubles from one to the next. */
 const COOL_DOWN_MS = 30_000
+/** From this share of failed calls on, code is ailing. */
+const AILING = 0.25
 
 export const PluginGoneError = defineError({
   code: 'plugin_gone',
@@ -22,29 +25,46 @@ export const PluginSuspendedError = defineError({
 
 export interface ActivityParts {
   plugin: string
-  /** Milliseconds that never jump. */
-  now: () => number
+  clock: Pick<Clock, 'monotonic' | 'after'>
+  /** The place in the plugin's file that an error points at. */
+  where: (error: unknown) => string
   /** Called with each failure, and with the one that suspends. */
   failed: (what: string, error: unknown, suspended: boolean) => void
+  /** What is live under the plugin's name now: calls that come too late for this version go there. */
+  heir: () => Activity | undefined
   /** Told what code is about to run, and when it gave back control: for whoever watches for endless loops. */
-  watch?: (what: string | undefined) => void
+  watch: (what: string | undefined) => void
 }
+
+export interface CallOptions<A extends unknown[]> {
+  /** What it throws is an answer, and no failure of the code. */
+  answers?: boolean
+  /** How long one call may take, in milliseconds; waiting at the gate does not count. */
+  limit_ms?: number
+  /** Checks arguments that were made for another version. @throws when they do not fit this one */
+  fit?: (...args: A) => A
+}
+
+type Code = (...args: unknown[]) => Promise<unknown>
 
 /** What is running in one version of a plugin, and how well it goes. All of a plugin's code is called through here. */
 export class Activity {
   readonly #parts: ActivityParts
+  /** What `setup` declared, by what it is: the same thing of another version has the same name. */
+  readonly #code = new Map<string, Code>()
   readonly #ended = new Set<() => void>()
+  readonly #waiting = new Set<(error: unknown) => void>()
   #running = 0
   #failuresInRow = 0
   #suspensions = 0
   #suspendedUntil = 0
   #gate: Promise<void> | undefined
-  #gone: unknown
-  readonly #waiting = new Set<(error: unknown) => void>()
+  #shown = false
+  #sealed = false
   /** How often its code was called, and how often that failed. */
   calls = 0
   failures = 0
-  /** The last failure, in a sentence. */
+  /** The last failure: its place and what it was. */
   lastFailure: string | null = null
 
   constructor(parts: ActivityParts) {
@@ -57,41 +77,94 @@ export class Activity {
   }
 
   get suspended(): boolean {
-    return this.#suspendedUntil > this.#parts.now()
+    return this.#suspendedUntil > this.#parts.clock.monotonic()
   }
 
-  /** Holds calls back until `opened`: for the moment in which the plugin's resources change hands. */
-  hold(opened: Promise<void>): void {
-    this.#gate = opened.finally(() => {
-      this.#gate = undefined
+  /** The share of its calls that failed, from 0 to 1. */
+  get failureRate(): number {
+    return this.failures === 0 ? 0 : this.failures / Math.max(this.calls, this.failures)
+  }
+
+  /** Whether it fails often, without failing each time. */
+  get ailing(): boolean {
+    return this.failures >= FAILURES && this.failureRate >= AILING
+  }
+
+  /** Holds calls back until the result is called: for the moment in which the plugin's resources change hands. */
+  hold(): () => void {
+    let open = () => {}
+    this.#gate = new Promise(resolve => {
+      open = () => {
+        this.#gate = undefined
+        resolve()
+      }
     })
+    return open
   }
 
-  /** Wraps a function of the plugin so that each of its calls is counted and judged. */
-  wrap<A extends unknown[], R>(what: string, fn: (...args: A) => R): (...args: A) => Promise<Awaited<R>> {
-    return (...args) => this.call(what, () => fn(...args))
+  /**
+   * Wraps a function of the plugin so that each of its calls is counted and judged. Once another version is live, a call
+   * that comes late, out of something that began before, runs the same thing of that one.
+   * @returns a function that throws PluginSuspendedError, PluginGoneError, TimeLimitError, and what `fn` throws
+   */
+  wrap<A extends unknown[], R>(
+    what: string,
+    fn: (...args: A) => R,
+    options: CallOptions<A> = {},
+  ): (...args: A) => Promise<Awaited<R>> {
+    let key = what
+    for (let n = 2; this.#code.has(key); n++) key = `${what} ${n}`
+    const call = (...args: A): Promise<Awaited<R>> => this.#call(key, what, fn, args, options)
+    const late = async (...args: A) => call(...(options.fit?.(...args) ?? args))
+    if (!this.#sealed) this.#code.set(key, late as unknown as Code)
+    return call
   }
 
-  /** The same for a function whose throws are answers: it is counted as running, and never as failed. */
-  track<A extends unknown[], R>(what: string, fn: (...args: A) => R): (...args: A) => Promise<Awaited<R>> {
-    return (...args) => this.call(what, () => fn(...args), false)
-  }
-
-  /** @throws PluginSuspendedError, PluginGoneError, and what `fn` throws */
-  async call<R>(what: string, fn: () => R, judged = true): Promise<Awaited<R>> {
-    const { plugin } = this.#parts
+  /** Runs code that is not counted, such as what waits for long, when the plugin's resources are there. */
+  async pass<R>(what: string, fn: () => R): Promise<Awaited<R>> {
     if (this.#gate) await this.#gate
-    if (this.#gone) throw this.#gone
+    return await this.enter(what, fn)
+  }
+
+  /** Runs code, and tells who watches until it gives back control. */
+  enter<R>(what: string, fn: () => R): R {
+    this.#parts.watch(what)
+    try {
+      return fn()
+    } finally {
+      this.#parts.watch(undefined)
+    }
+  }
+
+  async #call<A extends unknown[], R>(
+    key: string,
+    what: string,
+    fn: (...args: A) => R,
+    args: A,
+    { answers, limit_ms }: CallOptions<A>,
+  ): Promise<Awaited<R>> {
+    if (this.#gate) await this.#gate
+    const { plugin } = this.#parts
+    if (!this.#shown) {
+      const heir = this.#parts.heir()
+      const code = heir && heir !== this ? heir.#code.get(key) : undefined
+      if (!code) throw new PluginGoneError({ plugin })
+      return (await code(...args)) as Awaited<R>
+    }
     if (this.suspended) throw new PluginSuspendedError({ plugin, problem: this.lastFailure ?? 'failures' })
     this.#running++
     this.calls++
     try {
-      const result = await this.#orGone(this.#enter(what, fn))
+      const result = await this.#ending(
+        what,
+        this.enter(what, () => fn(...args)),
+        limit_ms,
+      )
       this.#failuresInRow = 0
       return result
     } catch (error) {
       // A domain error is an answer, not a failure of the code.
-      if (judged && (!(error instanceof SvcError) || error.code === 'time_limit')) this.fail(what, error)
+      if (!answers && (!(error instanceof SvcError) || error.code === 'time_limit')) this.fail(what, error)
       throw error
     } finally {
       this.#running--
@@ -102,11 +175,11 @@ export class Activity {
   /** Counts a failure that was noticed elsewhere, such as a rejection that nobody handled. */
   fail(what: string, error: unknown): void {
     this.failures++
-    this.lastFailure = `${what}: ${sentenceOf(error)}`
+    this.lastFailure = `${this.#parts.where(error)}: ${what}: ${sentenceOf(error)}`
     const suspends = ++this.#failuresInRow >= FAILURES
     if (suspends) {
       this.#failuresInRow = 0
-      this.#suspendedUntil = this.#parts.now() + COOL_DOWN_MS * 2 ** this.#suspensions++
+      this.#suspendedUntil = this.#parts.clock.monotonic() + COOL_DOWN_MS * 2 ** this.#suspensions++
     }
     this.#parts.failed(what, error, suspends)
   }
@@ -123,40 +196,43 @@ export class Activity {
     })
   }
 
-  /** Ends what still runs, for its callers, with an error; so do later calls that reach this version. */
+  get retired(): boolean {
+    return !this.#shown
+  }
+
+  /** Takes no new calls; what runs goes on. */
+  retire(): void {
+    this.#shown = false
+  }
+
+  /** Ends what still runs, for its callers, with an error. */
   dispose(): void {
     const error = new PluginGoneError({ plugin: this.#parts.plugin })
-    this.#gone = error
     for (const abandon of this.#waiting) abandon(error)
   }
 
-  /** Takes calls again: this version is back. */
+  /** Takes calls, for the first time or again. */
   revive(): void {
-    this.#gone = undefined
+    this.#shown = true
+    this.#sealed = true
     this.#failuresInRow = 0
     this.#suspendedUntil = 0
   }
 
-  #enter<R>(what: string, fn: () => R): R {
-    this.#parts.watch?.(what)
-    try {
-      return fn()
-    } finally {
-      this.#parts.watch?.(undefined)
-    }
-  }
-
-  /** Waits for the work, or for the end of this version. No promise outlives the call: a race with a lasting one would. */
-  async #orGone<R>(work: R): Promise<Awaited<R>> {
+  /** Waits for the work, its limit, or the end of this version. No promise outlives the call: a race with a lasting one would. */
+  async #ending<R>(what: string, work: R, limit_ms: number | undefined): Promise<Awaited<R>> {
     if (!(work instanceof Promise)) return work as Awaited<R>
     let abandon: (error: unknown) => void = () => {}
-    const gone = new Promise<never>((_, reject) => {
+    const cut = new Promise<never>((_, reject) => {
       abandon = reject
     })
     this.#waiting.add(abandon)
+    const tooLong = () => abandon(new TimeLimitError({ what: `The plugin's ${what}`, ms: limit_ms ?? 0 }))
+    const cancel = limit_ms === undefined ? () => {} : this.#parts.clock.after(limit_ms, tooLong)
     try {
-      return (await Promise.race([work, gone])) as Awaited<R>
+      return (await Promise.race([work, cut])) as Awaited<R>
     } finally {
+      cancel()
       this.#waiting.delete(abandon)
     }
   }

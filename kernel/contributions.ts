@@ -1,5 +1,6 @@
-import type { z } from 'zod'
+import { z } from 'zod'
 import type { Effect } from './cycle.ts'
+import { ConflictError } from './errors.ts'
 import { point } from './points.ts'
 
 /** A question before a phase: may it be entered? */
@@ -124,8 +125,21 @@ export interface Toolkit {
 }
 export const Toolkits = point<Toolkit>('toolkits', {
   key: toolkit => toolkit.name,
-  check(toolkit) {
-    for (const { name } of toolkit.tools) {
+  check(toolkit, others) {
+    for (const { name, parameters, execute } of toolkit.tools) {
+      if (!(parameters instanceof z.ZodType) || typeof execute !== 'function') {
+        throw new TypeError(
+          `the tool "${name}" of toolkit "${toolkit.name}" needs parameters: z.object({ … }), and execute()`,
+        )
+      }
+      const taken = others.find(
+        other => other.key !== toolkit.name && other.value.tools.some(tool => tool.name === name),
+      )
+      if (taken) {
+        throw new ConflictError({
+          sentence: `The toolkit "${toolkit.name}" has a tool "${name}", but "${taken.key}" of "${taken.owner}" already does; give one of them another name.`,
+        })
+      }
       if (!/^[a-zA-Z0-9_-]{1,64}$/.test(name)) {
         throw new TypeError(
           `A tool's name is 1 to 64 letters, digits, "_" or "-"; "${name}" of toolkit "${toolkit.name}" is not.`,

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { Activity } from './activity.ts'
-import { PluginSuspendedError } from './activity.ts'
+import { type CallOptions, PluginGoneError, PluginSuspendedError } from './activity.ts'
 import type { Config } from './config.ts'
 import {
   type Gate,
@@ -9,13 +9,14 @@ import {
   type GoalStrategy,
   type Guard,
   Guards,
+  type ToolCall,
   type Toolkit,
   Toolkits,
   type WakeSource,
   WakeSources,
 } from './contributions.ts'
 import { PHASES } from './cycle.ts'
-import { sentenceOf, TimeLimitError } from './errors.ts'
+import { sentenceOf } from './errors.ts'
 import {
   type EventName,
   type Events,
@@ -135,27 +136,30 @@ export class PluginHandle {
   /** Records during `setup`, does at once afterwards; the result takes it back before the scope would. */
   #declare(label: string, apply: () => Undo, rank: 0 | 1 = 0): Undo {
     const declared: Declared = { label, rank, apply }
-    // Into a closed scope, that of a plugin that is gone, nothing goes: `hold` says so.
-    if (this.#active || this.#scope.closed) declared.undo = this.#scope.hold(label, apply())
+    // What comes later is not repeated when this version is shown again: what it did then, it does again. Into a closed
+    // scope, that of a plugin that is gone, nothing goes: `hold` says so.
+    if (this.#active || this.#scope.closed) return this.#scope.hold(label, apply())
     this.#declared.add(declared)
     return () => (this.#declared.delete(declared) ? declared.undo?.() : undefined)
   }
 
   /** A builtin's code is called as it is; a plugin's through its activity, which counts its calls and its failures. */
-  #counted<A extends unknown[], R>(what: string, fn: (...args: A) => R): (...args: A) => R | Promise<Awaited<R>> {
-    return this.#parts.builtin ? fn : this.#parts.activity.wrap(what, fn)
+  #counted<A extends unknown[], R>(
+    what: string,
+    fn: (...args: A) => R,
+    options: CallOptions<A> = {},
+  ): (...args: A) => R | Promise<Awaited<R>> {
+    return this.#parts.builtin ? fn : this.#parts.activity.wrap(what, fn, options)
   }
 
   /** The same for code whose failure must stop nothing else: it is logged, and counts as no answer. */
   #watched<I, R>(what: string, fn: (input: I) => R): (input: I) => R | Promise<Awaited<R> | undefined> {
     const { builtin, activity, where } = this.#parts
     if (builtin) return fn
-    const call = activity.wrap(what, fn)
+    const call = activity.wrap(what, fn, { limit_ms: HANDLER_LIMIT_MS })
     return input =>
-      within(this.clock, HANDLER_LIMIT_MS, `The plugin's ${what}`, call(input)).catch(error => {
-        // What the code threw is counted by then; that it never ends is noticed here.
-        if (error instanceof TimeLimitError) activity.fail(what, error)
-        if (!(error instanceof PluginSuspendedError))
+      call(input).catch(error => {
+        if (!(error instanceof PluginSuspendedError || error instanceof PluginGoneError))
           this.log.error({}, `${where(error)}: ${what}: ${sentenceOf(error)}`)
         return undefined
       })
@@ -192,13 +196,10 @@ export class PluginHandle {
     this.off(event, handler)
     const byEvent = this.#listening.get(handler) ?? new Map<string, Undo>()
     this.#listening.set(handler, byEvent)
+    const watched = this.#watched(`on ${event}`, handler)
     byEvent.set(
       event,
-      this.#declare(
-        `on ${event}`,
-        () => this.#parts.hooks.on(event, this.#watched(`on ${event}`, handler), this.name),
-        1,
-      ),
+      this.#declare(`on ${event}`, () => this.#parts.hooks.on(event, watched, this.name), 1),
     )
   }
 
@@ -260,13 +261,19 @@ export class PluginHandle {
     if (!phases.includes(phase)) throw new UnknownHookError({ name: phase, known: [...phases] })
     const name = options.name ?? guard.name ?? `${this.name}${this.#guards++ || ''}`
     const failClosed = () => options.failClosed ?? (this.#parts.builtin && this.#parts.guardsFailClosed())
+    const ask = this.#counted(`guard of ${phase}`, (gate: Gate) => guard.shouldProceed(gate), {
+      limit_ms: HANDLER_LIMIT_MS,
+    })
     return this.add(Guards, {
       name,
       phase,
       guard: {
         shouldProceed: gate => {
-          const verdict = this.#counted(`guard of ${phase}`, (each: Gate) => guard.shouldProceed(each))(gate)
+          const verdict = ask(gate)
           if (!(verdict instanceof Promise)) return verdict
+          // One that left in the meantime keeps nobody.
+          if (!this.#parts.builtin)
+            return verdict.catch(error => error instanceof PluginGoneError || Promise.reject(error))
           return within(this.clock, HANDLER_LIMIT_MS, `The guard "${name}"`, verdict)
         },
       },
@@ -284,7 +291,10 @@ export class PluginHandle {
 
   /** Adds something that wakes the daemon between two heartbeats. */
   wakeSource(source: WakeSource): Undo {
-    return this.add(WakeSources, source)
+    if (this.#parts.builtin) return this.add(WakeSources, source)
+    const wait = (signal: AbortSignal) =>
+      this.#parts.activity.pass(`wake source ${source.name}`, () => source.wait(signal))
+    return this.add(WakeSources, { name: source.name, wait })
   }
 
   /** Adds a way of finding an idle agent its next goal. */
@@ -302,14 +312,23 @@ export class PluginHandle {
     // What a tool throws is its answer to the model, and no failure of the plugin.
     const tools = toolkit.tools.map(tool => ({
       ...tool,
-      execute: this.#parts.activity.track(`tool ${tool.name}`, tool.execute),
+      execute: this.#parts.activity.wrap(
+        `tool ${tool.name}`,
+        (args: never, call: ToolCall) => tool.execute(args, call),
+        {
+          answers: true,
+          fit: (args, call): [never, ToolCall] => [tool.parameters.parse(args) as never, call],
+        },
+      ),
     }))
     return this.add(Toolkits, { ...toolkit, tools })
   }
 
   /** Adds what an operator can do: a REST route, a command, an MCP tool and a line of the OpenAPI document at once. */
   operation<I extends z.ZodObject, O extends z.ZodType>(definition: Operation<I, O>): Undo {
-    const run = this.#counted(`operation ${definition.name}`, definition.run.bind(definition))
+    const run = this.#counted(`operation ${definition.name}`, definition.run.bind(definition), {
+      fit: (input, call): Parameters<typeof definition.run> => [definition.input.parse(input), call],
+    })
     return this.add(Operations, operation({ ...definition, run: run as typeof definition.run }))
   }
 

@@ -1,9 +1,13 @@
 import { z } from 'zod'
+import type { Activity } from './activity.ts'
 import { sentenceOf } from './errors.ts'
-import { checkDefinition, Loader, type PluginFile, whereOf } from './loader.ts'
+import { checkDefinition, isFile, Loader, type PluginFile, stemOf, whereOf } from './loader.ts'
 import { order, PluginError, unmet } from './order.ts'
 import type { PluginDefinition } from './plugin.ts'
+import { type Rehearsal, rehearse } from './rehearsal.ts'
+import { Stage } from './stage.ts'
 import { absent, type Outcome, type PluginState } from './state.ts'
+import { type Supervisor, SupervisorToken } from './supervisor.ts'
 import { type Loaded, Version, type VersionParts } from './version.ts'
 
 /** The kernel's part of the section `plugins`. */
@@ -14,12 +18,10 @@ export const PluginsConfig = z.object({
 })
 export type PluginsConfig = z.infer<typeof PluginsConfig>
 
-/** How long a replaced version may go on with what it is at, in milliseconds. */
-const DRAIN_MS = 30_000
 /** A version that fails so soon after it replaced another gives way to it again, in milliseconds. */
 const PROBATION_MS = 300_000
 
-export interface HostParts extends Omit<VersionParts, 'failed' | 'watch'> {
+export interface HostParts extends Omit<VersionParts, 'failed' | 'watch' | 'heir'> {
   settings: PluginsConfig
   /** Modules that plugin files import by name: the package's front door as `svc`. */
   modules: () => Promise<Record<string, unknown>>
@@ -27,10 +29,11 @@ export interface HostParts extends Omit<VersionParts, 'failed' | 'watch'> {
 
 /** What was last seen of a plugin file. */
 interface Seen extends PluginFile {
-  /** The plugin's name, once the file could be loaded. */
+  /** The plugin's name and what it needs, once the file could be loaded. */
   name?: string
+  needs?: readonly string[]
   error?: string
-  /** It needs a plugin that was not live: looked at again when one comes. */
+  /** It needs a plugin that was not live: loaded again when that comes. */
   unmet?: boolean
 }
 
@@ -38,19 +41,28 @@ interface Seen extends PluginFile {
 export class Host {
   readonly #parts: HostParts
   readonly #loader: Loader
-  readonly #live = new Map<string, Version>()
+  readonly #stage: Stage
   readonly #seen = new Map<string, Seen>()
   readonly #disabledPlugins = new Map<string, string>()
-  readonly #swaps = new Map<string, { count: number; ms: number }>()
+  readonly #swaps = new Map<string, { count: number; ms: number; at: string }>()
   readonly #stop = new AbortController()
   #applying: Promise<unknown> = Promise.resolve()
-  /** Told which plugin's code runs, for whoever watches for endless loops. */
-  watch: ((plugin: string, what: string | undefined) => void) | undefined
+  readonly #watch: VersionParts['watch'] = (...code) => this.#supervisor?.watch(...code)
 
   constructor(parts: HostParts) {
     this.#parts = parts
     const { ports, project, log, modules, settings } = parts
-    this.#loader = new Loader({ ports, project, log, modules, allowlist: () => settings.allowlist })
+    this.#loader = new Loader({ ports, project, log, modules, watch: this.#watch, allowlist: () => settings.allowlist })
+    this.#stage = new Stage({ clock: ports.clock, log, signal: this.#stop.signal })
+  }
+
+  get #live(): Map<string, Version> {
+    return this.#stage.live
+  }
+
+  get #supervisor(): Supervisor | undefined {
+    const { services } = this.#parts
+    return services.has(SupervisorToken) ? services.use(SupervisorToken) : undefined
   }
 
   /** Brings up the builtins, then the files' plugins. A builtin that fails fails the start; a file's is logged and left out. */
@@ -70,6 +82,8 @@ export class Host {
   async start(): Promise<void> {
     for (const version of this.#live.values()) {
       try {
+        const missing = this.#missing(version.definition)
+        if (missing.length > 0) throw needsError(missing)
         await version.start(this.#stop.signal)
       } catch (error) {
         if (version.origin === 'builtin') throw error
@@ -79,10 +93,15 @@ export class Host {
     }
   }
 
+  /** Makes the first load as quick as the others: for processes that go on. */
+  warm(): Promise<void> {
+    return this.#loader.warm()
+  }
+
   /**
    * Applies what changed on disk: new files are loaded, changed ones replaced, removed ones undone. One that cannot be
    * loaded, or cannot take its place, changes nothing but its error.
-   * @param only a plugin's name, or its file's: loaded again also when it is unchanged
+   * @param only a plugin's name, or its file's: that one alone, loaded again also when it is unchanged
    */
   apply(only?: string): Promise<Outcome[]> {
     const applied = this.#applying.then(() => this.#apply({ started: true, ...(only === undefined ? {} : { only }) }))
@@ -93,28 +112,41 @@ export class Host {
   /** The plugin files that are not live as they stand on disk, by how people call them. */
   async changed(): Promise<string[]> {
     const found = this.#parts.settings.enabled ? await this.#loader.find() : []
-    const changed = found.filter(each => this.#seen.get(each.file)?.fingerprint !== each.fingerprint)
+    const changed = found.filter(each => this.#wants(each))
     const gone = [...this.#seen.values()].filter(each => !found.some(other => other.file === each.file))
     return [...changed, ...gone].map(each => each.stem)
+  }
+
+  /** What a plugin's file would register in this process, without it going live. @throws PluginError that says where it would fail */
+  check(file: string): Promise<Rehearsal> {
+    const checked = this.#applying.then(() => this.#check(file))
+    this.#applying = checked.catch(() => {})
+    return checked
+  }
+
+  async #check(origin: string): Promise<Rehearsal> {
+    let plugin = stemOf(origin)
+    try {
+      const loaded = { ...(await this.#loader.load(await this.#loader.look(origin))), origin }
+      plugin = loaded.definition.name
+      const old = this.#placeOf(loaded)
+      return rehearse(this.#declare(loaded, old), old, this.#parts)
+    } catch (cause) {
+      throw new PluginError({ plugin, where: whereOf(cause, origin), problem: sentenceOf(cause) }, { cause })
+    }
   }
 
   /** Brings up one more plugin while the process runs. @throws what its setup throws, or a resource on starting; nothing of it remains then */
   async add(definition: PluginDefinition, origin = 'code'): Promise<void> {
     const version = this.#declare({ definition: checkDefinition(definition), origin, load_ms: 0 })
     if (this.#live.has(version.name)) throw taken(this.#live.get(version.name))
-    await this.#replace(undefined, version, true)
+    await this.#stage.replace(undefined, version, true)
   }
 
-  /** Undoes one plugin. What its undoings throw is logged; a name that is not live is passed over. */
+  /** Undoes one plugin, with what it is at. What its undoings throw is logged; a name that is not live is passed over. */
   async remove(name: string): Promise<void> {
     const version = this.#live.get(name)
-    if (!version) return
-    this.#live.delete(name)
-    // A builtin's resources may need what it registered to end well; a file's plugin is out of reach first.
-    if (version.origin === 'builtin') await version.stop()
-    version.hide()
-    version.activity.dispose()
-    await version.stop()
+    if (version) await this.#stage.end(version)
   }
 
   /** Undoes all plugins, last first. */
@@ -122,31 +154,26 @@ export class Host {
     this.#stop.abort()
     await this.#applying
     for (const name of [...this.#live.keys()].reverse()) await this.remove(name)
+    await this.#stage.close()
   }
 
-  /** Counts a failure that reached the process itself, when it comes from a plugin's file. @returns whether it does */
-  blame(what: string, error: unknown): boolean {
-    const stack = error instanceof Error ? (error.stack ?? '') : ''
-    const culprit = [...this.#live.values()].find(({ origin }) => isFile(origin) && stack.includes(origin))
-    culprit?.activity.fail(what, error)
-    return culprit !== undefined
+  /** Counts a failure that reached the process itself against the plugin that it comes from. One that is not live is passed over. */
+  blame(plugin: string, what: string, error: unknown): void {
+    this.#live.get(plugin)?.activity.fail(what, error)
   }
 
   /** All plugins with their state: the live ones in their order, then the failed and the disabled. */
   list(): PluginState[] {
     const live = [...this.#live.values()].map(version => {
-      const { definition, origin, labels, load_ms, activity } = version
+      const { activity, origin } = version
       const swap = this.#swaps.get(version.name)
+      const error = this.#seen.get(origin)?.error ?? (activity.suspended ? activity.lastFailure : null)
       return {
-        name: version.name,
-        description: definition.description ?? '',
-        version: definition.version ?? '',
-        origin,
-        state: activity.suspended ? ('suspended' as const) : ('live' as const),
-        registered: labels,
-        error: this.#seen.get(origin)?.error ?? (activity.suspended ? activity.lastFailure : null),
-        ...{ calls: activity.calls, failures: activity.failures, load_ms },
-        ...{ swaps: swap?.count ?? 0, swap_ms: swap?.ms ?? null },
+        ...version.state,
+        error,
+        swaps: swap?.count ?? 0,
+        swap_ms: swap?.ms ?? null,
+        swapped_at: swap?.at ?? null,
       }
     })
     const liveFiles = new Set(live.map(({ origin }) => origin))
@@ -158,39 +185,85 @@ export class Host {
   }
 
   async #apply({ only, started }: { only?: string; started: boolean }): Promise<Outcome[]> {
-    const found = this.#parts.settings.enabled ? await this.#loader.find() : []
     const outcomes: Outcome[] = []
-    const here = new Set(found.map(({ file }) => file))
-    const gone = [...this.#seen.values()].filter(({ file }) => !here.has(file))
-    const loaded = new Map<Loaded, PluginFile>()
-    for (const each of found) {
-      const seen = this.#seen.get(each.file)
-      const named = only !== undefined && [each.stem, seen?.name, each.file].includes(only)
-      if (seen?.fingerprint === each.fingerprint && !named) continue
-      if (this.#isDisabled(each.stem, each.file)) continue
-      try {
-        const { definition, load_ms } = await this.#loader.load(each)
-        this.#seen.set(each.file, { ...each, name: definition.name })
-        if (!this.#isDisabled(definition.name, each.file)) loaded.set({ definition, load_ms, origin: each.file }, each)
-      } catch (error) {
-        this.#seen.set(each.file, { ...each, ...(seen?.name ? { name: seen.name } : {}) })
-        outcomes.push(this.#failed(seen?.name ?? each.stem, each.file, error))
-      }
+    const loaded: Loaded[] = []
+    const wants = (each: PluginFile) => this.#wants(each, only)
+    const found = this.#parts.settings.enabled ? await this.#loader.settled(wants) : []
+    for (const each of found.filter(wants)) {
+      const result = await this.#load(each, only !== undefined)
+      if (result && 'outcome' in result) outcomes.push(result)
+      else if (result) loaded.push(result)
     }
-    const arriving = new Set([...loaded.keys()].map(({ definition }) => definition.name))
-    for (const { file, name } of gone) {
-      this.#seen.delete(file)
-      // A file that was renamed is not gone: its plugin is replaced by itself.
-      if (name === undefined || arriving.has(name) || this.#live.get(name)?.origin !== file) continue
-      await this.remove(name)
-      outcomes.push(await this.#told({ plugin: name, origin: file, outcome: 'removed', error: null }))
-    }
-    const { ordered, circles } = order([...loaded.keys()])
+    // A file that was renamed is not gone: its plugin is replaced by itself.
+    const arriving = new Set(loaded.map(({ definition }) => definition.name))
+    outcomes.push(...(await this.#clear(found, arriving, only)))
+    const { ordered, circles } = order(loaded)
     for (const [{ definition, origin }, circle] of circles) {
       outcomes.push(this.#failed(definition.name, origin, new Error(circle)))
     }
     for (const each of ordered) outcomes.push(await this.#bring(each, started))
+    // Unless it could not be.
+    outcomes.push(...(await this.#clear(found, new Set(), only)))
     outcomes.push(...(await this.#settleNeeds(started)))
+    return outcomes
+  }
+
+  /** Whether a file is to be loaded: it changed, or it is the one that was asked for. */
+  #wants(each: PluginFile, only?: string): boolean {
+    if (this.#isDisabled(each.stem, each.file)) return false
+    const seen = this.#seen.get(each.file)
+    return only === undefined
+      ? seen?.fingerprint !== each.fingerprint
+      : [each.stem, seen?.name, each.file].includes(only)
+  }
+
+  /** Runs a file. @returns undefined for one that is switched off by its plugin's name */
+  async #load(
+    { file, stem, fingerprint, written_ms }: PluginFile,
+    asked = false,
+  ): Promise<Loaded | Outcome | undefined> {
+    const before = this.#seen.get(file)?.name
+    const seen: Seen = { file, stem, fingerprint, written_ms, ...(before ? { name: before } : {}) }
+    this.#seen.set(file, seen)
+    try {
+      await this.#supervisor?.admit(seen, asked)
+      const { definition, load_ms } = await this.#loader.load(seen)
+      const { name, needs = [] } = definition
+      Object.assign(seen, { name, needs })
+      return this.#isDisabled(name, file) ? undefined : { definition, load_ms, origin: file }
+    } catch (error) {
+      return this.#failed(before ?? stem, file, error)
+    }
+  }
+
+  /** Removes the plugins whose files are gone. */
+  async #clear(found: readonly PluginFile[], arriving: ReadonlySet<string>, only?: string): Promise<Outcome[]> {
+    const here = new Set(found.map(({ file }) => file))
+    for (const file of this.#seen.keys()) if (!here.has(file)) this.#seen.delete(file)
+    const gone = [...this.#live.values()].filter(({ name, origin }) => {
+      const named = only === undefined || [name, origin, stemOf(origin)].includes(only)
+      return isFile(origin) && !here.has(origin) && !arriving.has(name) && named
+    })
+    return this.#leave(new Set(gone))
+  }
+
+  /** Removes plugins together with those that need them, last first. */
+  async #leave(gone: ReadonlySet<Version>): Promise<Outcome[]> {
+    const outcomes: Outcome[] = []
+    const versions = [...this.#live.values()].reverse()
+    const staying = new Set(versions.filter(version => !gone.has(version)).map(({ name }) => name))
+    const missing = ({ definition }: Version) => (definition.needs ?? []).filter(need => !staying.has(need))
+    const orphan = (version: Version) => version.origin !== 'builtin' && missing(version).length > 0
+    for (let before = -1; before !== staying.size; ) {
+      before = staying.size
+      for (const version of versions) if (orphan(version)) staying.delete(version.name)
+    }
+    for (const version of versions.filter(({ name }) => !staying.has(name))) {
+      const { name, origin } = version
+      await this.#stage.remove(version)
+      if (gone.has(version)) outcomes.push(await this.#told({ plugin: name, origin, outcome: 'removed', error: null }))
+      else outcomes.push(this.#failed(name, origin, needsError(missing(version))))
+    }
     return outcomes
   }
 
@@ -198,140 +271,87 @@ export class Host {
   async #bring(loaded: Loaded, started: boolean): Promise<Outcome> {
     const { definition, origin } = loaded
     const { name } = definition
-    const old = this.#live.get(name)
-    const began = this.#parts.ports.clock.monotonic()
+    const { clock } = this.#parts.ports
+    const began = clock.monotonic()
+    let old: Version | undefined
     try {
-      // Only a file takes its own plugin's place, or that of one whose file is gone.
-      if (old && old.origin !== origin && (!isFile(old.origin) || this.#seen.has(old.origin))) throw taken(old)
+      old = this.#placeOf(loaded)
       const next = this.#declare(loaded, old)
-      await this.#replace(old, next, started)
+      await this.#stage.replace(old, next, started)
+      next.previous = old
     } catch (error) {
       return this.#failed(name, origin, error)
     }
     const seen = this.#seen.get(origin)
-    if (seen) {
-      delete seen.error
-      delete seen.unmet
-    }
+    delete seen?.error
     if (old) {
-      const ms = Math.round(this.#parts.ports.clock.monotonic() - began)
-      this.#swaps.set(name, { count: (this.#swaps.get(name)?.count ?? 0) + 1, ms })
+      old.previous = undefined
+      const ms = Math.round(clock.monotonic() - began)
+      this.#swaps.set(name, { count: (this.#swaps.get(name)?.count ?? 0) + 1, ms, at: clock.now().toISOString() })
     }
     return this.#told({ plugin: name, origin, outcome: old ? 'reloaded' : 'loaded', error: null })
   }
 
-  /**
-   * The swap. What the old version registered goes and what the next one did comes without a turn of the event loop in
-   * between; then resources change hands. What goes wrong brings the old one back as it was.
-   */
-  async #replace(old: Version | undefined, next: Version, started: boolean): Promise<void> {
-    old?.hide()
-    try {
-      for (const rank of [0, 1] as const) next.show(rank)
-    } catch (error) {
-      next.hide()
-      for (const rank of [0, 1] as const) old?.show(rank)
-      throw error
-    }
-    this.#live.set(next.name, next)
-    next.previous = old
-    if (old) old.previous = undefined
-    if (!started) return
-    if (!old?.hasResources && !next.hasResources) {
-      void this.#drain(old)
-      return
-    }
-    let open = () => {}
-    next.activity.hold(
-      new Promise(resolve => {
-        open = resolve
-      }),
-    )
-    try {
-      await this.#drain(old)
-      await next.start(this.#stop.signal)
-    } catch (error) {
-      await next.stop()
-      next.hide()
-      this.#live.delete(next.name)
-      if (old) await this.#bringBack(old)
-      throw error
-    } finally {
-      open()
-    }
-  }
-
-  /** Lets a replaced version end what it is at, for a while, and stops its resources. */
-  async #drain(old: Version | undefined): Promise<void> {
-    if (!old) return
-    const calm = new AbortController()
-    const idle = old.activity.idle().then(() => calm.abort())
-    await Promise.race([idle, this.#parts.ports.clock.sleep(DRAIN_MS, calm.signal)])
-    old.activity.dispose()
-    await old.stop()
-  }
-
-  async #bringBack(old: Version): Promise<void> {
-    old.activity.revive()
-    for (const rank of [0, 1] as const) old.show(rank)
-    this.#live.set(old.name, old)
-    await old.start(this.#stop.signal)
+  /** The version that a file's plugin replaces: its own, also by another name, or one whose file is gone. @throws when the name is another's */
+  #placeOf({ definition, origin }: Loaded): Version | undefined {
+    const fromHere = [...this.#live.values()].find(version => version.origin === origin)
+    const old = this.#live.get(definition.name) ?? fromHere
+    if (old && old !== fromHere && (!isFile(old.origin) || this.#seen.has(old.origin))) throw taken(old)
+    return old
   }
 
   /** Plugins whose needs went leave too; those that waited for what came are brought. */
   async #settleNeeds(started: boolean): Promise<Outcome[]> {
-    const outcomes: Outcome[] = []
-    for (const version of [...this.#live.values()].reverse()) {
-      const missing = this.#missing(version.definition)
-      if (version.origin === 'builtin' || missing.length === 0) continue
-      await this.remove(version.name)
-      outcomes.push(this.#failed(version.name, version.origin, needsError(missing)))
-    }
+    const outcomes = await this.#leave(new Set())
     for (const seen of this.#seen.values()) {
-      if (!seen.unmet) continue
-      const { definition, load_ms } = await this.#loader.load(seen)
-      if (this.#missing(definition).length > 0) continue
-      outcomes.push(await this.#bring({ definition, load_ms, origin: seen.file }, started))
+      if (!seen.unmet || this.#missing(seen).length > 0) continue
+      const result = await this.#load(seen)
+      if (result) outcomes.push('outcome' in result ? result : await this.#bring(result, started))
     }
-    return outcomes
+    // What came or went may be what others need.
+    return outcomes.length > 0 ? [...outcomes, ...(await this.#settleNeeds(started))] : outcomes
   }
 
   #declare(loaded: Loaded, old?: Version): Version {
     const missing = loaded.origin === 'builtin' ? [] : this.#missing(loaded.definition)
     if (missing.length > 0) throw needsError(missing)
     const { settings: _, modules: __, ...parts } = this.#parts
-    const failed = (version: Version, what: string, error: unknown, suspended: boolean) =>
-      this.#codeFailed(version, what, error, suspended)
-    return new Version(loaded, { ...parts, failed, watch: this.watch }, old?.handOver())
+    const failed: VersionParts['failed'] = (version, what, error, suspended) =>
+      this.#codeFailed(version, `${what}: ${sentenceOf(error)}`, suspended)
+    const heir = (name: string): Activity | undefined => this.#live.get(name)?.activity
+    return new Version(loaded, { ...parts, failed, heir, watch: this.#watch }, old?.handOver())
   }
 
-  #missing({ needs = [] }: PluginDefinition): string[] {
+  #missing({ needs = [] }: { needs?: readonly string[] }): string[] {
     return needs.filter(need => !this.#live.has(need))
   }
 
-  /** A plugin's code failed. After some failures in a row it is suspended, or gives way to the version that it replaced. */
-  #codeFailed(version: Version, what: string, error: unknown, suspended: boolean): void {
-    const fields = { plugin: version.name }
-    const problem = `${what}: ${sentenceOf(error)}`
-    if (!suspended || this.#live.get(version.name) !== version) return
-    const { previous } = version
+  /** A plugin's code failed. When it does so too often, it gives way to the version that it replaced and that did better, or is suspended. */
+  #codeFailed(version: Version, problem: string, suspended: boolean): void {
+    const { previous, activity } = version
+    if (this.#live.get(version.name) !== version) return
     const young = this.#parts.ports.clock.monotonic() - version.since < PROBATION_MS
-    if (!previous || !young) {
-      this.#parts.log.error(fields, 'is suspended: its code failed several times in a row')
-      return
+    const worse = previous !== undefined && activity.failureRate > 2 * previous.activity.failureRate
+    if (previous && young && worse && (suspended || activity.ailing)) {
+      version.previous = undefined
+      this.#applying = this.#applying.then(() => this.#rollBack(version, previous, problem)).catch(() => {})
+    } else if (suspended) {
+      this.#parts.log.error(
+        { plugin: version.name },
+        `is suspended: its code failed several times in a row (${problem})`,
+      )
     }
-    this.#parts.log.error(fields, 'fails since it was replaced: the version before is back')
-    this.#applying = this.#applying.then(() => this.#rollBack(version, previous, problem)).catch(() => {})
   }
 
   async #rollBack(version: Version, previous: Version, problem: string): Promise<void> {
     if (this.#live.get(version.name) !== version) return
-    await this.remove(version.name)
-    await this.#bringBack(previous)
+    const { name, origin } = version
+    await this.#stage.replace(version, previous, true)
     const error = `The newest version failed and was taken back: ${problem}`
-    const seen = this.#seen.get(version.origin)
+    this.#parts.log.error({ plugin: name }, `fails since it was replaced; the version before is back: ${problem}`)
+    const seen = this.#seen.get(origin)
     if (seen) seen.error = error
-    await this.#told({ plugin: version.name, origin: version.origin, outcome: 'rolled_back', error })
+    await this.#told({ plugin: name, origin, outcome: 'rolled_back', error })
   }
 
   #failed(plugin: string, origin: string, cause: unknown): Outcome {
@@ -360,10 +380,6 @@ export class Host {
     this.#disabledPlugins.set(name, origin)
     return true
   }
-}
-
-function isFile(origin: string): boolean {
-  return origin !== 'builtin' && origin !== 'code'
 }
 
 class NeedsError extends Error {}

@@ -13,12 +13,13 @@ import type { PluginDefinition, Project, Role } from './plugin.ts'
 import { type Point, Points } from './points.ts'
 import { keyedRandom, type Ports, systemPorts } from './ports.ts'
 import { Services, type Token, token } from './services.ts'
-import { BEATS, PluginWatch } from './watch.ts'
+import { RestartToken } from './supervisor.ts'
+import { PluginWatch } from './watch.ts'
 
 /** The store's part of scheduling, as the heartbeat sees it. */
 export const SchedulerToken: Token<Scheduler> = token('scheduler')
 /** The plugins of this process, for those that show or steer them. */
-export const HostToken: Token<Pick<Host, 'list' | 'apply' | 'changed'>> = token('host')
+export const HostToken: Token<Pick<Host, 'list' | 'apply' | 'changed' | 'check' | 'blame'>> = token('host')
 
 export const UnknownOperationError = defineError({
   code: 'unknown_operation',
@@ -43,6 +44,8 @@ export interface KernelOptions {
   log?: LogOptions
   /** For plugins in the making: what changes on disk is live as soon as it is written. */
   dev?: boolean
+  /** The command that starts this process again, where the process is the service's own and no other program's. */
+  restart?: readonly string[]
   /** Modules that plugin files import by name. */
   modules?: () => Promise<Record<string, unknown>>
 }
@@ -98,9 +101,9 @@ export class Kernel {
     this.heartbeat = new Heartbeat({
       ...{ hooks: this.hooks, points: this.points, ports: this.ports, log: this.log, config: beat },
       scheduler: () => this.services.use(SchedulerToken),
-      onBeat: async count => {
+      onBeat: async () => {
         await this.#reloadConfig()
-        await this.#watch.beat(count)
+        this.#watch.beat()
       },
     })
     this.host = new Host({
@@ -121,25 +124,29 @@ export class Kernel {
       modules: options.modules ?? (async () => ({})),
     })
     this.services.provide(HostToken, this.host, 'kernel')
+    if (options.restart) this.services.provide(RestartToken, options.restart, 'kernel')
     const dev = options.dev ?? false
-    const eta = () => beat.heartbeat * BEATS
+    const heartbeat = () => beat.heartbeat
     const folders = project.plugins
-    this.#watch = new PluginWatch({ host: this.host, folders, clock: this.ports.clock, log: this.log, dev, eta })
+    this.#watch = new PluginWatch({ host: this.host, folders, clock: this.ports.clock, log: this.log, dev, heartbeat })
   }
 
   /** Plugins are followed by the beat; a process that has none has a timer of the same length. */
   #follow(): void {
-    if (this.config.get('plugins.enabled')) this.#watch.start()
-    const { clock } = this.ports
-    let beats = 0
-    const turn = () => {
-      const wait = Number(this.config.get('daemon.heartbeat')) * 1000
-      this.#cancelTurn = clock.after(wait, () => {
-        const followed = this.heartbeat.live ? Promise.resolve() : this.#watch.beat(++beats)
-        followed.catch((error: unknown) => this.log.error({}, sentenceOf(error))).finally(turn)
-      })
+    if (this.config.get('plugins.enabled')) {
+      this.#watch.start()
+      this.host.warm().catch(error => this.log.warn({}, `the first reload will be slow: ${sentenceOf(error)}`))
     }
-    if (!this.roles.has('daemon')) turn()
+    if (!this.roles.has('daemon')) this.#turn()
+  }
+
+  #turn(): void {
+    this.#cancelTurn = this.ports.clock.after(Number(this.config.get('daemon.heartbeat')) * 1000, () => {
+      this.#turn()
+      if (this.heartbeat.live) return
+      this.#watch.beat()
+      void this.#reloadConfig()
+    })
   }
 
   #section<S extends z.ZodObject>(shape: S, section: string): z.output<S> {

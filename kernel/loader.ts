@@ -1,14 +1,21 @@
 import { createHash } from 'node:crypto'
+import { createRequire } from 'node:module'
 import { basename, dirname, extname, join, relative, resolve } from 'node:path'
+import { z } from 'zod'
 import { SvcError } from './errors.ts'
 import type { Log } from './log.ts'
 import type { PluginDefinition, Project } from './plugin.ts'
 import { type Ports, within } from './ports.ts'
+import type { Supervisor } from './supervisor.ts'
 
 /** How long a file may take to load, in milliseconds. */
 const LOAD_LIMIT_MS = 5_000
 /** A folder plugin's own files count up to here; more than that is data, not source. */
 const MAX_FILES = 500
+/** A file that changed less than this ago may be half-written, in milliseconds. */
+export const SETTLE_MS = 200
+/** How often unsettled files are looked at again. One that changes for ever is loaded as it is. */
+const LOOKS = 25
 
 /** A plugin as it stands on disk: its file, and a hash over all that it is made of. */
 export interface PluginFile {
@@ -17,6 +24,8 @@ export interface PluginFile {
   /** Its name without ending, or its folder's: how people refer to it. */
   stem: string
   fingerprint: string
+  /** When one of its files was last written, in milliseconds of the wall clock. */
+  written_ms: number
 }
 
 export interface LoaderParts {
@@ -26,12 +35,19 @@ export interface LoaderParts {
   allowlist: () => readonly string[]
   /** Modules that plugin files import by name: the package's front door as `svc`. */
   modules: () => Promise<Record<string, unknown>>
+  /** Told what code is about to run, and when it gave back control. */
+  watch: Supervisor['watch']
+}
+
+interface Jiti {
+  import(file: string): Promise<unknown>
+  transform(options: { source: string; ts: boolean; async: boolean }): string
 }
 
 /** Finds plugin files and turns them into definitions. */
 export class Loader {
   readonly #parts: LoaderParts
-  #jiti: Promise<{ import(file: string): Promise<unknown> }> | undefined
+  #jiti: Promise<Jiti> | undefined
 
   constructor(parts: LoaderParts) {
     this.#parts = parts
@@ -47,25 +63,69 @@ export class Loader {
       for (const file of await this.#candidates(folder)) {
         const stem = stemOf(file)
         if (!this.#allowed(file, stem)) continue
-        const fingerprint = await this.#fingerprint(folder, file).catch(() => undefined)
+        const print = await this.#fingerprint(file).catch(() => undefined)
         // Gone again since the folder was read.
-        if (fingerprint !== undefined) found.push({ file, stem, fingerprint })
+        if (print) found.push({ file, stem, ...print })
       }
     }
     return found
   }
 
+  /** The same, once nobody writes on those files any more that `concerns` picks out. */
+  async settled(concerns: (each: PluginFile) => boolean): Promise<PluginFile[]> {
+    const { clock } = this.#parts.ports
+    for (let looks = 1; ; looks++) {
+      const found = await this.find()
+      const ages = found.filter(concerns).map(each => clock.ms() - each.written_ms)
+      // Files from another time say nothing, as those beside a clock that stands still.
+      const young = ages.filter(age => Math.abs(age) < SETTLE_MS)
+      if (young.length === 0 || looks === LOOKS) return found
+      await clock.sleep(SETTLE_MS - Math.max(0, Math.min(...young)))
+    }
+  }
+
+  /** A plugin file wherever it lies, as it stands now. */
+  async look(file: string): Promise<PluginFile> {
+    return { file, stem: stemOf(file), ...(await this.#fingerprint(file)) }
+  }
+
   /** Runs the file. @throws what it throws; TimeLimitError; TypeError when it exports no plugin */
-  async load({ file, stem }: PluginFile): Promise<{ definition: PluginDefinition; load_ms: number }> {
+  async load({ file, stem, fingerprint }: PluginFile): Promise<{ definition: PluginDefinition; load_ms: number }> {
     const { clock } = this.#parts.ports
     const began = clock.monotonic()
-    this.#jiti ??= this.#createJiti()
-    const jiti = await this.#jiti
+    const jiti = await this.#getJiti()
     // Told before it runs: a file that ends the process must have been named.
     this.#parts.log.info({ plugin: stem }, `runs ${file}`)
-    const module = await within(clock, LOAD_LIMIT_MS, `Loading ${file}`, jiti.import(file))
+    const module = await this.#run(jiti, file, stem)
     const definition = checkDefinition((module as { default?: unknown } | undefined)?.default)
+    if ((await this.#fingerprint(file)).fingerprint !== fingerprint) {
+      throw new Error('was written while it was loaded; it is loaded again at the next round')
+    }
     return { definition, load_ms: Math.round(clock.monotonic() - began) }
+  }
+
+  /** Makes ready for the first load: the compiler comes up here, which takes hundreds of milliseconds without a turn of the event loop. */
+  async warm(): Promise<void> {
+    const jiti = await this.#getJiti()
+    jiti.transform({ source: 'export const warm: boolean = true', ts: true, async: true })
+  }
+
+  /** The plugins' folder that a file is in. */
+  #folderOf(file: string): string | undefined {
+    return this.#parts.project.plugins.find(folder => file.startsWith(`${folder}/`))
+  }
+
+  async #run(jiti: Jiti, file: string, stem: string): Promise<unknown> {
+    // Data that plugins import is read by Node itself, which would give it again as it was.
+    const { cache } = createRequire(import.meta.url)
+    for (const path of Object.keys(cache)) if (this.#folderOf(path)) delete cache[path]
+    // To its end, since a module's code does not run in the first turn.
+    this.#parts.watch(stem, file, 'loading')
+    try {
+      return await within(this.#parts.ports.clock, LOAD_LIMIT_MS, `Loading ${file}`, jiti.import(file))
+    } finally {
+      this.#parts.watch(stem, file, undefined)
+    }
   }
 
   async #candidates(folder: string): Promise<string[]> {
@@ -90,25 +150,27 @@ export class Loader {
     return names.length === 0 || names.some(name => name === basename(file) || name === stem)
   }
 
-  /** Over the file, what it imports from below the plugins' folder, and for a folder plugin all of its files. */
-  async #fingerprint(folder: string, file: string): Promise<string> {
+  /** Over the file, what it imports from below the plugins' folder, and for a folder plugin all of its sources. */
+  async #fingerprint(file: string): Promise<Pick<PluginFile, 'fingerprint' | 'written_ms'>> {
     const { files } = this.#parts.ports
     const hash = createHash('sha256')
     const seen = new Set<string>()
-    const waiting =
-      basename(file) === 'index.ts' && dirname(file) !== folder ? await filesBelow(files, dirname(file)) : []
+    const folder = this.#folderOf(file) ?? dirname(file)
+    const waiting = isFolder(file, folder) ? await filesBelow(files, dirname(file)) : []
     waiting.unshift(file)
+    let written_ms = 0
     for (let path = waiting.shift(); path !== undefined && seen.size < MAX_FILES; path = waiting.shift()) {
       if (seen.has(path)) continue
       seen.add(path)
       const text = await files.readFile(path, 'utf8')
+      written_ms = Math.max(written_ms, (await files.stat(path)).mtimeMs)
       hash.update(`${relative(folder, path)}\0${text}\0`)
       for (const [, specifier] of text.matchAll(IMPORTS)) {
         const imported = await this.#resolve(dirname(path), String(specifier))
         if (imported?.startsWith(`${folder}/`)) waiting.push(imported)
       }
     }
-    return hash.digest('hex')
+    return { fingerprint: hash.digest('hex'), written_ms }
   }
 
   async #resolve(from: string, specifier: string): Promise<string | undefined> {
@@ -128,7 +190,12 @@ export class Loader {
     return undefined
   }
 
-  async #createJiti() {
+  #getJiti(): Promise<Jiti> {
+    this.#jiti ??= this.#createJiti()
+    return this.#jiti
+  }
+
+  async #createJiti(): Promise<Jiti> {
     const { createJiti } = await import('jiti')
     const { project, modules } = this.#parts
     const fsCache = join(project.svc, 'cache', 'jiti')
@@ -142,13 +209,18 @@ export class Loader {
 const IMPORTS = /(?:\bfrom|\bimport|\brequire\s*\(|\bimport\s*\()\s*['"](\.{1,2}\/[^'"\n]+)['"]/g
 
 function isSource(name: string): boolean {
-  return !/^[._#~]|~$|\.d\.ts$|\.test\.ts$/.test(name)
+  return !/^[._#~]|~$|\.d\.ts$|\.(test|spec)\.\w+$/.test(name)
+}
+
+/** Whether a plugin's file is the `index.ts` of a folder of its own. */
+function isFolder(file: string, folder: string): boolean {
+  return basename(file) === 'index.ts' && dirname(file) !== folder
 }
 
 async function filesBelow(files: Ports['files'], folder: string): Promise<string[]> {
   const entries = await files.readdir(folder, { withFileTypes: true, recursive: true }).catch(() => [])
   return entries
-    .filter(entry => entry.isFile() && !/^[.#]|~$/.test(entry.name))
+    .filter(entry => entry.isFile() && isSource(entry.name) && /\.[cm]?[jt]s$/.test(entry.name))
     .map(entry => join(entry.parentPath, entry.name))
     .filter(path => !path.includes('/node_modules/'))
     .sort()
@@ -177,6 +249,13 @@ export function checkDefinition(value: unknown): PluginDefinition {
     )
   }
   if (typeof setup !== 'function') throw new TypeError(`has no setup function; ${right}`)
+  const { needs, config, state } = value as { [K in keyof PluginDefinition]?: unknown }
+  if (needs !== undefined && !(Array.isArray(needs) && needs.every(need => typeof need === 'string'))) {
+    throw new TypeError("its needs must be a list of plugins' names, such as needs: ['memory']")
+  }
+  if (config !== undefined && !(config instanceof z.ZodObject))
+    throw new TypeError('its config must be a z.object({ … })')
+  if (state !== undefined && !(state instanceof z.ZodType)) throw new TypeError('its state must be a zod schema')
   return value as PluginDefinition
 }
 
@@ -184,7 +263,17 @@ export function checkDefinition(value: unknown): PluginDefinition {
 export function whereOf(error: unknown, origin: string): string {
   if (origin === 'builtin' || error instanceof SvcError) return origin
   const text = error instanceof Error ? `${error.message}\n${error.stack ?? ''}` : ''
-  const at = text.indexOf(`${origin}:`)
-  const line = at < 0 ? undefined : /^:(\d+)/.exec(text.slice(at + origin.length))?.[1]
-  return line ? `${origin}:${line}` : origin
+  const own = placesIn(text).filter(place => place.startsWith(`${origin}:`))
+  const near = placesIn(text).filter(place => place.startsWith(`${dirname(origin)}/`))
+  return own[0] ?? near[0] ?? origin
+}
+
+/** The places that a stack or a message names, as `file:line`. */
+function placesIn(text: string): string[] {
+  return [...text.matchAll(/(\/[^\s()'"]+?):(\d+)(?::\d+)?/g)].map(([, file, line]) => `${file}:${line}`)
+}
+
+/** Whether a plugin came from a file, and is not part of the program. */
+export function isFile(origin: string): boolean {
+  return origin !== 'builtin' && origin !== 'code'
 }

@@ -61,7 +61,15 @@ export function operation<I extends z.ZodObject, O extends z.ZodType>(definition
   return definition as unknown as Operation
 }
 
-export const Operations = point<Operation>('operations', { key: definition => definition.name })
+export const Operations = point<Operation>('operations', {
+  key: definition => definition.name,
+  check({ name, input, output, run }) {
+    if (typeof name !== 'string' || name === '') throw new TypeError('an operation has a name, such as "weather.today"')
+    const whole = input instanceof z.ZodObject && output instanceof z.ZodType && typeof run === 'function'
+    if (!whole)
+      throw new TypeError(`the operation "${name}" needs input: z.object({ … }), output: a zod schema, and run()`)
+  },
+})
 
 /**
  * The only way to run an operation: checks the input, runs, shapes the output by its schema.

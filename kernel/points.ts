@@ -10,8 +10,8 @@ export interface PointOptions<C> {
   ask?: (contribution: C, question: never) => unknown
   /** Ordering of a contribution among the others; see `TapOptions`. */
   stage?: (contribution: C) => number | undefined
-  /** Refuses a bad contribution by throwing. */
-  check?: (contribution: C) => void
+  /** Refuses a bad contribution, also beside those that are there, by throwing. */
+  check?: (contribution: C, others: readonly Contribution<C>[]) => void
 }
 
 /** A place where plugins contribute things of one kind. */
@@ -50,8 +50,8 @@ export class Points {
 
   /** @throws ConflictError naming both owners when the key is taken */
   add<C>(point: Point<C>, value: C, owner: string): Undo {
-    point.options.check?.(value)
     const registry = this.#registry(point)
+    point.options.check?.(value, registry.contributions as readonly Contribution<C>[])
     const key = point.options.key(value)
     const taken = registry.byKey.get(key)
     if (taken) {

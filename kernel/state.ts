@@ -12,10 +12,14 @@ export interface PluginState {
   /** How often its code was called and failed since it went live. */
   calls: number
   failures: number
+  /** The latest failure of its code: file, line and sentence. */
+  last_failure: string | null
   load_ms: number
   /** How often it was replaced, and how long the last time took in milliseconds; null before the first. */
   swaps: number
   swap_ms: number | null
+  /** When it was replaced last, as ISO 8601. */
+  swapped_at: string | null
 }
 
 export interface Outcome {
@@ -29,6 +33,6 @@ export interface Outcome {
 export function absent(name: string, origin: string, state: 'failed' | 'disabled', error: string | null): PluginState {
   return {
     ...{ name, origin, state, error, description: '', version: '', registered: [] },
-    ...{ calls: 0, failures: 0, load_ms: 0, swaps: 0, swap_ms: null },
+    ...{ calls: 0, failures: 0, last_failure: null, load_ms: 0, swaps: 0, swap_ms: null, swapped_at: null },
   }
 }

@@ -2,9 +2,11 @@ import { Activity } from './activity.ts'
 import { sentenceOf } from './errors.ts'
 import { type HandleParts, PluginHandle } from './handle.ts'
 import { whereOf } from './loader.ts'
-import type { PluginDefinition } from './plugin.ts'
+import type { PluginDefinition, Resource } from './plugin.ts'
 import { within } from './ports.ts'
 import { Scope } from './scope.ts'
+import type { PluginState } from './state.ts'
+import type { Supervisor } from './supervisor.ts'
 
 /** How long one resource of a file's plugin may take to start, and an undoing to end, in milliseconds. */
 const RESOURCE_LIMIT_MS = 5_000
@@ -19,7 +21,9 @@ export interface Loaded {
 
 export interface VersionParts extends Omit<HandleParts, 'scope' | 'builtin' | 'activity' | 'previous' | 'where'> {
   failed: (version: Version, what: string, error: unknown, suspended: boolean) => void
-  watch: ((plugin: string, what: string | undefined) => void) | undefined
+  /** The version that is live under a name. */
+  heir: (name: string) => Activity | undefined
+  watch: Supervisor['watch']
 }
 
 /**
@@ -49,28 +53,35 @@ export class Version implements Loaded {
     this.origin = origin
     this.load_ms = load_ms
     this.#parts = parts
-    const { watch } = parts
+    const where = (error: unknown) => whereOf(error, origin)
     this.activity = new Activity({
       plugin: name,
-      now: () => parts.ports.clock.monotonic(),
+      clock: parts.ports.clock,
+      where,
       failed: (what, error, suspended) => parts.failed(this, what, error, suspended),
-      ...(watch && !builtin ? { watch: what => watch(name, what) } : {}),
+      heir: () => parts.heir(name),
+      watch: what => (builtin ? undefined : parts.watch(name, origin, what)),
     })
     this.#shown = new Scope(name)
     this.#resources = new Scope(name)
-    const previous = definition.state ? definition.state.safeParse(state).data : undefined
-    const where = (error: unknown) => whereOf(error, origin)
+    const previous = definition.state?.safeParse(state)
+    if (previous && !previous.success && state !== undefined) {
+      parts.log.info(
+        { plugin: name },
+        `starts afresh: the state handed over does not fit (${previous.error.issues[0]?.message})`,
+      )
+    }
     this.#handle = new PluginHandle(name, {
       ...parts,
       scope: this.#shown,
       builtin,
       activity: this.activity,
-      previous,
+      previous: previous?.data,
       where,
     })
     const section = definition.section ?? (builtin ? name : `plugins.config.${name}`)
     const config = definition.config ? this.#handle.section(section, definition.config) : {}
-    const returned: unknown = definition.setup(this.#handle, config)
+    const returned: unknown = this.activity.enter('setup', () => definition.setup(this.#handle, config))
     if (returned instanceof Promise) {
       returned.catch(() => {})
       throw new TypeError(
@@ -88,25 +99,52 @@ export class Version implements Loaded {
     return [...this.#shown.labels, ...this.#resources.labels]
   }
 
+  /** What people are shown of it. */
+  get state(): Omit<PluginState, 'error' | 'swaps' | 'swap_ms' | 'swapped_at'> {
+    const { name, definition, origin, labels, load_ms } = this
+    const { suspended, calls, failures, lastFailure } = this.activity
+    return {
+      name,
+      description: definition.description ?? '',
+      version: definition.version ?? '',
+      origin,
+      state: suspended ? 'suspended' : 'live',
+      registered: labels,
+      ...{ calls, failures, last_failure: lastFailure, load_ms },
+    }
+  }
+
   /** Whether it holds something in processes like this one that must be started and stopped. */
   get hasResources(): boolean {
     return this.#startable().length > 0
   }
 
-  /** What it hands over to the next version. @throws what the plugin throws */
+  /** What `setup` recorded to be started, in processes of any role. */
+  get resources(): readonly Resource[] {
+    return this.#handle.resources
+  }
+
+  /** What it hands over to the next version. What throws, or does not fit there, is a fresh start. */
   handOver(): unknown {
-    return this.#handle.handedOver()
+    try {
+      return this.activity.enter('hand-over', () => this.#handle.handedOver())
+    } catch (error) {
+      this.#parts.log.warn({ plugin: this.name }, `its state was not handed over: ${sentenceOf(error)}`)
+      return undefined
+    }
   }
 
   /** Makes visible what it registered, in two rounds: what others may name, then what names it. @throws ConflictError, UnknownHookError; then nothing is shown */
   show(rank: 0 | 1): void {
     if (this.#shown.closed) this.#shown = this.#handle.moveTo(new Scope(this.name))
     this.#handle.activate(rank)
+    this.activity.revive()
     this.since = this.#parts.ports.clock.monotonic()
   }
 
   /** Takes back what is visible, at once. */
   hide(): void {
+    this.activity.retire()
     this.#handle.rest()
     void this.#shown.close().then(failures => this.#tell(failures))
   }
@@ -117,7 +155,7 @@ export class Version implements Loaded {
     const scope = this.#resources
     for (const resource of this.#startable()) {
       const started = (async () => {
-        const undo = await resource.start(signal)
+        const undo = await this.activity.enter('start', () => resource.start(signal))
         if (undo) scope.hold('resource', undo)
       })()
       // A builtin may take its time, as for a migration; a file that hangs must not keep the rest from starting.

@@ -1,13 +1,12 @@
 import { type FSWatcher, watch } from 'chokidar'
 import { sentenceOf } from './errors.ts'
 import type { Host } from './host.ts'
+import { SETTLE_MS } from './loader.ts'
 import type { Log } from './log.ts'
 import type { Clock } from './ports.ts'
 
 /** Plugins are looked at every so many beats. */
-export const BEATS = 10
-/** A file that changed less than this ago may be half-written, in milliseconds. */
-const SETTLE_MS = 200
+const BEATS = 10
 
 export interface PluginWatchParts {
   host: Host
@@ -16,8 +15,8 @@ export interface PluginWatchParts {
   log: Log
   /** Apply what changed as soon as it has settled. */
   dev: boolean
-  /** Seconds until the next round; for the announcement. */
-  eta: () => number
+  /** Seconds from beat to beat; for the announcement. */
+  heartbeat: () => number
 }
 
 /** Which plugins changed on disk since last asked. Chokidar tells at once; what it misses is found at the next round all the same. */
@@ -25,8 +24,9 @@ export class PluginWatch {
   readonly #parts: PluginWatchParts
   #watcher: FSWatcher | undefined
   #cancel: (() => void) | undefined
-  #changedAt = Number.NEGATIVE_INFINITY
-  #due = false
+  #beats = 0
+  #applying = false
+  #again = false
 
   constructor(parts: PluginWatchParts) {
     this.#parts = parts
@@ -41,17 +41,16 @@ export class PluginWatch {
     this.#watcher.on('all', event => {
       if (event !== 'addDir') this.#changed()
     })
+    // What came before it was watching.
+    this.#watcher.on('ready', () => void this.#look())
     this.#watcher.on('error', error =>
       log.warn({}, `plugins are looked at every ${BEATS} beats only: ${sentenceOf(error)}`),
     )
   }
 
-  /** Counts a beat, and applies what changed when it is time: every tenth, or the first after it on which all has settled. */
-  async beat(count: number): Promise<void> {
-    if (count % BEATS === 0) this.#due = true
-    if (!this.#due || this.#parts.clock.monotonic() - this.#changedAt < SETTLE_MS) return
-    this.#due = false
-    await this.#parts.host.apply()
+  /** Counts a beat, and on every tenth has applied what changed. The beat waits for none of it: a file may take long to load. */
+  beat(): void {
+    if (++this.#beats % BEATS === 0) void this.#apply()
   }
 
   async close(): Promise<void> {
@@ -60,19 +59,32 @@ export class PluginWatch {
   }
 
   #changed(): void {
-    const { clock, dev, host, log } = this.#parts
-    this.#changedAt = clock.monotonic()
     this.#cancel?.()
-    this.#cancel = clock.after(SETTLE_MS, () => {
-      const told = dev ? host.apply() : this.#announce()
-      told.catch((error: unknown) => log.error({}, sentenceOf(error)))
-    })
+    this.#cancel = this.#parts.clock.after(SETTLE_MS, () => void this.#look())
+  }
+
+  #look(): Promise<void> {
+    return this.#parts.dev ? this.#apply() : this.#announce()
+  }
+
+  async #apply(): Promise<void> {
+    this.#again = true
+    if (this.#applying) return
+    this.#applying = true
+    while (this.#again) {
+      this.#again = false
+      await this.#parts.host.apply().catch((error: unknown) => {
+        this.#parts.log.error({}, `the plugins could not be looked at: ${sentenceOf(error)}`)
+      })
+    }
+    this.#applying = false
   }
 
   async #announce(): Promise<void> {
-    const { host, log, eta } = this.#parts
-    for (const plugin of await host.changed()) {
-      log.info({ plugin }, `changed; live in about ${Math.ceil(eta())} s, or now with: svc plugins reload ${plugin}`)
+    const { host, log, heartbeat } = this.#parts
+    const seconds = Math.ceil((BEATS - (this.#beats % BEATS)) * heartbeat())
+    for (const plugin of await host.changed().catch(() => [])) {
+      log.info({ plugin }, `changed; live in about ${seconds} s, or now with: svc plugins reload ${plugin}`)
     }
   }
 }

@@ -8,7 +8,13 @@ export interface House {
   /** The folder of package.json, `dist/` and `profiles/`. */
   readonly packageRoot: string
   /** Brings up a process of this house. */
-  open(options: { root: string; roles: readonly Role[]; log: LogOptions }): Promise<Kernel>
+  open(options: {
+    root: string
+    roles: readonly Role[]
+    log: LogOptions
+    /** The command that starts this process again. */
+    restart?: readonly string[]
+  }): Promise<Kernel>
   /** The daemon of the project whose `.svc/` this is, found without bringing anything up. */
   findDaemon(ports: Ports, svc: string): Promise<FoundDaemon | undefined>
 }

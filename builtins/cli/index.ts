@@ -8,6 +8,7 @@ export default definePlugin({
   description: 'The command line. In a running process it keeps the list of the plugins’ own commands.',
   setup(svc) {
     svc.start(() => writeCommands(svc), { in: ROLES })
+    svc.on('plugin_reloaded', () => writeCommands(svc))
   },
 })
 

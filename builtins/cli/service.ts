@@ -1,6 +1,7 @@
-import { type Kernel, type Role, sentenceOf } from '#kernel'
+import type { Kernel, Role } from '#kernel'
+import { Watchdog } from '../watchdog/contract.ts'
 import type { Context } from './context.ts'
-import { tell } from './detached.ts'
+import { isDetached, tell } from './detached.ts'
 import { type Journal, openJournal } from './journal.ts'
 import { narrate } from './narrate.ts'
 
@@ -8,7 +9,7 @@ import { narrate } from './narrate.ts'
  * Brings up a long-running process, and keeps it until SIGTERM or SIGINT. A second one ends it at once; SIGHUP is ignored,
  * so that a closed terminal ends nothing.
  * @param begin what it does once it is up; returns what is told on standard output
- * @returns the exit code, at the end
+ * @returns the exit code, at the end: 1 when an error of the program itself ended it
  */
 export async function serveUntilSignal(
   root: string,
@@ -18,18 +19,29 @@ export async function serveUntilSignal(
 ): Promise<number> {
   const journal = await openJournal(context.ports, root, context.terminal)
   const signal = stopSignal()
-  const kernel = await context.house.open({ root, roles, log: { write: line => journal.write(line) } })
+  const log = { write: (line: string) => journal.write(line) }
+  const kernel = await context.house.open({ root, roles, restart: sameAgain(context), log })
+  const watchdog = kernel.services.has(Watchdog) ? kernel.use(Watchdog) : undefined
   try {
-    watchStrays(kernel)
     narrate(kernel)
     const told = await begin(kernel, journal)
     if (!(await tell(context.ports.env, { ready: told }))) context.terminal.out(told)
-    kernel.log.info({}, `${await signal}: stopping`)
+    const ends = signal.then(name => ({ why: name, exit: 0 }))
+    const breaks = watchdog?.broken.then(() => ({ why: 'an error of its own', exit: 1 }))
+    const { why, exit } = await Promise.race(breaks ? [ends, breaks] : [ends])
+    kernel.log.info({}, `${why}: stopping`)
+    return exit
   } finally {
+    watchdog?.ending()
     await kernel.close()
     await journal.close()
   }
-  return 0
+}
+
+/** The command that starts this process again. */
+function sameAgain({ ports }: Context): string[] {
+  const words = [process.execPath, ...process.execArgv, ...process.argv.slice(1)]
+  return isDetached(ports.env) ? [...words, '--detach'] : words
 }
 
 function stopSignal(): Promise<NodeJS.Signals> {
@@ -44,15 +56,4 @@ function stopSignal(): Promise<NodeJS.Signals> {
     process.on('SIGTERM', stop)
     process.on('SIGINT', stop)
   })
-}
-
-/** An error that nobody caught, as a plugin's timer may throw it, is logged with its place; everything else goes on. */
-function watchStrays({ log }: Kernel): void {
-  const tell = (error: unknown) => {
-    const place =
-      error instanceof Error ? /\(?((?:file:\/\/)?\/[^)\s]+:\d+:\d+)\)?/.exec(error.stack ?? '')?.[1] : undefined
-    log.error({ code: 'stray_error' }, `an error that nobody caught: ${sentenceOf(error)}${place ? ` (${place})` : ''}`)
-  }
-  process.on('uncaughtException', tell)
-  process.on('unhandledRejection', tell)
 }

@@ -94,18 +94,22 @@ class Pursuit {
     const { agent, profile } = assembled(this.#cycle)
     const { agent_id, cycle_num, lease, signal } = this.#cycle
     const { goal_id } = this.#goal
-    const tools = this.#svc.use(Runtime).toolsFor(profile)
+    const runtime = this.#svc.use(Runtime)
     const workspace = join(this.#svc.project.workspaces, agent_id)
     await this.#makeOnce(workspace)
     return {
-      ...{ agent_id, goal_id, cycle_num, signal, workspace, tools, unanswered },
+      ...{ agent_id, goal_id, cycle_num, signal, workspace, unanswered },
+      // Asked anew at each step: a toolkit may come or go in the middle of a pursuit.
+      get tools() {
+        return runtime.toolsFor(profile)
+      },
       call_prefix: `${agent_id}:${lease.epoch}`,
       purpose: { agent_id, goal_id, cycle_num, kind: 'goal_pursuit' },
       model: agent.model || profile.model || null,
       temperature: profile.temperature,
       max_tokens: profile.max_tokens,
       max_steps: profile.max_steps,
-      system: pursuitSystem(profile, await this.#svc.use(Profiles).skills(profile), tools),
+      system: pursuitSystem(profile, await this.#svc.use(Profiles).skills(profile), runtime.toolsFor(profile)),
       transcript: this.#transcript.messages,
       tool_timeout: this.#config.tool_timeout,
       news: () => this.#news(),

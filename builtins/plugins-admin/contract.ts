@@ -12,9 +12,11 @@ export const Plugin = z.object({
   error: z.string().nullable().describe('Why it failed: file, line and sentence'),
   calls: z.number().int().describe('How often its code was called since it went live'),
   failures: z.number().int().describe('How often that failed'),
+  last_failure: z.string().nullable().describe('The latest of these: file, line and sentence'),
   load_ms: z.number().describe('How long loading its file took'),
   swaps: z.number().int().describe('How often it was replaced in this process'),
   swap_ms: z.number().nullable().describe('How long the last swap took'),
+  swapped_at: z.string().nullable().describe('When that was'),
 })
 export type Plugin = z.infer<typeof Plugin>
 

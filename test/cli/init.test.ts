@@ -30,7 +30,7 @@ describe('svc init', () => {
     })
     const { code, stdout } = await svc(['init'], { cwd: dir.path })
     expect(code).toBe(0)
-    expect(stdout.match(/^ +kept/gm)).toHaveLength(6)
+    expect(stdout.match(/^ +kept/gm)).toHaveLength(7)
     expect(stdout).not.toMatch(/^ +made/m)
     expect(await readFile(join(dir.path, '.svc/config.yaml'), 'utf8')).toBe('daemon:\n  heartbeat: 3\n')
     expect(await readFile(join(dir.path, 'profiles/coder.yaml'), 'utf8')).toBe('name: mine\nrole: mine\n')

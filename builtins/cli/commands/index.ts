@@ -1,5 +1,6 @@
 import type { HandWritten } from '../context.ts'
-import type { CommandSpec, OptionSpec } from '../contract.ts'
+import type { ArgumentSpec, CommandSpec, OptionSpec } from '../contract.ts'
+import { PLUGIN_KINDS } from '../scaffold/kinds.ts'
 
 export interface OwnCommand extends CommandSpec {
   load(): Promise<{ default: HandWritten }>
@@ -8,6 +9,7 @@ export interface OwnCommand extends CommandSpec {
 const profiles = text('profiles', 'p', 'Presets to spawn where no agent of theirs is alive: a,b')
 const heartbeat = text('heartbeat', 'b', "Seconds between an agent's cycles; written to .svc/config.yaml")
 const detach = flag('detach', 'd', 'Leave the terminal once the daemon is up')
+const dev = flag('dev', null, 'Apply changes of plugin files as soon as they are saved')
 const timeout = { ...text('timeout', 't', 'Seconds until the daemon is killed'), default: 30 }
 
 /** What is about the project and its processes, and therefore written by hand. */
@@ -21,14 +23,14 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
   command(
     'start',
     'Start the daemon, which keeps the agents alive',
-    [profiles, heartbeat, detach],
+    [profiles, heartbeat, detach, dev],
     () => import('./start.ts'),
   ),
   command('stop', 'Stop the daemon', [timeout], () => import('./stop.ts')),
   command(
     'restart',
     'Stop the daemon, then start it',
-    [profiles, heartbeat, detach, timeout],
+    [profiles, heartbeat, detach, dev, timeout],
     () => import('./restart.ts'),
   ),
   command(
@@ -39,10 +41,32 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
       { ...text('port', 'p', 'Port to listen on; 0 takes a free one'), default: 8000 },
       flag('with-daemon', null, 'Run the daemon in this process'),
       { ...profiles, short: null },
+      dev,
     ],
     () => import('./serve.ts'),
   ),
+  {
+    ...command(
+      'new',
+      'Write a plugin to begin with, and its test',
+      [{ ...text('kind', 'k', 'What it adds'), default: 'mix', choices: [...PLUGIN_KINDS] }],
+      async () => ({ default: (await import('./new.ts')).newPlugin }),
+    ),
+    path: ['new', 'plugin'],
+    arguments: [name('In lower case, as in office-hours')],
+  },
+  {
+    ...command('new', 'Write a preset of agents to begin with', [], async () => ({
+      default: (await import('./new.ts')).newProfile,
+    })),
+    path: ['new', 'profile'],
+    arguments: [name('What agents are spawned by')],
+  },
 ]
+
+function name(description: string): ArgumentSpec {
+  return { field: 'name', type: 'text', required: true, rest: false, description }
+}
 
 function command(word: string, summary: string, options: OptionSpec[], load: OwnCommand['load']): OwnCommand {
   return { path: [word], summary, description: '', arguments: [], options, operation: null, load }

@@ -1,10 +1,12 @@
-import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
 import { type Ports, sentenceOf } from '#kernel'
 import type { Context, HandWritten } from '../context.ts'
-import { CannotWriteError } from '../contract.ts'
+import { cannotWrite, makeFile, makeFolder } from '../making.ts'
+import { SCHEMA_OF, writeConfigSchema, writeProfileSchema } from '../schemas.ts'
+import { tsconfig } from '../tsconfig.ts'
 
-const CONFIG = `# Configuration of svc. Every key has a default: write down only what should differ.
+const CONFIG = `${SCHEMA_OF.config}
+# Configuration of svc. Every key has a default: write down only what should differ.
 # A running daemon applies most changes on its next heartbeat; those of server.* need a restart.
 
 # daemon:
@@ -24,7 +26,7 @@ const init: HandWritten = async ({ quiet }, context) => {
   const told: string[] = []
   for (const [name, make] of parts(root, context)) {
     const made = await make().catch(error => {
-      throw new CannotWriteError({ path: join(root, name), ...explain(error) }, { cause: error })
+      throw cannotWrite(join(root, name), error)
     })
     told.push(`  ${made ? 'made' : 'kept'}  ${name}`)
   }
@@ -43,7 +45,8 @@ const init: HandWritten = async ({ quiet }, context) => {
 export default init
 
 /** Each part makes itself if it is missing, and says whether it did. */
-function parts(root: string, { house, ports }: Context): [string, () => Promise<boolean>][] {
+function parts(root: string, context: Context): [string, () => Promise<boolean>][] {
+  const { house, ports } = context
   const { files } = ports
   const at = (name: string) => join(root, name)
   return [
@@ -52,22 +55,20 @@ function parts(root: string, { house, ports }: Context): [string, () => Promise<
     ['plugins/', () => makeFolder(files, at('plugins'))],
     ['profiles/', () => copyFolder(files, join(house.packageRoot, 'profiles'), at('profiles'))],
     ['tsconfig.json', () => makeFile(files, at('tsconfig.json'), tsconfig(root, house.packageRoot))],
+    ['.svc/schema/', () => writeSchemas(root, context)],
     ['.gitignore', () => addLines(files, at('.gitignore'), IGNORED)],
   ]
 }
 
-async function makeFolder(files: Ports['files'], path: string, mode?: number): Promise<boolean> {
-  const made = await files.mkdir(path, { recursive: true, ...(mode === undefined ? {} : { mode }) })
-  return made !== undefined
-}
-
-async function makeFile(files: Ports['files'], path: string, text: string, mode = 0o644): Promise<boolean> {
+/** For editors; written anew each time, since what a project may configure depends on its plugins. */
+async function writeSchemas(root: string, context: Context): Promise<boolean> {
+  const profile = await writeProfileSchema(root, context)
   try {
-    await files.writeFile(path, text, { flag: 'wx', mode })
-    return true
+    return (await writeConfigSchema(root, context)) || profile
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
-    throw error
+    // A mistake in the configuration is what one comes to repair; it keeps nothing else from being made.
+    context.terminal.err(`svc: warning: .svc/schema/config.json was not written: ${sentenceOf(error)}`)
+    return profile
   }
 }
 
@@ -86,41 +87,4 @@ async function addLines(files: Ports['files'], path: string, lines: readonly str
   if (missing.length === 0) return false
   await files.appendFile(path, `${text === '' || text.endsWith('\n') ? '' : '\n'}${missing.join('\n')}\n`)
   return true
-}
-
-/** So that an editor knows what plugins import. Where the package is not installed in the project, its place is named. */
-function tsconfig(root: string, packageRoot: string): string {
-  const types = join(packageRoot, 'dist', 'types')
-  const paths = {
-    svc: [join(types, 'index.d.ts')],
-    'svc/testing': [join(types, 'test', 'support', 'index.d.ts')],
-  }
-  const compilerOptions = {
-    ...{ target: 'es2023', module: 'preserve', strict: true, noEmit: true, skipLibCheck: true },
-    // Plugins are modules, whatever package.json says of the rest of the folder.
-    ...{ allowImportingTsExtensions: true, moduleDetection: 'force' },
-    ...(canResolve(root) ? {} : { paths }),
-  }
-  return `${JSON.stringify({ compilerOptions, include: ['plugins', '.svc/plugins'] }, null, 2)}\n`
-}
-
-function canResolve(root: string): boolean {
-  try {
-    createRequire(join(root, 'plugins', 'a.js')).resolve('svc/package.json')
-    return true
-  } catch {
-    return false
-  }
-}
-
-function explain(error: unknown): { problem: string; remedy: string } {
-  const { code } = error as NodeJS.ErrnoException
-  if (code === 'EACCES' || code === 'EPERM') {
-    return { problem: 'this user may not write there', remedy: 'take a folder of your own, or change its mode' }
-  }
-  if (code === 'EROFS') return { problem: 'the file system is read-only', remedy: 'take a folder that can be written' }
-  if (code === 'ENOTDIR' || code === 'EEXIST') {
-    return { problem: 'a file stands where a folder must be', remedy: 'move it away, or take another folder' }
-  }
-  return { problem: sentenceOf(error), remedy: 'take another folder' }
 }

@@ -1,9 +1,11 @@
+import type { Role } from '#kernel'
 import { Rest } from '../../rest/contract.ts'
 import { announce, daemonLines, modelLine, presetsOf, spawnMissing } from '../announce.ts'
 import type { HandWritten } from '../context.ts'
 import { UsageError } from '../contract.ts'
 import { findProject } from '../project.ts'
 import { serveUntilSignal } from '../service.ts'
+import { inDevelopment } from './development.ts'
 
 /** Serves the dashboard and the API; with `--with-daemon` the agents live in the same process. */
 const serve: HandWritten = async (input, context) => {
@@ -11,17 +13,23 @@ const serve: HandWritten = async (input, context) => {
   const host = String(input.host ?? '127.0.0.1')
   const root = await findProject(context.ports, context.named)
   const withDaemon = input.with_daemon === true
-  return serveUntilSignal(root, withDaemon ? ['server', 'daemon'] : ['server'], context, async (kernel, journal) => {
-    const { url } = await kernel.use(Rest).listen({ host, port })
-    await spawnMissing(kernel, presetsOf(input.profiles))
-    return announce(context.tree.version, root, [
-      ['Dashboard', `${url}/`],
-      ['API', `${url}/openapi.json`],
-      ['Logs', journal.file],
-      await modelLine(kernel),
-      ...(withDaemon ? await daemonLines(kernel) : [without]),
-    ])
-  })
+  const roles: Role[] = withDaemon ? ['server', 'daemon'] : ['server']
+  return serveUntilSignal(
+    root,
+    roles,
+    input.dev === true ? inDevelopment(context) : context,
+    async (kernel, journal) => {
+      const { url } = await kernel.use(Rest).listen({ host, port })
+      await spawnMissing(kernel, presetsOf(input.profiles))
+      return announce(context.tree.version, root, [
+        ['Dashboard', `${url}/`],
+        ['API', `${url}/openapi.json`],
+        ['Logs', journal.file],
+        await modelLine(kernel),
+        ...(withDaemon ? await daemonLines(kernel) : [without]),
+      ])
+    },
+  )
 }
 export default serve
 

@@ -7,6 +7,7 @@ import { UsageError } from '../contract.ts'
 import { detach } from '../detach.ts'
 import { findProject } from '../project.ts'
 import { serveUntilSignal } from '../service.ts'
+import { inDevelopment } from './development.ts'
 
 /** Runs the daemon in this process, or with `--detach` in one of its own. */
 const start: HandWritten = async (input, context) => {
@@ -16,9 +17,12 @@ const start: HandWritten = async (input, context) => {
   if (found?.alive) throw new DaemonRunningError({ pid: found.holder.pid })
   if (heartbeat !== undefined) await writeHeartbeat(context.ports, root, heartbeat)
   const presets = presetsOf(input.profiles)
-  if (input.detach === true)
-    return detach(root, ['start', ...(presets.length > 0 ? ['-p', presets.join(',')] : [])], context)
-  return serveUntilSignal(root, ['daemon'], context, async (kernel, journal) => {
+  const dev = input.dev === true
+  if (input.detach === true) {
+    const words = [...(presets.length > 0 ? ['-p', presets.join(',')] : []), ...(dev ? ['--dev'] : [])]
+    return detach(root, ['start', ...words], context)
+  }
+  return serveUntilSignal(root, ['daemon'], dev ? inDevelopment(context) : context, async (kernel, journal) => {
     await spawnMissing(kernel, presets)
     return announce(context.tree.version, root, [
       ...(await daemonLines(kernel)),

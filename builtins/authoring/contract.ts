@@ -1,0 +1,41 @@
+import { defineError, ROLES, z } from '#kernel'
+
+/** What a plugin's file would register if it were live. */
+export const PluginCheck = z.object({
+  plugin: z.string(),
+  file: z.string(),
+  description: z.string(),
+  version: z.string(),
+  needs: z.array(z.string()).describe('Plugins that must be live before it'),
+  config: z.array(
+    z.object({
+      key: z.string().describe('Its place in .svc/config.yaml'),
+      default: z.unknown(),
+      env: z.string().nullable().describe('The environment variable that goes before the file'),
+      secret: z.boolean(),
+      reload: z.enum(['applied', 'restart_required']),
+      schema: z.unknown().describe('JSON Schema'),
+    }),
+  ),
+  registers: z.array(
+    z.object({
+      kind: z
+        .string()
+        .describe("`listens`, `taps`, `events`, `services`, `watches`, or a point's name such as `guards`"),
+      name: z.string(),
+      detail: z.record(z.string(), z.unknown()).describe('What else is known: schemas of tools, routes and commands'),
+    }),
+  ),
+  resources: z
+    .array(z.array(z.enum(ROLES)))
+    .describe('For each resource that it starts, the roles of the processes in which it does'),
+})
+export type PluginCheck = z.infer<typeof PluginCheck>
+
+export const PluginFileMissingError = defineError({
+  code: 'plugin_file_missing',
+  status: 404,
+  title: 'Plugin file missing',
+  sentence: (p: { file: string }) =>
+    `${p.file} is neither a file nor a folder with an index.ts; name one, as in: svc plugins check plugins/hello.ts`,
+})

@@ -1,0 +1,39 @@
+import { join, relative, resolve } from 'node:path'
+import { HostToken, operation, PluginError, type PluginHandle, z } from '#kernel'
+import { describeRehearsal } from './check.ts'
+import { PluginCheck, PluginFileMissingError } from './contract.ts'
+import { renderCheck } from './render.ts'
+
+/** Has no route: it runs a file of the asker's choice, which is for whoever sits at the machine. */
+export function pluginsCheck(svc: PluginHandle) {
+  return operation({
+    name: 'plugins.check',
+    summary: 'Say what a plugin file would register, or why it would be refused, without taking it live',
+    description:
+      'The file is run and its setup is called, in this process and not in the daemon; its resources are not started. Names are compared with those of the plugins of this project.',
+    input: z.strictObject({ file: z.string().min(1).max(4096).describe('The file, or the folder with its index.ts') }),
+    output: PluginCheck,
+    cli: { usage: 'plugins check <file>' },
+    errors: [PluginFileMissingError, PluginError],
+    async run({ file: named }, { face }) {
+      const { root } = svc.project
+      const file = await findFile(svc, resolve(face === 'cli' ? process.cwd() : root, named))
+      return describeRehearsal(await svc.use(HostToken).check(file), shownAs(file, root))
+    },
+    render: renderCheck,
+  })
+}
+
+/** @throws PluginFileMissingError */
+async function findFile({ ports: { files } }: PluginHandle, path: string): Promise<string> {
+  for (const file of [path, join(path, 'index.ts')]) {
+    const found = await files.stat(file).catch(() => undefined)
+    if (found?.isFile()) return files.realpath(file)
+  }
+  throw new PluginFileMissingError({ file: path })
+}
+
+function shownAs(file: string, root: string): string {
+  const below = relative(root, file)
+  return below.startsWith('..') ? file : below
+}

@@ -1,0 +1,46 @@
+import type { PluginCheck } from './contract.ts'
+
+type Line = [kind: string, name: string, more: string]
+
+/** A check for people: a line for each thing. */
+export function renderCheck(check: PluginCheck): string {
+  const { plugin, version, file, description } = check
+  const lines = linesOf(check)
+  const widths = [0, 1].map(column => Math.max(0, ...lines.map(line => line[column]!.length)))
+  const table = lines.map(line => `  ${line.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join('  ')}`.trimEnd())
+  return [
+    `${plugin}${version && ` ${version}`} (${file})`,
+    ...(description ? [description] : []),
+    '',
+    ...(table.length > 0 ? ['It would register', ...table] : ['It would register nothing.']),
+    '',
+    'Nothing of it would be refused. Types are not looked at here; npx tsc --noEmit does that.',
+  ].join('\n')
+}
+
+function linesOf({ needs, config, registers, resources }: PluginCheck): Line[] {
+  return [
+    ...needs.map((name): Line => ['needs', name, '']),
+    ...config.map((key): Line => ['config', key.key, shownKey(key)]),
+    ...registers.map(({ kind, name, detail }): Line => [kind.replaceAll('_', ' '), name, shownDetail(detail)]),
+    ...resources.map((roles): Line => ['starts', 'a resource', `in: ${roles.join(', ')}`]),
+  ]
+}
+
+function shownKey({ default: value, env, secret }: PluginCheck['config'][number]): string {
+  return [`default ${JSON.stringify(value)}`, ...(env ? [`or ${env}`] : []), ...(secret ? ['secret'] : [])].join(', ')
+}
+
+function shownDetail(detail: PluginCheck['registers'][number]['detail']): string {
+  const { fails, tools, http, cli, mcp } = detail as {
+    fails?: string
+    tools?: { name: string; parameters: { properties?: object } }[]
+    http?: string | null
+    cli?: string[]
+    mcp?: boolean
+  }
+  if (fails) return `fails ${fails}`
+  if (tools)
+    return tools.map(tool => `${tool.name}(${Object.keys(tool.parameters.properties ?? {}).join(', ')})`).join(' ')
+  return [...(http ? [http] : []), ...(cli ?? []), ...(mcp ? ['MCP'] : [])].join(' · ')
+}

@@ -1,0 +1,63 @@
+import { join } from 'node:path'
+import { type ConfigKeyInfo, type Ports, replaceFile } from '#kernel'
+import type { Context } from './context.ts'
+
+/** What an editor needs to know beside a YAML file, as its first line; the path is relative to the file. */
+export const SCHEMA_OF = {
+  config: '# yaml-language-server: $schema=./schema/config.json',
+  profile: '# yaml-language-server: $schema=../.svc/schema/profile.json',
+} as const
+
+interface Schema {
+  [keyword: string]: unknown
+  properties?: Record<string, Schema>
+}
+
+const DRAFT = 'http://json-schema.org/draft-07/schema#'
+
+/** Writes the schema of profiles for editors. @returns whether that changed anything */
+export async function writeProfileSchema(root: string, { ports }: Context): Promise<boolean> {
+  const [{ z }, { Profile }] = await Promise.all([import('#kernel'), import('../profiles/contract.ts')])
+  // A profile that has no name is called as its file is, and its role has a default.
+  const schema = z.toJSONSchema(Profile.partial({ name: true, role: true }), { io: 'input', target: 'draft-7' })
+  return write(ports.files, root, 'profile.json', schema as Schema)
+}
+
+/** Writes the schema of the configuration for editors: with the keys of all plugins, the project's own too. @throws SvcError when they cannot be brought up */
+export async function writeConfigSchema(root: string, { house, ports }: Context): Promise<boolean> {
+  await using kernel = await house.open({ root, roles: [], log: { level: 'silent' } })
+  return write(ports.files, root, 'config.json', { $schema: DRAFT, ...treeOf(kernel.config.keys()) })
+}
+
+function treeOf(keys: readonly ConfigKeyInfo[]): Schema {
+  const tree = section()
+  for (const { path, schema } of keys) {
+    const steps = path.split('.')
+    const last = steps.pop()!
+    let at = tree
+    for (const step of steps) {
+      at.properties![step] ??= section()
+      at = at.properties![step]
+    }
+    const { $schema, ...plain } = schema as Schema
+    at.properties![last] = plain
+  }
+  // The keys of plugins that come later.
+  const { plugins } = tree.properties!
+  plugins!.properties!.config = { ...section(), ...plugins!.properties!.config, additionalProperties: true }
+  return tree
+}
+
+function section(): Schema {
+  return { type: 'object', properties: {}, additionalProperties: false }
+}
+
+async function write(files: Ports['files'], root: string, name: string, schema: Schema): Promise<boolean> {
+  const folder = join(root, '.svc', 'schema')
+  await files.mkdir(folder, { recursive: true, mode: 0o700 })
+  const file = join(folder, name)
+  const text = `${JSON.stringify(schema, null, 2)}\n`
+  if ((await files.readFile(file, 'utf8').catch(() => undefined)) === text) return false
+  await replaceFile(files, file, text)
+  return true
+}

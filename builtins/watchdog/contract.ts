@@ -1,0 +1,10 @@
+import { token } from '#kernel'
+
+/** The watch over this process, where it is the service's own. */
+export interface Watchdog {
+  /** Settles when an error of the program itself that nobody caught has left it in a state that nobody knows. */
+  readonly broken: Promise<unknown>
+  /** Says that the process is to end: if it hangs from now on, no other takes its place. */
+  ending(): void
+}
+export const Watchdog = token<Watchdog>('watchdog')

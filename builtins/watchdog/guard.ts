@@ -1,0 +1,65 @@
+import { join } from 'node:path'
+import { type PluginHandle, RestartToken, type Supervisor, type Undo } from '#kernel'
+import type { Watchdog } from './contract.ts'
+import { refuseExit } from './exit.ts'
+import { Pulse } from './pulse.ts'
+import { quarantineError, readQuarantine, release } from './quarantine.ts'
+import { watchStrays } from './strays.ts'
+
+/** The watch over plugins' code in this process. A quarantine holds in every process; the rest is for those that last. */
+export class Guard implements Supervisor, Watchdog {
+  readonly broken: Promise<unknown>
+  readonly #svc: PluginHandle
+  readonly #config: { readonly limit: number }
+  readonly #quarantine: string
+  readonly #undo: Undo[] = []
+  #pulse: Pulse | undefined
+  #break: (error: unknown) => void = () => {}
+
+  constructor(svc: PluginHandle, config: { readonly limit: number }) {
+    this.#svc = svc
+    this.#config = config
+    this.#quarantine = join(svc.project.svc, 'quarantine.json')
+    this.broken = new Promise(resolve => {
+      this.#break = resolve
+    })
+  }
+
+  /** @throws Error with the reason for the file's quarantine, which ends when it was changed or an operator names it */
+  async admit({ stem, file, fingerprint }: Parameters<Supervisor['admit']>[0], asked: boolean): Promise<void> {
+    const { files } = this.#svc.ports
+    const entry = (await readQuarantine(files, this.#quarantine)).find(each => each.file === file)
+    if (entry && !asked && entry.fingerprint === fingerprint) throw quarantineError(entry, stem)
+    if (entry) await release(files, this.#quarantine, file)
+    this.begin()
+    this.#pulse?.admitted(stem, file, fingerprint)
+  }
+
+  watch(plugin: string, origin: string, what: string | undefined): void {
+    if (what === undefined) this.#pulse?.left()
+    else this.#pulse?.entered(plugin, origin, what)
+  }
+
+  /** Begins with the first plugin's file, before it is run, or with the process's resources, whichever is first. */
+  begin(): void {
+    const svc = this.#svc
+    const lasts = svc.roles.has('daemon') || svc.roles.has('server')
+    if (this.#pulse || !lasts || !svc.has(RestartToken)) return
+    const pulse = new Pulse(svc, { limit_s: this.#config.limit, quarantine: this.#quarantine })
+    this.#pulse = pulse
+    this.#undo.push(
+      () => pulse.stop(),
+      watchStrays(svc, error => this.#break(error)),
+      refuseExit(svc, () => pulse.running),
+    )
+  }
+
+  async end(): Promise<void> {
+    for (const undo of this.#undo.splice(0).reverse()) await undo()
+    this.#pulse = undefined
+  }
+
+  ending(): void {
+    this.#pulse?.ending()
+  }
+}

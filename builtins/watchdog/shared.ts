@@ -1,0 +1,34 @@
+import { basename, dirname } from 'node:path'
+
+// What the main thread and the watching one have in common.
+
+/** The shared cells: a count that must move, the code that runs (0 for none), and two flags. */
+export const CELL = { round: 0, code: 1, debugged: 2, ending: 3 } as const
+export const CELLS = 4
+/** So many steps without a round, and the process counts as held up. */
+export const STEPS = 15
+/** When no plugin is to blame, it may be the service itself at hard work: it gets so many times as long. */
+export const PATIENCE = 4
+
+/** What the thread is started with. */
+export interface Watch {
+  cells: Int32Array
+  /** How often it looks, in milliseconds. */
+  step_ms: number
+  quarantine: string
+  log: string
+  /** The command that starts the process again. */
+  command: readonly string[]
+  /** Whether standard error is read, and not the log itself. */
+  echo: boolean
+}
+
+/** Told to the thread while the main one can: a file that is about to run, or the name of a cell's code. */
+export type Notice =
+  | { kind: 'file'; plugin: string; file: string; fingerprint: string }
+  | { kind: 'code'; id: number; plugin: string; file: string; what: string }
+
+/** Whether a path is of the plugin of this file: a folder's `index.ts` stands for all that is in it. */
+export function isOf(path: string, file: string): boolean {
+  return path === file || (basename(file) === 'index.ts' && path.startsWith(`${dirname(file)}/`))
+}

@@ -1,0 +1,45 @@
+import { HostToken, type PluginHandle, sentenceOf, type Undo } from '#kernel'
+import { placesOf, traceOf } from './trace.ts'
+
+const WHAT = 'an error that nobody caught'
+
+/**
+ * Tells of errors that nobody caught, such as one that a plugin's timer throws, with their place, and counts them against
+ * the plugin that they come from.
+ * @param broken told of an exception that cannot be a plugin's: the program itself is in a state that nobody knows then
+ */
+export function watchStrays(svc: PluginHandle, broken: (error: unknown) => void): Undo {
+  const tell = (error: unknown): boolean => {
+    const trace = traceOf(svc, error)
+    // A timer that throws fifty times a second would fill the disk.
+    if (trace?.suspended) return true
+    const place = trace?.place ?? placesOf(error)[0]
+    const fields = { code: 'stray_error', ...(trace ? { plugin: trace.plugin } : {}) }
+    svc.log.error(fields, `${WHAT}: ${sentenceOf(error)}${place ? ` (${place})` : ''}`)
+    if (trace) svc.use(HostToken).blame(trace.plugin, WHAT, error)
+    return trace !== undefined
+  }
+  const onRejection = (error: unknown) => void tell(error)
+  const onException = (error: unknown) => {
+    if (tell(error) || hasPluginFiles(svc)) return
+    svc.log.error(
+      { code: 'stray_error' },
+      'the process ends: this error is its own, and what it left behind is unknown',
+    )
+    broken(error)
+  }
+  process.on('unhandledRejection', onRejection)
+  process.on('uncaughtException', onException)
+  return () => {
+    process.off('unhandledRejection', onRejection)
+    process.off('uncaughtException', onException)
+  }
+}
+
+/** Whether an error without a trace, such as a socket's, may be a plugin's. */
+function hasPluginFiles(svc: PluginHandle): boolean {
+  return svc
+    .use(HostToken)
+    .list()
+    .some(({ origin }) => origin !== 'builtin')
+}

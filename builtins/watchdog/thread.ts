@@ -1,0 +1,118 @@
+import { isatty } from 'node:tty'
+import { parentPort, workerData } from 'node:worker_threads'
+import { sentenceOf, systemPorts } from '#kernel'
+import { type Frame, haltMainThread } from './halt.ts'
+import { quarantine } from './quarantine.ts'
+import { CELL, isOf, type Notice, PATIENCE, STEPS, type Watch } from './shared.ts'
+import { startSuccessor } from './successor.ts'
+
+// The thread that watches the main one. It uses nothing that passes through that: not even its own standard error.
+
+const { cells, step_ms, ...watch } = workerData as Watch
+const ports = systemPorts()
+const files = new Map<string, { plugin: string; fingerprint: string }>()
+const code = new Map<number, { plugin: string; file: string; what: string }>()
+
+/** Whose code holds up the process. */
+interface Culprit {
+  plugin: string
+  file: string
+  /** What the code was called for, where that is known. */
+  what: string | undefined
+  /** `file:line`, where that is known. */
+  place: string | undefined
+}
+
+parentPort!.on('message', (notice: Notice) => {
+  const known = files.get(notice.file)
+  if (notice.kind === 'file') files.set(notice.file, { ...notice, plugin: known?.plugin ?? notice.plugin })
+  else code.set(notice.id, notice)
+  // Before it is loaded, a plugin has the name of its file.
+  if (notice.kind === 'code' && known) known.plugin = notice.plugin
+})
+await keepWatch()
+
+async function keepWatch(): Promise<never> {
+  let round = -1
+  let still = 0
+  let told = false
+  for (;;) {
+    await ports.clock.sleep(step_ms)
+    const now = Atomics.load(cells, CELL.round)
+    // Steps are counted, not time: a machine that slept, or a process that was stopped, has not hung.
+    if (now !== round || Atomics.load(cells, CELL.debugged) === 1) {
+      if (told) await say(40, `the process moves again, after ${seconds(still)} s`)
+      round = now
+      still = 0
+      told = false
+    } else if (++still % STEPS === 0) {
+      const { frames, resume } = await haltMainThread(ports.clock)
+      const culprit = find(frames)
+      if (culprit) await convict(culprit, still)
+      if (!culprit && !told) await say(50, `${heldUp(still)} by no plugin's code${stands(frames)}`)
+      told = true
+      if (culprit || still >= STEPS * PATIENCE) await restart()
+      resume()
+    }
+  }
+}
+
+/** The plugin whose code is innermost on the stack, else the one whose code was entered last and has not come back. */
+function find(frames: readonly Frame[]): Culprit | undefined {
+  const running = code.get(Atomics.load(cells, CELL.code))
+  for (const frame of frames) {
+    const [file, known] = [...files].find(([each]) => isOf(frame.file, each)) ?? []
+    if (!file || !known) continue
+    const what = running?.file === file ? running.what : undefined
+    const plugin = running?.file === file ? running.plugin : known.plugin
+    return { plugin, file, what, place: `${frame.file}:${frame.line}` }
+  }
+  return running && { ...running, place: undefined }
+}
+
+async function convict({ plugin, file, what, place }: Culprit, still: number): Promise<void> {
+  const reason = `held up the whole process for ${seconds(still)} s${what ? `, in "${what}"` : ''}, at ${place ?? file}`
+  const fingerprint = files.get(file)?.fingerprint
+  await say(60, `plugin "${plugin}" ${reason}`, { plugin })
+  if (fingerprint === undefined) return
+  const entry = { plugin, file, fingerprint, reason, at: ports.clock.now().toISOString() }
+  await quarantine(ports.files, watch.quarantine, entry).catch(error =>
+    say(50, `${watch.quarantine} was not written: ${sentenceOf(error)}`),
+  )
+}
+
+/** Ends this process, which cannot end by itself, and lets another take its place, unless it was to end anyway. */
+async function restart(): Promise<void> {
+  if (Atomics.load(cells, CELL.ending) === 1) await say(50, 'the process is killed, as it was to end')
+  else {
+    await startSuccessor(ports, watch).then(
+      () => say(50, 'the process is killed, and another takes its place'),
+      error => say(50, `the process is killed, and could not be started again: ${sentenceOf(error)}`),
+    )
+  }
+  process.kill(process.pid, 'SIGKILL')
+}
+
+function heldUp(still: number): string {
+  return `the process has been held up for ${seconds(still)} s`
+}
+
+function stands([innermost]: readonly Frame[]): string {
+  return innermost ? ` (it stands at ${innermost.file}:${innermost.line})` : ''
+}
+
+function seconds(steps: number): number {
+  return Math.round((steps * step_ms) / 100) / 10
+}
+
+/** A line of the log, in the form that the main thread gives it. */
+async function say(level: number, msg: string, fields: object = {}): Promise<void> {
+  const line = JSON.stringify({ level, time: ports.clock.now().toISOString(), ...fields, code: 'held_up', msg })
+  await ports.files.appendFile(watch.log, `${line}\n`, { mode: 0o600 }).catch(() => {})
+  // Written by the system's own call: a thread's standard error waits for the main one.
+  if (watch.echo) rawDebug(isatty(2) ? `svc: ${msg}` : line)
+}
+
+function rawDebug(line: string): void {
+  ;(process as unknown as { _rawDebug(line: string): void })._rawDebug(line)
+}

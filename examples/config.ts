@@ -1,0 +1,24 @@
+// Configuration: keys with defaults, checked by zod, under `plugins.config.greeter` in .svc/config.yaml.
+// Values are read where they are needed and not copied: a key marked `applied` changes while the program runs.
+import { definePlugin, z } from 'svc'
+
+export default definePlugin({
+  name: 'greeter',
+  description: 'Greets agents at the beginning of each cycle.',
+  config: z.object({
+    greeting: z
+      .string()
+      .max(80)
+      .default('Good day')
+      .meta({ reload: 'applied', env: 'GREETING' })
+      .describe('What is said; the environment variable GREETING goes before the file'),
+    token: z
+      .string()
+      .default('')
+      .meta({ secret: true })
+      .describe('Shown as *** wherever configuration or logs are shown'),
+  }),
+  setup(svc, config) {
+    svc.on('cycle_start', ({ agent_id }) => svc.log.info({ agent_id }, `${config.greeting}, ${agent_id}!`))
+  },
+})

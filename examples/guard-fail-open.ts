@@ -1,0 +1,19 @@
+// A guard that is a matter of taste: agents look for new goals during office hours only.
+// It fails open: when it throws, the phase is entered all the same, and the log says so.
+import { definePlugin, z } from 'svc'
+
+const hour = z.number().int().min(0).max(24)
+
+export default definePlugin({
+  name: 'office-hours',
+  description: 'Agents look for new goals during office hours (UTC) only.',
+  config: z.object({
+    from: hour.default(9).meta({ reload: 'applied' }).describe('First hour in which goals are sought'),
+    to: hour.default(17).meta({ reload: 'applied' }).describe('First hour in which they are not'),
+  }),
+  setup(svc, config) {
+    svc.guard('goal_generation', {
+      shouldProceed: ({ at }) => at.getUTCHours() >= config.from && at.getUTCHours() < config.to,
+    })
+  },
+})

@@ -1,0 +1,21 @@
+// The plugin that reads the point: `svc.list` is what all plugins contributed, at this moment.
+// Nothing has to be told when one of them comes, goes or is edited.
+import { definePlugin, z } from 'svc'
+import { Announcements } from './_announcements.ts'
+
+export default definePlugin({
+  name: 'bulletin',
+  description: 'Shows what plugins announce.',
+  setup(svc) {
+    svc.add(Announcements, { name: 'welcome', text: () => 'Welcome to the bulletin.' })
+    svc.operation({
+      name: 'bulletin.show',
+      summary: 'Show what is announced',
+      input: z.strictObject({}),
+      output: z.array(z.string()),
+      http: { method: 'GET', path: '/bulletin' },
+      cli: { usage: 'bulletin' },
+      run: () => svc.list(Announcements).map(announcement => announcement.text()),
+    })
+  },
+})

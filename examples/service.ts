@@ -1,0 +1,27 @@
+// A service in place of a builtin's: presets come from a table in code (it could be a team's database), not from files.
+// The newest provider of a token is used by everyone, until its plugin leaves; then the one before is back.
+import { definePlugin, Profile, ProfileNotFoundError, Profiles } from 'svc'
+
+const PRESETS = [
+  Profile.parse({ name: 'gardener', role: 'Looks after a garden', max_steps: 5 }),
+  Profile.parse({ name: 'cook', role: 'Cooks what the garden gives', max_steps: 5 }),
+]
+
+export default definePlugin({
+  name: 'team-presets',
+  description: 'Presets of the team, instead of those in profiles/.',
+  setup(svc) {
+    const read = async (name: string) => {
+      const preset = PRESETS.find(each => each.name === name)
+      if (!preset) throw new ProfileNotFoundError({ name, known: PRESETS.map(each => each.name) })
+      return preset
+    }
+    svc.provide(Profiles, {
+      read,
+      get: read,
+      skills: async () => '',
+      list: async () =>
+        PRESETS.map(profile => ({ name: profile.name, file: 'plugins/service.ts', profile, error: null })),
+    })
+  },
+})

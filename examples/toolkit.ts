@@ -1,0 +1,29 @@
+// A toolkit: tools for agents. Arguments are checked against `parameters` before `execute` sees them.
+// What it returns goes to the model; what it throws is told to the model as an error, so it is written for it.
+import { definePlugin, tool, z } from 'svc'
+
+const METRES = { m: 1, km: 1000, mi: 1609.344, nmi: 1852, ft: 0.3048 }
+const Unit = z.enum(['m', 'km', 'mi', 'nmi', 'ft'])
+
+export default definePlugin({
+  name: 'distances',
+  description: 'Tools that convert distances.',
+  setup(svc) {
+    svc.toolkit({
+      name: 'distances',
+      instructions: 'Convert distances with convert_distance; do not do it in your head.',
+      tools: [
+        tool({
+          name: 'convert_distance',
+          description: 'Convert a distance from one unit to another.',
+          parameters: z.object({ value: z.number(), from: Unit, to: Unit }),
+          idempotent: true,
+          execute({ value, from, to }) {
+            if (value < 0) throw new Error('A distance is not negative; give its absolute value.')
+            return `${Number(((value * METRES[from]) / METRES[to]).toPrecision(6))} ${to}`
+          },
+        }),
+      ],
+    })
+  },
+})

@@ -1,0 +1,126 @@
+import { sentenceOf } from './errors.ts'
+import type { Log } from './log.ts'
+import type { Clock } from './ports.ts'
+import type { Version } from './version.ts'
+
+/** How long a replaced version may go on with what it is at, in milliseconds. */
+const DRAIN_MS = 30_000
+/** How long calls wait for those of the version before, when resources must change hands, in milliseconds. */
+const GATE_MS = 2_000
+
+export interface StageParts {
+  clock: Clock
+  log: Log
+  /** Aborted when the process ends. */
+  signal: AbortSignal
+}
+
+/** The versions that are live, in their order, and how one takes the place of another. */
+export class Stage {
+  readonly live = new Map<string, Version>()
+  readonly #parts: StageParts
+  /** Versions that still have calls to end, with that end. */
+  readonly #leaving = new Map<Version, Promise<void>>()
+
+  constructor(parts: StageParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * The swap. What the old version registered goes and what the next one did comes without a turn of the event loop in
+   * between; then resources change hands. What goes wrong brings the old one back as it was.
+   * @param started whether resources are started in this process by now
+   * @throws what hinders the next version; then the old one is live
+   */
+  async replace(old: Version | undefined, next: Version, started: boolean): Promise<void> {
+    this.#exchange(old, next)
+    if (!started) return
+    const open = next.hasResources || old?.hasResources ? next.activity.hold() : () => {}
+    try {
+      if (old) await this.#release(old)
+      await next.start(this.#parts.signal)
+    } catch (error) {
+      await next.stop()
+      if (old) await this.#restore(next, old)
+      else this.#drop(next)
+      throw error
+    } finally {
+      open()
+    }
+  }
+
+  /** Takes a version away: at once for new calls; those that run may end. */
+  async remove(version: Version): Promise<void> {
+    this.#drop(version)
+    await this.#release(version)
+  }
+
+  /** Takes a version away with all that it is at. */
+  async end(version: Version): Promise<void> {
+    // A builtin's resources may need what it registered to end well; a file's plugin is out of reach first.
+    if (version.origin === 'builtin') await version.stop()
+    this.#drop(version)
+    version.activity.dispose()
+    await version.stop()
+  }
+
+  /** Ends what replaced versions are still at. */
+  async close(): Promise<void> {
+    for (const version of this.#leaving.keys()) version.activity.dispose()
+    await Promise.all(this.#leaving.values())
+  }
+
+  #exchange(old: Version | undefined, next: Version): void {
+    old?.hide()
+    try {
+      next.show(0)
+      next.show(1)
+    } catch (error) {
+      next.hide()
+      old?.show(0)
+      old?.show(1)
+      throw error
+    }
+    if (old && old.name !== next.name) this.live.delete(old.name)
+    this.live.set(next.name, next)
+  }
+
+  #drop(version: Version): void {
+    if (this.live.get(version.name) === version) this.live.delete(version.name)
+    version.hide()
+  }
+
+  async #restore(failed: Version, old: Version): Promise<void> {
+    this.#exchange(failed, old)
+    const open = old.activity.hold()
+    try {
+      await old.start(this.#parts.signal)
+    } catch (error) {
+      await this.end(old)
+      this.#parts.log.error({ plugin: old.name }, `the version before does not start again: ${sentenceOf(error)}`)
+    } finally {
+      open()
+    }
+  }
+
+  /** Lets a version end what it is at, for a while; its resources leave it sooner, because the next version waits for them. */
+  async #release(version: Version): Promise<void> {
+    const calm = this.#calm(version, DRAIN_MS)
+      .then(() => {
+        // Unless it was brought back.
+        if (version.activity.retired) version.activity.dispose()
+      })
+      .finally(() => this.#leaving.delete(version))
+    this.#leaving.set(version, calm)
+    if (!version.hasResources) return
+    await this.#calm(version, GATE_MS)
+    await version.stop()
+  }
+
+  async #calm(version: Version, limit_ms: number): Promise<void> {
+    if (version.activity.running === 0) return
+    const ended = new AbortController()
+    const idle = version.activity.idle().then(() => ended.abort())
+    await Promise.race([idle, this.#parts.clock.sleep(limit_ms, ended.signal)])
+  }
+}

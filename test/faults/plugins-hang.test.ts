@@ -1,0 +1,176 @@
+import { readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { RunningSvc, svc, until } from '../support/index.ts'
+import { daemonOf, guarded, isAlive, plugin, pluginsOf, SPIN } from './guarded.ts'
+
+/** Holds up the process the first time only, at the place where it is put. */
+const spinOnce = (spin: string) => `svc.start(async () => {
+  const file = svc.project.root + '/' + svc.name + '.spun'
+  const spun = await svc.ports.files.access(file).then(() => true, () => false)
+  await svc.ports.files.writeFile(file, '')
+  if (!spun) ${spin}
+})`
+
+describe('an endless loop is named, and the process starts again without its plugin', () => {
+  it('wherever in a plugin it is', async () => {
+    const loops: Record<string, { text: string; what: string; line?: number }> = {
+      loading: { text: plugin('loading', '', SPIN), what: 'in "loading"', line: 2 },
+      setup: { text: plugin('setup', SPIN), what: 'in "setup"', line: 4 },
+      start: { text: plugin('start', `svc.start(() => { ${SPIN} })`), what: 'in "start"', line: 4 },
+      guard: {
+        text: plugin('guard', `svc.guard('goal_pursuit', { shouldProceed() {\n${SPIN} } })`),
+        what: 'in "guard of goal_pursuit"',
+        line: 5,
+      },
+      // Once it has waited, nothing but the stack says whose it is.
+      handler: {
+        text: plugin('handler', `svc.on('cycle_end', async () => {\nawait null\n${SPIN} })`),
+        what: '',
+        line: 6,
+      },
+      regex: {
+        text: plugin('regex', `svc.on('cycle_end', () => void /^(a+)+$/.test('a'.repeat(60) + 'b'))`),
+        what: 'in "on cycle_end"',
+        line: 4,
+      },
+      // Inside the system's own code nothing but what was entered says it.
+      system: {
+        text: plugin(
+          'system',
+          `svc.on('cycle_end', () => execSync('sleep 10'))`,
+          `import { execSync } from 'node:child_process'`,
+        ),
+        what: 'in "on cycle_end"',
+      },
+    }
+    const texts = Object.fromEntries(Object.entries(loops).map(([name, { text }]) => [name, text]))
+    const dir = await guarded(1.5, { ...texts, calm: plugin('calm', `svc.on('cycle_end', () => {})`) })
+    await using daemon = new RunningSvc(['start', '-p', 'coder'], { cwd: dir.path })
+    for (let restarts = 1; restarts <= Object.keys(loops).length; restarts++) {
+      await daemon.says(new RegExp(`(another takes its place[\\s\\S]*?){${restarts}}`))
+    }
+    // All together have held it up once each: agents go on, in one daemon.
+    await daemon.says(/(another takes its place[\s\S]*?){7}completed goal-/)
+    expect(daemon.stderr.match(/another takes its place/g)).toHaveLength(7)
+    expect(isAlive(daemon.pid)).toBe(false)
+    expect(isAlive(await daemonOf(dir))).toBe(true)
+    expect(daemon.stderr.match(/the daemon runs with PID/g)!.length).toBeLessThanOrEqual(8)
+    const plugins = await pluginsOf(dir)
+    expect(plugins.calm).toMatchObject({ state: 'live', error: null })
+    const log = await readFile(join(dir.path, 'logs/svc.log'), 'utf8')
+    for (const [name, { what, line }] of Object.entries(loops)) {
+      const file = join(dir.path, `plugins/${name}.ts`)
+      const place = line ? `${file}:${line}` : file
+      const named = daemon.stderr
+        .split('\n')
+        .filter(each => each.includes(`plugin \\"${name}\\" held up the whole process`))
+      expect(named, name).toHaveLength(1)
+      expect(log).toContain(named[0])
+      const { msg } = JSON.parse(named[0]!) as { msg: string }
+      expect(msg).toContain(what)
+      expect(msg).toMatch(new RegExp(`, at ${place}$`))
+      const { state, error } = plugins[name]!
+      expect(state).toBe('failed')
+      expect(error).toContain('is quarantined since ')
+      expect(error).toContain(place)
+      expect(error).toContain(`svc plugins reload ${name}`)
+    }
+    const { mode } = await stat(join(dir.path, '.svc/quarantine.json'))
+    expect((mode & 0o777).toString(8)).toBe('600')
+  }, 90_000)
+
+  it('in an operation, in a process that serves', async () => {
+    const operation = `svc.operation({ name: 'spin', summary: 'Spins', input: z.object({}), output: z.object({}),
+      http: { method: 'POST', path: '/spin' }, run() { ${SPIN} } })`
+    const dir = await guarded(1, { looping: plugin('looping', operation) })
+    await using server = new RunningSvc(['serve', '--with-daemon', '--port', '0'], { cwd: dir.path })
+    const [, url] = await server.says(/(http:\/\/127\.0\.0\.1:\d+)/)
+    const headers = { 'content-type': 'application/json' }
+    await expect(fetch(`${url}/spin`, { method: 'POST', headers, body: '{}' })).rejects.toThrow()
+    await server.says(/plugin \\"looping\\" held up the whole process for 1 s, in \\"operation spin\\"/)
+    await server.says(/(Dashboard: [\s\S]*){2}Logs: /)
+    expect((await pluginsOf(dir)).looping?.state).toBe('failed')
+    const all = [...server.stdout.matchAll(/(http:\/\/127\.0\.0\.1:\d+)\/$/gm)]
+    expect((await fetch(`${all.at(-1)![1]}/spin`, { method: 'POST', headers, body: '{}' })).status).toBe(404)
+  })
+
+  it('after --detach, where the log has whole lines of JSON', async () => {
+    const dir = await guarded(1.5, { looping: plugin('looping', `svc.on('cycle_end', () => { ${SPIN} })`) })
+    expect((await svc(['start', '--detach', '-p', 'coder'], { cwd: dir.path })).code).toBe(0)
+    const log = () => readFile(join(dir.path, 'logs/svc.log'), 'utf8')
+    await until(async () => /is quarantined[\s\S]*completed goal-/.test(await log()))
+    expect(isAlive(await daemonOf(dir))).toBe(true)
+    const lines = (await log()).trimEnd().split('\n')
+    for (const line of lines) expect(JSON.parse(line)).toHaveProperty('msg')
+    expect(new Set(lines).size).toBe(lines.length)
+  })
+})
+
+describe('a quarantine', () => {
+  it('holds in every process, until the file is changed or an operator names it', async () => {
+    const dir = await guarded(1.5, {
+      asked: plugin('asked', spinOnce(SPIN)),
+      changed: plugin('changed', SPIN),
+    })
+    const options = { cwd: dir.path }
+    await using daemon = new RunningSvc(['start'], options)
+    await daemon.says(/(another takes its place[\s\S]*?){2}the daemon runs with PID/)
+    await svc(['stop'], options)
+    const shown = await svc(['plugins'], options)
+    expect(shown.stdout).toMatch(/Plugin "asked" \(.*\): is quarantined since/)
+    expect(shown.stdout).toMatch(/Plugin "changed" \(.*changed\.ts:4\): is quarantined since/)
+
+    await using again = new RunningSvc(['start'], options)
+    await again.says(/^Logs: /m)
+    expect((await pluginsOf(dir)).asked?.state).toBe('failed')
+    expect((await svc(['plugins', 'reload'], options)).stdout).toBe('nothing changed\n')
+    expect((await svc(['plugins', 'reload', 'asked'], options)).stdout).toContain('asked: loaded')
+    await dir.write({ 'plugins/changed.ts': plugin('changed', '') })
+    await until(async () => (await pluginsOf(dir)).changed?.state === 'live')
+    expect((await pluginsOf(dir)).asked?.state).toBe('live')
+    expect(await readFile(join(dir.path, '.svc/quarantine.json'), 'utf8')).toBe('[]\n')
+    expect(await again.end('SIGTERM')).toBe(0)
+  }, 40_000)
+})
+
+describe("what is no plugin's endless loop", () => {
+  it('is named with its place, and gets four times as long before the process starts again', async () => {
+    const busy = 'const end = Date.now() + 2_200; while (Date.now() < end) {}'
+    const setup = spinOnce('setTimeout(work, 10)')
+    const dir = await guarded(1.5, { innocent: plugin('innocent', setup, `import { work } from '../lib/work.ts'`) })
+    const lib = `export function work() {\n  ${busy}\n  setTimeout(spin, 100)\n}\nfunction spin() {\n  ${SPIN}\n}\n`
+    await dir.write({ 'lib/work.ts': lib })
+    await using daemon = new RunningSvc(['start'], { cwd: dir.path })
+    await daemon.says(/held up for 1\.5 s by no plugin's code \(it stands at .*lib\/work\.ts:2\)/)
+    await daemon.says(/the process moves again, after 2(\.\d)? s/)
+    await daemon.says(/held up for 1\.5 s by no plugin's code \(it stands at .*lib\/work\.ts:6\)/)
+    expect(isAlive(daemon.pid)).toBe(true)
+    await daemon.says(/another takes its place[\s\S]*the daemon runs with PID/)
+    await daemon.says(/(Daemon: [\s\S]*){2}Logs: /)
+    expect((await pluginsOf(dir)).innocent).toMatchObject({ state: 'live', error: null })
+  }, 40_000)
+
+  it('a process that was stopped for longer than the limit goes on', async () => {
+    const dir = await guarded(1, {})
+    await using daemon = new RunningSvc(['start', '-p', 'coder'], { cwd: dir.path })
+    await daemon.says(/^Logs: /m)
+    daemon.process.kill('SIGSTOP')
+    const since = performance.now()
+    await until(() => performance.now() - since > 2_500)
+    const before = daemon.stderr.length
+    daemon.process.kill('SIGCONT')
+    await until(() => daemon.stderr.slice(before).includes('completed goal-'))
+    expect(daemon.stderr).not.toContain('held up')
+    expect(await daemon.end('SIGTERM')).toBe(0)
+  })
+
+  it('one that hangs while it ends is killed, and not started again', async () => {
+    const dir = await guarded(1, { clinging: plugin('clinging', `svc.start(() => () => { ${SPIN} })`) })
+    await using daemon = new RunningSvc(['start'], { cwd: dir.path })
+    await daemon.says(/^Logs: /m)
+    expect(await daemon.end('SIGTERM')).toBeNull()
+    expect(daemon.stderr).toContain('plugin \\"clinging\\" held up the whole process')
+    expect(daemon.stderr).not.toContain('another takes its place')
+  })
+})

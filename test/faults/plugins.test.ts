@@ -1,0 +1,89 @@
+import { access } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { Svc } from '../../index.ts'
+import { RunningSvc, until } from '../support/index.ts'
+import { guarded, plugin, pluginsOf } from './guarded.ts'
+
+const UP = /^Logs: /m
+
+it('process.exit in a plugin is refused by file and line, and the agents live on', async () => {
+  const plugins: Record<string, string> = {
+    loading: plugin('loading', '', 'process.exit(2)'),
+    setup: plugin('setup', 'process.exit(4)'),
+    handler: plugin('handler', `svc.on('cycle_end', () => process.exit(4))`),
+    timer: plugin('timer', 'svc.start(() => void setTimeout(() => process.exit(4), 10))'),
+    swallowing: plugin('swallowing', `svc.on('cycle_end', () => { try {\n\nprocess.exit(6) } catch {} })`),
+  }
+  const dir = await guarded(15, plugins)
+  await using daemon = new RunningSvc(['start', '-p', 'coder'], { cwd: dir.path })
+  await daemon.says(/completed goal-/)
+  for (const [name, text] of Object.entries(plugins)) {
+    // The code is the line.
+    const [, line] = /process\.exit\((\d)\)/.exec(text)!
+    await daemon.says(
+      new RegExp(`"plugin":"${name}".*plugins/${name}\\.ts:${line}:\\d+: process\\.exit\\(${line}\\) is refused`),
+    )
+  }
+  const { loading, setup, timer } = await pluginsOf(dir)
+  expect(loading?.state).toBe('failed')
+  expect(loading?.error).toMatch(/plugins\/loading\.ts:2\): process\.exit\(2\) is refused/)
+  expect(setup?.error).toMatch(/plugins\/setup\.ts:4\): process\.exit\(4\) is refused/)
+  expect(timer).toMatchObject({ state: 'live', failures: 1 })
+  expect(await daemon.end('SIGTERM')).toBe(0)
+})
+
+describe('an error that nobody caught', () => {
+  it('is named with its place, and suspends the plugin that it comes from again and again', async () => {
+    const throwing = `svc.start(() => {
+  const timer = setInterval(() => { throw new Error('thrown late') }, 20)
+  return () => clearInterval(timer)
+})`
+    const dir = await guarded(15, {
+      throwing: plugin('throwing', throwing),
+      rejecting: plugin('rejecting', `svc.on('cycle_end', () => void Promise.reject(new Error('rejected late')))`),
+      // Left behind before the daemon is up.
+      loading: plugin('loading', '', `Promise.reject(new Error('left behind'))`),
+    })
+    await using daemon = new RunningSvc(['start', '-p', 'coder'], { cwd: dir.path })
+    await daemon.says(/"plugin":"throwing".*nobody caught: thrown late \(.*throwing\.ts:5:\d+\)/)
+    await daemon.says(/"plugin":"rejecting".*nobody caught: rejected late \(.*rejecting\.ts:4:\d+\)/)
+    await daemon.says(/"plugin":"loading".*nobody caught: left behind \(.*loading\.ts:2:\d+\)/)
+    await until(async () => (await pluginsOf(dir)).throwing?.state === 'suspended')
+    await until(async () => (await pluginsOf(dir)).rejecting?.failures)
+    await daemon.says(/completed goal-/)
+    expect(await daemon.end('SIGTERM')).toBe(0)
+  })
+
+  const throwOnSignal = `process.on('SIGUSR2',()=>{throw(Error('of%20nobody'))})`
+  const env = { NODE_OPTIONS: `--import=data:text/javascript,${throwOnSignal}` }
+
+  it('ends the process in order, with 1, when it can only be its own', async () => {
+    const dir = await guarded(15, {})
+    await using daemon = new RunningSvc(['start'], { cwd: dir.path, env })
+    await daemon.says(UP)
+    expect(await daemon.end('SIGUSR2')).toBe(1)
+    expect(daemon.stderr).toContain('nobody caught: of nobody')
+    expect(daemon.stderr).toContain('the process ends: this error is its own')
+    await expect(access(join(dir.path, '.svc/daemon.pid'))).rejects.toThrow()
+  })
+
+  it("ends nothing while there are plugins, as it may be one's", async () => {
+    const dir = await guarded(15, { calm: plugin('calm', '') })
+    await using daemon = new RunningSvc(['start'], { cwd: dir.path, env })
+    await daemon.says(UP)
+    daemon.process.kill('SIGUSR2')
+    await daemon.says(/nobody caught: of nobody/)
+    expect(await daemon.end('SIGTERM')).toBe(0)
+  })
+})
+
+it("inside somebody else's program nothing is watched, refused or caught", async () => {
+  const dir = await guarded(15, { calm: plugin('calm', '') })
+  const { exit } = process
+  const listeners = process.listenerCount('uncaughtException')
+  await using house = await Svc.open(dir.path, { roles: ['daemon'], log: { level: 'silent' } })
+  expect(await house.invoke('plugins.list')).toContainEqual(expect.objectContaining({ name: 'calm', state: 'live' }))
+  expect(process.exit).toBe(exit)
+  expect(process.listenerCount('uncaughtException')).toBe(listeners)
+})

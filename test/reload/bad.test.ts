@@ -1,0 +1,191 @@
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { definePlugin, operation, tool, z } from '#kernel'
+import { beat, heldClock, house, memoryScheduler, settled, until } from '../support/index.ts'
+import { drop, saying, source, stateOf, told, word } from './sources.ts'
+
+/** A room with things that a plugin's own may be in conflict with. */
+const room = definePlugin({
+  name: 'room',
+  setup(svc) {
+    const look = tool({ name: 'look', description: '', parameters: z.object({}), execute: () => 'a room' })
+    svc.toolkit({ name: 'eyes', tools: [look] })
+    svc.operation(
+      operation({ name: 'room.get', summary: '', input: z.object({}), output: z.string(), run: () => 'a room' }),
+    )
+  },
+})
+
+const live = `
+  let count = svc.previous ?? 0
+  svc.on('beat', () => { count++ })
+  svc.handOver(() => count)
+  svc.provide({ name: 'word' }, () => count)`
+const counting = source('sayer', live, 'state: z.number(),')
+
+it.each([
+  ['a syntax error', 'export default {\n  name: "sayer",\n  setup( {\n}', /sayer\.ts:\d/],
+  ['a throw at load', "\n\nthrow new Error('no luck')", /sayer\.ts:3\): no luck/],
+  ['a rejection at load', "await Promise.reject(new Error('no luck'))\nexport default {}", /sayer\.ts:1\): no luck/],
+  ['the wrong export', 'export const plugin = {}', /has no default export; write: export default definePlugin/],
+  ['a missing import', "import './nowhere.ts'\nexport default {}", /nowhere\.ts/],
+  ['a missing need', source('sayer', live, "needs: ['nobody'],"), /needs "nobody", which is not live/],
+  ['a throw in setup', source('sayer', "throw new Error('no luck')"), /sayer\.ts:3\): no luck/],
+  ['an async setup', source('sayer').replace('setup(', 'async setup('), /setup only declares/],
+  ['an unknown hook', source('sayer', "svc.on('bart', () => {})"), /There is no hook "bart"/],
+  ['a throw in start', source('sayer', "svc.start(() => { throw new Error('no luck') })"), /sayer\.ts:3\): no luck/],
+  [
+    'a bad configuration',
+    source('sayer', '', 'config: z.object({ size: z.number() }),'),
+    /plugins\.config\.sayer\.size/,
+  ],
+  ['needs that are no list', source('sayer', '', 'needs: 7,'), /its needs must be a list of plugins' names/],
+  ['a config that is no schema', source('sayer', '', 'config: { size: 7 },'), /its config must be a z\.object/],
+  [
+    "a tool's name taken",
+    source(
+      'sayer',
+      "svc.toolkit({ name: 't', tools: [tool({ name: 'look', parameters: z.object({}), execute() {} })] })",
+    ),
+    /toolkit "t" has a tool "look", but "eyes" of "room" already does/,
+  ],
+  [
+    "an operation's name taken",
+    source('sayer', "svc.operation({ name: 'room.get', input: z.object({}), output: z.string(), run: () => '' })"),
+    /adds "room.get" to operations, but "room" already did/,
+  ],
+  ["another plugin's name", source('room'), /the name is taken by builtin/],
+])(
+  'an edit with %s changes nothing but the log and the error; the old version lives on with its state',
+  async (_, bad, why) => {
+    await using home = await house({ builtins: [room], plugins: { 'sayer.ts': counting } })
+    const count = () => (word(home) as unknown as () => number)()
+    await home.kernel.hooks.emit('beat', { beat: 1 })
+    expect(count()).toBe(1)
+    const before = stateOf(home, 'sayer')
+
+    expect(await drop(home, { 'sayer.ts': bad })).toMatchObject([
+      { outcome: 'failed', error: expect.stringMatching(why) },
+    ])
+    const after = stateOf(home, 'sayer')
+    expect(after).toMatchObject({ state: 'live', registered: before?.registered, error: expect.stringMatching(why) })
+    expect(after?.error).toContain(`${home.root}/plugins/sayer.ts`)
+    expect(home.log.filter(({ level }) => level >= 50)).toMatchObject([{ code: 'plugin_error' }])
+    await home.kernel.hooks.emit('beat', { beat: 2 })
+    expect(count()).toBe(2)
+    expect(home.kernel.host.list().filter(({ state }) => state === 'failed')).toEqual([])
+
+    // Looked at again when it changes, and not before.
+    expect(await home.kernel.host.apply()).toEqual([])
+    expect(told(await drop(home, { 'sayer.ts': `${counting}\n` }))).toEqual(['sayer: reloaded'])
+    expect(stateOf(home, 'sayer')).toMatchObject({ state: 'live', error: null })
+    expect(count()).toBe(2)
+  },
+)
+
+it('an edit that hangs while it loads is given up after 5 s, and meanwhile the old version answers', async () => {
+  const clock = heldClock()
+  await using home = await house({ clock, plugins: { 'sayer.ts': saying('one') } })
+  const pending = clock.pending
+  const applied = drop(home, { 'sayer.ts': 'await new Promise(() => {})', 'other.ts': source('other') })
+  await until(() => clock.pending > pending + 1 || home.logged('sayer.ts').length > 1)
+  expect(word(home)).toBe('one')
+  let outcomes: readonly unknown[] | undefined
+  void applied.then(all => {
+    outcomes = all
+  })
+  await until(async () => {
+    await clock.advance(1_000)
+    return outcomes !== undefined
+  })
+  expect(told(await applied).sort()).toEqual(['other: loaded', 'sayer: failed'])
+  expect(stateOf(home, 'sayer')?.error).toMatch(/Loading .*sayer\.ts did not finish within 5 s/)
+  expect(word(home)).toBe('one')
+})
+
+it('while a file hangs at load, agents go on', async () => {
+  await using home = await house({
+    builtins: [memoryScheduler(['ada']).plugin],
+    config: { daemon: { heartbeat: 0.5 } },
+  })
+  await settled(home)
+  let cycles = 0
+  home.kernel.hooks.on('cycle_start', () => void cycles++)
+  await home.write({ 'plugins/hangs.ts': 'await new Promise(() => {})' })
+  for (let n = 1; n <= 18; n++) await beat(home)
+  expect(home.logged('runs ')).toHaveLength(1)
+  expect(stateOf(home, 'hangs')).toBeUndefined()
+  expect(cycles).toBe(18)
+  for (let n = 1; n <= 10; n++) await beat(home)
+  await until(() => stateOf(home, 'hangs')?.state === 'failed')
+  expect(home.logged('runs ')).toHaveLength(1)
+})
+
+it('a plugin that failed when the process came up is live once its file is right', async () => {
+  await using home = await house({
+    plugins: { 'sayer.ts': 'export default 7', 'late.ts': source('late', '', 'needs: 7,') },
+  })
+  expect(
+    home.kernel.host
+      .list()
+      .map(({ name, state }) => `${name}: ${state}`)
+      .sort(),
+  ).toEqual(['late: failed', 'sayer: failed'])
+  expect(told(await drop(home, { 'sayer.ts': saying('hello') }))).toEqual(['sayer: loaded'])
+  expect(stateOf(home, 'sayer')).toMatchObject({ state: 'live', error: null })
+  expect(word(home)).toBe('hello')
+})
+
+it('one bad file among many edits keeps none of the others back', async () => {
+  await using home = await house()
+  const outcomes = await drop(home, { 'a.ts': source('a'), 'b.ts': 'throw 7', 'c.ts': source('c') })
+  expect(told(outcomes).sort()).toEqual(['a: loaded', 'b: failed', 'c: loaded'])
+  expect(stateOf(home, 'b')?.error).toMatch(/b\.ts.*: 7$/)
+})
+
+it('plugins that need one that is removed leave with it, and return when it does', async () => {
+  const chain = {
+    'base.ts': source('base', "svc.provide({ name: 'base' }, 1)"),
+    'a-top.ts': source('a-top', '', "needs: ['middle'],"),
+    'middle.ts': source('middle', "svc.use({ name: 'base' })", "needs: ['base'],"),
+  }
+  await using home = await house({ plugins: chain })
+  const states = () => Object.fromEntries(home.kernel.host.list().map(({ name, state }) => [name, state]))
+  expect(states()).toEqual({ base: 'live', middle: 'live', 'a-top': 'live' })
+  await rm(join(home.root, 'plugins/base.ts'))
+  expect(told(await home.kernel.host.apply())).toEqual(['a-top: failed', 'middle: failed', 'base: removed'])
+  expect(stateOf(home, 'middle')?.error).toMatch(/needs "base", which is not live/)
+  const ran = home.logged('runs ').length
+  await home.kernel.host.apply()
+  expect(home.logged('runs ').length).toBe(ran)
+  expect(told(await drop(home, { 'base.ts': chain['base.ts'] }))).toEqual([
+    'base: loaded',
+    'middle: loaded',
+    'a-top: loaded',
+  ])
+  expect(states()).toEqual({ base: 'live', middle: 'live', 'a-top': 'live' })
+  expect(stateOf(home, 'a-top')?.error).toBeNull()
+})
+
+it('a plugin whose need comes back, while its own file has become bad, is named and stops nobody', async () => {
+  const base = source('base')
+  await using home = await house({ plugins: { 'base.ts': base, 'top.ts': source('top', '', "needs: ['base'],") } })
+  await rm(join(home.root, 'plugins/base.ts'))
+  await home.kernel.host.apply()
+  await home.write({ 'plugins/top.ts': 'throw new Error("no luck")' })
+  expect(told(await drop(home, { 'base.ts': base, 'other.ts': source('other') })).sort()).toEqual([
+    'base: loaded',
+    'other: loaded',
+    'top: failed',
+  ])
+  expect(stateOf(home, 'top')?.error).toMatch(/no luck/)
+})
+
+it('a plugin that is needed is replaced without those that need it', async () => {
+  await using home = await house({
+    plugins: { 'base.ts': source('base'), 'top.ts': source('top', '', "needs: ['base'],") },
+  })
+  expect(told(await drop(home, { 'base.ts': source('base', '// new') }))).toEqual(['base: reloaded'])
+  expect(stateOf(home, 'top')?.state).toBe('live')
+})

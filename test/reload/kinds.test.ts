@@ -1,0 +1,272 @@
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { type Cycle, definePlugin, Operations, PHASES, token } from '#kernel'
+import { Rest } from '../../builtins/rest/contract.ts'
+import rest from '../../builtins/rest/index.ts'
+import { asksForGoal, lived, spawn } from '../spec/rooms.ts'
+import {
+  beat,
+  type House,
+  house,
+  leakLedger,
+  memoryScheduler,
+  settled,
+  text,
+  toolCall,
+  until,
+} from '../support/index.ts'
+import { drop, source, stateOf, told } from './sources.ts'
+
+const Notes = token<string[]>('notes')
+const NOTES = "const notes = svc.use({ name: 'notes' })\n"
+
+/** A house with an agent that has one cycle a heartbeat, and a list that plugins write to. */
+async function noted(agents: readonly string[] = ['ada'], phase?: (cycle: Cycle) => void) {
+  const notes: string[] = []
+  const room = definePlugin({
+    name: 'room',
+    setup(svc) {
+      svc.provide(Notes, notes)
+      if (phase) svc.tap<Cycle>('context_assembly', 'room', phase)
+    },
+  })
+  const builtins = [memoryScheduler(agents).plugin, room]
+  const home = await house({ builtins })
+  await settled(home)
+  return Object.assign(home, { notes })
+}
+
+async function gone(home: House, file: string) {
+  await rm(join(home.root, 'plugins', file), { recursive: true })
+  expect((await home.kernel.host.apply()).map(({ outcome }) => outcome)).toEqual(['removed'])
+}
+
+it('handlers of every event come and go', async () => {
+  await using home = await noted()
+  const { hooks } = home.kernel
+  const names = [...hooks.events().keys()]
+  expect(names.length).toBeGreaterThan(10)
+  const emitAll = () => Promise.all(names.map(name => hooks.emit(name as 'beat', { beat: 1 })))
+  const ledger = leakLedger(home)
+  const listening = `${NOTES} for (const name of svc.events.keys()) svc.on(name, () => void notes.push(name))`
+  await drop(home, { 'ears.ts': source('ears', listening) })
+  home.notes.length = 0
+  await emitAll()
+  expect(home.notes.sort()).toEqual(names.sort())
+  await gone(home, 'ears.ts')
+  home.notes.length = 0
+  await emitAll()
+  expect(home.notes).toEqual([])
+  expect(ledger.diff().filter(line => line !== 'timer' && line !== 'FSEventWrap')).toEqual([])
+})
+
+it.each([...PHASES])('a guard on %s comes and goes, and decides by its rule when it throws', async phase => {
+  const results: string[] = []
+  await using home = await noted(['ada'], cycle => {
+    cycle.pursuing = phase !== 'goal_generation'
+  })
+  home.kernel.hooks.on('cycle_end', ({ result }) => void results.push(result))
+  const cycle = async () => {
+    results.length = 0
+    await beat(home)
+    return results.at(-1)
+  }
+  const guard = (body: string, failClosed: boolean) =>
+    source('gate', `svc.guard('${phase}', { shouldProceed() { ${body} } }, { failClosed: ${failClosed} })`)
+  expect(await cycle()).not.toBe('guarded')
+  await drop(home, { 'gate.ts': guard('return false', false) })
+  expect(await cycle()).toBe('guarded')
+  await drop(home, { 'gate.ts': guard("throw new Error('no luck')", true) })
+  expect(await cycle()).toBe('guarded')
+  await drop(home, { 'gate.ts': guard("throw new Error('no luck')", false) })
+  expect(await cycle()).not.toBe('guarded')
+  await gone(home, 'gate.ts')
+  expect(await cycle()).not.toBe('guarded')
+})
+
+it('a tap on each phase comes and goes', async () => {
+  await using home = await noted(['ada'], cycle => {
+    cycle.pursuing = cycle.cycle_num % 2 === 0
+  })
+  const taps = `${NOTES} for (const phase of ${JSON.stringify(PHASES)}) svc.tap(phase, 'look', () => void notes.push(phase))`
+  await drop(home, { 'looks.ts': source('looks', taps) })
+  home.notes.length = 0
+  await beat(home)
+  await beat(home)
+  expect(new Set(home.notes)).toEqual(new Set(PHASES))
+  await gone(home, 'looks.ts')
+  home.notes.length = 0
+  await beat(home)
+  expect(home.notes).toEqual([])
+})
+
+it('a wake source comes, is exchanged, and goes', async () => {
+  await using home = await noted()
+  let cycles = 0
+  home.kernel.hooks.on('cycle_start', () => void cycles++)
+  const mailbox = (version: string) =>
+    source(
+      'mailbox',
+      `${NOTES} svc.wakeSource({ name: 'mailbox', wait: signal => new Promise(resolve => {
+         svc.use({ name: 'mail' }).ring = resolve
+         notes.push('${version} waits')
+         signal.addEventListener('abort', () => { notes.push('${version} ended'); resolve('never mind') })
+       }) })`,
+    )
+  const Mail = token<{ ring?: (reason: string) => void }>('mail')
+  const mail: { ring?: (reason: string) => void } = {}
+  home.kernel.services.provide(Mail, mail, 'test')
+  await drop(home, { 'mailbox.ts': mailbox('one') })
+  await until(() => home.notes.includes('one waits'))
+  mail.ring?.('mail arrived')
+  await until(async () => {
+    await home.clock.advance(250)
+    return cycles === 1
+  })
+  await drop(home, { 'mailbox.ts': mailbox('two') })
+  await until(() => home.notes.includes('two waits'))
+  expect(home.notes).toContain('one ended')
+  await gone(home, 'mailbox.ts')
+  await until(() => home.notes.includes('two ended'))
+})
+
+it('a service takes the place of a builtin’s and gives it back', async () => {
+  const Weather = token<() => string>('weather')
+  const builtin = definePlugin({ name: 'weather', setup: svc => void svc.provide(Weather, () => 'rain') })
+  await using home = await house({ builtins: [builtin] })
+  const sunny = (sky: string) => source('sunny', `svc.provide({ name: 'weather' }, () => '${sky}')`)
+  await drop(home, { 'sunny.ts': sunny('sun') })
+  expect(home.kernel.use(Weather)()).toBe('sun')
+  await drop(home, { 'sunny.ts': sunny('more sun') })
+  expect(home.kernel.use(Weather)()).toBe('more sun')
+  await gone(home, 'sunny.ts')
+  expect(home.kernel.use(Weather)()).toBe('rain')
+})
+
+it('a section of the configuration comes with its values, checked, and goes', async () => {
+  await using home = await house({ config: { plugins: { config: { hours: { from: 8 } } } } })
+  const { config } = home.kernel
+  const hours = (shape: string) =>
+    source('hours', '', `config: z.object(${shape}),`).replace('setup(svc)', 'setup(svc, config)')
+  expect(config.get('plugins.config.hours.from')).toBeUndefined()
+  await drop(home, {
+    'hours.ts': hours("{ from: z.number().default(9).meta({ reload: 'applied' }), to: z.number().default(17) }"),
+  })
+  expect(config.get('plugins.config.hours.from')).toBe(8)
+  expect(config.get('plugins.config.hours.to')).toBe(17)
+  expect(await config.patch({ plugins: { config: { hours: { from: 7 } } } })).toEqual({
+    'plugins.config.hours.from': 'applied',
+  })
+  expect(told(await drop(home, { 'hours.ts': hours('{ from: z.string() }') }))).toEqual(['hours: failed'])
+  expect(stateOf(home, 'hours')?.error).toMatch(/plugins\.config\.hours\.from/)
+  expect(config.get('plugins.config.hours.to')).toBe(17)
+  await gone(home, 'hours.ts')
+  expect(config.keys().filter(({ path }) => path.startsWith('plugins.config'))).toEqual([])
+})
+
+it('an operation comes and goes as a route and a line of the OpenAPI document, and is replaced without a new one', async () => {
+  await using home = await house({ builtins: [rest], roles: ['server'] })
+  const { url } = await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })
+  const ask = async (path: string) => {
+    const answer = await fetch(url + path)
+    return [answer.status, (await answer.json()) as { paths: object }] as const
+  }
+  const paths = async () => Object.keys((await ask('/openapi.json'))[1].paths)
+  const weather = (sky: string) =>
+    source(
+      'weather',
+      `svc.operation({
+         name: 'weather.today', summary: 'The weather', input: z.object({ city: z.string() }), output: z.object({ sky: z.string() }),
+         http: { method: 'GET', path: '/weather/{city}' }, run: ({ city }) => ({ sky: '${sky} in ' + city }),
+       })`,
+    )
+  expect((await ask('/weather/bonn'))[0]).toBe(404)
+  await drop(home, { 'weather.ts': weather('sun') })
+  expect(await ask('/weather/bonn')).toEqual([200, { sky: 'sun in bonn' }])
+  expect(await paths()).toContain('/weather/{city}')
+  await drop(home, { 'weather.ts': weather('rain') })
+  expect(await ask('/weather/bonn')).toEqual([200, { sky: 'rain in bonn' }])
+  await gone(home, 'weather.ts')
+  expect((await ask('/weather/bonn'))[0]).toBe(404)
+  expect(await paths()).not.toContain('/weather/{city}')
+  expect(home.kernel.list(Operations).map(({ name }) => name)).not.toContain('weather.today')
+})
+
+it('a goal strategy comes and goes: the agent’s next goal is the plugin’s, then its own again', async () => {
+  let own = 0
+  await using home = await lived(request =>
+    asksForGoal(request)
+      ? text(JSON.stringify({ goal: `Own idea number ${++own}, of the ${'abcdefgh'[own]}${own} kind`, reasoning: '' }))
+      : toolCall('finish_goal', { summary: 'done' }),
+  )
+  const objectives: string[] = []
+  home.kernel.hooks.on('goal_generated', ({ objective }) => void objectives.push(objective))
+  await spawn(home)
+  home.kernel.heartbeat.start()
+  const next = async () => {
+    const count = objectives.length
+    await until(async () => {
+      await beat(home)
+      return objectives.length > count
+    })
+    return objectives.at(-1)
+  }
+  expect(await next()).toMatch(/^Own idea/)
+  const strategy = `svc.goalStrategy({ generateGoal: ({ cycle_num }) => ({ objective: 'Water plant number ' + cycle_num + ' of row ' + cycle_num * 7, cost_usd: 0, tokens: 0 }) })`
+  await drop(home, { 'gardener.ts': source('gardener', strategy) })
+  expect(await next()).toMatch(/^Water plant/)
+  await gone(home, 'gardener.ts')
+  await until(async () => (await next())?.startsWith('Own idea'))
+})
+
+it('agents see a dropped tool in their next model request, use it, and no longer see it after its removal', async () => {
+  const dice = source(
+    'dice',
+    `svc.toolkit({ name: 'dice', tools: [tool({ name: 'roll', description: 'Rolls a die.', parameters: z.object({}), execute: () => 'it is a four' })] })`,
+  )
+  const offered: boolean[] = []
+  const steps = [
+    async (home: House) => {
+      await drop(home, { 'dice.ts': dice })
+      return toolCall('list_dir', {})
+    },
+    async () => toolCall('roll', {}),
+    async (home: House, prompt: string) => {
+      expect(prompt).toContain('it is a four')
+      await gone(home, 'dice.ts')
+      return toolCall('roll', {})
+    },
+    async (_: House, prompt: string) => {
+      expect(prompt).toContain('there is no tool \\"roll\\"')
+      return toolCall('finish_goal', { summary: 'done' })
+    },
+  ]
+  await using home = await lived(request => {
+    if (asksForGoal(request)) return text(JSON.stringify({ goal: 'Roll a die until the tool is gone', reasoning: '' }))
+    offered.push(request.body.tools?.some(each => each.function.name === 'roll') ?? false)
+    return steps[offered.length - 1]!(home, JSON.stringify(request.body.messages))
+  })
+  await spawn(home)
+  home.kernel.heartbeat.start()
+  await until(home, 'goal_completed')
+  expect(offered).toEqual([false, true, true, false])
+})
+
+it('what lives in other rooms comes and goes too: a model provider', async () => {
+  await using home = await lived(() => text('from the builtin provider'))
+  const provider = source(
+    'parrot',
+    `svc.add(point('model_providers', { key: each => each.name }), {
+       name: 'parrot',
+       availability: async () => ({ available: true, reason: null }),
+       async *stream() { yield { type: 'text', text: 'squawk' } },
+     })`,
+  )
+  const listed = async () => JSON.stringify(await home.kernel.invoke('models.list'))
+  expect(await listed()).not.toContain('parrot')
+  await drop(home, { 'parrot.ts': provider })
+  expect(await listed()).toContain('parrot')
+  await gone(home, 'parrot.ts')
+  expect(await listed()).not.toContain('parrot')
+})

@@ -1,0 +1,38 @@
+import { type Outcome, token } from '#kernel'
+import type { House } from '../support/index.ts'
+
+/** The source of a plugin file: what stands in its `setup`, and what else in its definition. */
+export function source(name: string, setup = '', more = ''): string {
+  return `import { definePlugin, defineError, point, tool, z } from 'svc'
+export default definePlugin({ name: '${name}', ${more} setup(svc) {
+${setup}
+} })
+`
+}
+
+/** A plugin that says which version of it is live. */
+export function saying(word: string, name = 'sayer', more = ''): string {
+  return source(name, `svc.provide({ name: 'word' }, '${word}')`, more)
+}
+
+const Word = token<string>('word')
+
+/** What the live version of `saying` says; undefined when none is live. */
+export function word({ kernel }: House): string | undefined {
+  return kernel.services.has(Word) ? kernel.use(Word) : undefined
+}
+
+/** Writes plugin files, by name below `plugins/`, and has them applied now. */
+export async function drop(home: House, files: Readonly<Record<string, string>>, only?: string): Promise<Outcome[]> {
+  await home.write(Object.fromEntries(Object.entries(files).map(([name, text]) => [`plugins/${name}`, text])))
+  return home.kernel.host.apply(only)
+}
+
+export function stateOf({ kernel }: House, name: string) {
+  return kernel.host.list().find(plugin => plugin.name === name)
+}
+
+/** Outcomes as `plugin: outcome`. */
+export function told(outcomes: readonly Outcome[]): string[] {
+  return outcomes.map(({ plugin, outcome }) => `${plugin}: ${outcome}`)
+}

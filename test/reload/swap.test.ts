@@ -1,0 +1,340 @@
+import { expect, it } from 'vitest'
+import { definePlugin, Guards, type Tool, Toolkits, token } from '#kernel'
+import { type House, house, until } from '../support/index.ts'
+import { drop, saying, source, stateOf, told, word } from './sources.ts'
+
+/** What plugin files and the test tell each other: a note is taken, a named door opened or waited for. */
+const desk = () => {
+  const notes: string[] = []
+  const doors = new Map<string, () => void>()
+  const value = {
+    note: (text: string) => void notes.push(text),
+    door: (name: string) => new Promise<string>(resolve => doors.set(name, () => resolve(name))),
+  }
+  const room = definePlugin({ name: 'desk', setup: svc => void svc.provide(token('desk'), value) })
+  const open = async (name: string) => {
+    await until(() => doors.has(name))
+    doors.get(name)?.()
+  }
+  return { room, notes, doors, open }
+}
+const DESK = "const desk = svc.use({ name: 'desk' })\n"
+
+const toolOf = ({ kernel }: House, name: string): Tool =>
+  kernel
+    .list(Toolkits)
+    .flatMap(({ tools }) => tools)
+    .find(each => each.name === name)!
+const use = (tool: Tool, args: unknown = {}) => Promise.resolve(tool.execute(args as never, {} as never))
+const slowTool = (version: string, more = '') =>
+  source(
+    'slow',
+    `${DESK} svc.toolkit({ name: 'slow', tools: [tool({ name: 'wait', description: '', parameters: z.object({}),
+       async execute() { await desk.door('${version}'); return '${version}' } })] })
+     ${more}`,
+  )
+const resource = (name: string) =>
+  `svc.start(async () => { desk.note('start ${name}'); return () => desk.note('stop ${name}') })`
+
+it('a call that runs ends in the version that it began in, and a new one begins in the new version', async () => {
+  const { room, open } = desk()
+  await using home = await house({ builtins: [room], plugins: { 'slow.ts': slowTool('one') } })
+  const old = use(toolOf(home, 'wait'))
+  await drop(home, { 'slow.ts': slowTool('two') })
+  const next = use(toolOf(home, 'wait'))
+  await open('two')
+  expect(await next).toBe('two')
+  await open('one')
+  expect(await old).toBe('one')
+})
+
+it('what still runs in a replaced version after 30 s gets an error, and not before', async () => {
+  const { room, doors } = desk()
+  await using home = await house({ builtins: [room], plugins: { 'slow.ts': slowTool('one') } })
+  let failed: unknown
+  use(toolOf(home, 'wait')).catch(error => {
+    failed = error
+  })
+  await until(() => doors.has('one'))
+  await drop(home, { 'slow.ts': slowTool('two') })
+  await home.clock.advance(29_900)
+  expect(failed).toBeUndefined()
+  await home.clock.advance(200)
+  expect(failed).toMatchObject({ code: 'plugin_gone' })
+})
+
+it('a tool that was looked up before the swap and is called after it runs as the new version has it', async () => {
+  const { room, open } = desk()
+  await using home = await house({ builtins: [room], plugins: { 'slow.ts': slowTool('one') } })
+  const before = toolOf(home, 'wait')
+  await drop(home, { 'slow.ts': slowTool('two') })
+  const called = use(before)
+  await open('two')
+  expect(await called).toBe('two')
+  await drop(home, { 'slow.ts': source('slow') })
+  await expect(use(before)).rejects.toMatchObject({ code: 'plugin_gone' })
+})
+
+it('arguments that were made for the old version are checked against the new one', async () => {
+  const add = (schema: string) =>
+    source(
+      'adder',
+      `svc.toolkit({ name: 'adder', tools: [tool({ name: 'add', description: '', parameters: z.object(${schema}), execute: args => JSON.stringify(args) })] })`,
+    )
+  await using home = await house({ plugins: { 'adder.ts': add('{ a: z.string() }') } })
+  const before = toolOf(home, 'add')
+  await drop(home, { 'adder.ts': add('{ a: z.string(), b: z.number() }') })
+  await expect(use(before, { a: 'x' })).rejects.toThrow(/b/)
+  expect(await use(before, { a: 'x', b: 1 })).toBe('{"a":"x","b":1}')
+})
+
+it('an event that is being told while a plugin is replaced is handled once, by one version, and counted', async () => {
+  const counter = (version: string) =>
+    source(
+      'counter',
+      `${DESK} let count = svc.previous ?? 0
+       svc.on('beat', ({ beat }) => { count++; desk.note('${version} ' + beat) })
+       svc.handOver(() => count)
+       svc.provide({ name: 'word' }, () => count)`,
+      'state: z.number(),',
+    )
+  const { room, notes, doors, open } = desk()
+  const plugins = { 'a-first.ts': source('a-first', `${DESK} svc.on('beat', () => desk.door('first'))`) }
+  await using home = await house({ builtins: [room], plugins: { ...plugins, 'counter.ts': counter('one') } })
+  const { hooks } = home.kernel
+  const first = hooks.emit('beat', { beat: 1 })
+  await until(() => doors.has('first'))
+  await drop(home, { 'counter.ts': counter('two') })
+  await open('first')
+  await first
+  expect(notes).toEqual(['two 1'])
+  doors.delete('first')
+  const second = hooks.emit('beat', { beat: 2 })
+  await open('first')
+  await second
+  expect(notes).toEqual(['two 1', 'two 2'])
+  expect((word(home) as unknown as () => number)()).toBe(2)
+})
+
+it('an event that is being told while a plugin is removed passes it over, and its fail-closed guard vetoes nothing', async () => {
+  const { room, notes, open } = desk()
+  await using home = await house({
+    builtins: [room],
+    plugins: {
+      'a-first.ts': source('a-first', `${DESK} svc.on('beat', () => desk.door('first'))`),
+      'late.ts': source(
+        'late',
+        `${DESK} svc.on('beat', () => desk.note('late'))
+         svc.guard('*', { shouldProceed: () => false }, { failClosed: true })`,
+      ),
+    },
+  })
+  const [guard] = home.kernel.list(Guards)
+  const told = home.kernel.hooks.emit('beat', { beat: 1 })
+  await home.kernel.host.remove('late')
+  await open('first')
+  await told
+  expect(notes).toEqual([])
+  expect(home.log.filter(({ level }) => level >= 40)).toEqual([])
+  const gate = { phase: 'cleanup', agent_id: 'ada', cycle_num: 1, at: new Date() }
+  expect(await guard?.guard.shouldProceed(gate)).toBe(true)
+})
+
+it('resources change hands one after the other, and calls wait at the gate meanwhile', async () => {
+  const { room, notes, open } = desk()
+  const starting = `svc.start(async () => { desk.note('starting two'); await desk.door('up'); desk.note('start two'); return () => {} })`
+  await using home = await house({ builtins: [room], plugins: { 'slow.ts': slowTool('one', resource('one')) } })
+  const applied = drop(home, { 'slow.ts': slowTool('two', starting) })
+  await until(() => notes.includes('starting two'))
+  const called = use(toolOf(home, 'wait')).then(answer => void notes.push(`answer ${answer}`))
+  await open('up')
+  await open('two')
+  await called
+  expect(told(await applied)).toEqual(['slow: reloaded'])
+  expect(notes).toEqual(['start one', 'stop one', 'starting two', 'start two', 'answer two'])
+})
+
+it('a long call keeps the next version from its resources for two seconds only, and may end itself for thirty', async () => {
+  const { room, notes, doors, open } = desk()
+  const plugins = { 'slow.ts': slowTool('one', resource('one')) }
+  await using home = await house({ builtins: [room], plugins })
+  const long = use(toolOf(home, 'wait'))
+  await until(() => doors.has('one'))
+  let applied = false
+  const dropped = drop(home, { 'slow.ts': slowTool('two', resource('two')) }).then(() => {
+    applied = true
+  })
+  await until(() => home.kernel.list(Toolkits).length > 0 && home.logged('runs ').length === 2)
+  await until(async () => {
+    await home.clock.advance(500)
+    return applied
+  })
+  await dropped
+  expect(notes).toEqual(['start one', 'stop one', 'start two'])
+  await open('one')
+  expect(await long).toBe('one')
+})
+
+it('a version whose resource does not start gives way to the old one with its state, and waiting calls go there', async () => {
+  const counter = (version: string, start: string) =>
+    source(
+      'counter',
+      `${DESK} let count = svc.previous ?? 0
+       svc.toolkit({ name: 'counter', tools: [tool({ name: 'count', description: '', parameters: z.object({}), execute: () => '${version} ' + ++count })] })
+       svc.handOver(() => count)
+       ${start}`,
+      'state: z.number(),',
+    )
+  const { room, notes, open } = desk()
+  const plugins = { 'counter.ts': counter('one', resource('one')) }
+  await using home = await house({ builtins: [room], plugins })
+  expect(await use(toolOf(home, 'count'))).toBe('one 1')
+  const before = stateOf(home, 'counter')
+  const bad = `svc.start(async () => { await desk.door('bad'); throw new Error('no luck') })`
+  const applied = drop(home, { 'counter.ts': counter('two', bad) })
+  await until(() => notes.includes('stop one'))
+  const waiting = use(toolOf(home, 'count'))
+  await open('bad')
+  expect(told(await applied)).toEqual(['counter: failed'])
+  expect(await waiting).toBe('one 2')
+  expect(notes).toEqual(['start one', 'stop one', 'start one'])
+  expect(stateOf(home, 'counter')).toMatchObject({
+    state: 'live',
+    registered: before?.registered,
+    error: expect.stringMatching(/counter\.ts:\d+\): no luck/),
+  })
+})
+
+it('what a resource adds when it starts is there once, also when the version comes back', async () => {
+  const adding = (more: string) =>
+    source(
+      'adder',
+      `svc.start(() => {
+         svc.toolkit({ name: 'late', tools: [tool({ name: 'late', description: '', parameters: z.object({}), execute: () => 'late' })] })
+         ${more}
+       })`,
+    )
+  await using home = await house({ plugins: { 'adder.ts': adding('') } })
+  const bad = adding("throw new Error('no luck')")
+  expect(told(await drop(home, { 'adder.ts': bad }))).toEqual(['adder: failed'])
+  expect(stateOf(home, 'adder')).toMatchObject({ state: 'live', error: expect.stringContaining('no luck') })
+  expect(await use(toolOf(home, 'late'))).toBe('late')
+  expect(told(await drop(home, { 'adder.ts': adding('// better') }))).toEqual(['adder: reloaded'])
+  expect(home.kernel.list(Toolkits).map(({ name }) => name)).toEqual(['late'])
+})
+
+it('an old version that cannot start again either is gone and named, and the file can be mended', async () => {
+  const once = `let starts = 0
+    svc.start(() => { if (++starts > 1) throw new Error('only once') })`
+  await using home = await house({ plugins: { 'sayer.ts': source('sayer', once) } })
+  const bad = source('sayer', "svc.start(() => { throw new Error('no luck') })")
+  expect(told(await drop(home, { 'sayer.ts': bad }))).toEqual(['sayer: failed'])
+  expect(home.logged('the version before does not start again: only once')).toHaveLength(1)
+  expect(stateOf(home, 'sayer')).toMatchObject({ state: 'failed', error: expect.stringContaining('no luck') })
+  expect(told(await drop(home, { 'sayer.ts': saying('hello') }))).toEqual(['sayer: loaded'])
+})
+
+it('state is handed over when it fits the schema; else the new version starts afresh and the log says so', async () => {
+  const keeper = (state: string, give: string) =>
+    source('keeper', `svc.provide({ name: 'word' }, svc.previous); svc.handOver(() => (${give}))`, state)
+  const fits = 'state: z.object({ seen: z.number().default(0) }),'
+  await using home = await house({ plugins: { 'keeper.ts': keeper('', '{ seen: 3 }') } })
+  const next = async (text: string) => {
+    expect(told(await drop(home, { 'keeper.ts': text }))).toEqual(['keeper: reloaded'])
+    return word(home) as unknown
+  }
+  expect(await next(keeper(fits, '{ other: 1 }'))).toEqual({ seen: 3 })
+  expect(await next(keeper(fits, "'nonsense'"))).toEqual({ seen: 0 })
+  expect(await next(keeper(fits, "(() => { throw new Error('no luck') })()"))).toBeUndefined()
+  expect(home.logged('starts afresh: the state handed over does not fit')).toHaveLength(1)
+  expect(await next(keeper(fits, '1'))).toBeUndefined()
+  expect(home.logged('its state was not handed over: no luck')).toHaveLength(1)
+  expect(await next(keeper('', '1'))).toBeUndefined()
+})
+
+const failing = (good: string, more = '') =>
+  source('helper', `svc.on('beat', ({ beat }) => { if (!(${good})) throw new Error('no luck') })\n${more}`)
+
+it('five failures in a row suspend a plugin, said with file and line; a reload ends that, and so does time', async () => {
+  await using home = await house({ plugins: { 'helper.ts': failing('false') } })
+  const emit = async (count: number) => {
+    for (let beat = 1; beat <= count; beat++) await home.kernel.hooks.emit('beat', { beat })
+  }
+  await emit(4)
+  expect(stateOf(home, 'helper')).toMatchObject({ state: 'live', failures: 4 })
+  await emit(3)
+  expect(stateOf(home, 'helper')).toMatchObject({
+    ...{ state: 'suspended', calls: 5, failures: 5 },
+    error: `${home.root}/plugins/helper.ts:3: on beat: no luck`,
+  })
+  expect(home.logged('is suspended: its code failed several times in a row')).toHaveLength(1)
+  expect(told(await home.kernel.host.apply('helper'))).toEqual(['helper: reloaded'])
+  expect(stateOf(home, 'helper')).toMatchObject({ state: 'live', failures: 0, error: null })
+  await emit(5)
+  expect(stateOf(home, 'helper')).toMatchObject({ state: 'suspended' })
+  await home.clock.advance(30_000)
+  expect(stateOf(home, 'helper')).toMatchObject({ state: 'live' })
+})
+
+it('a version that keeps failing after it replaced one gives way to that one, and it is said', async () => {
+  await using home = await house({ plugins: { 'helper.ts': failing('true', "svc.provide({ name: 'word' }, 'good')") } })
+  for (let beat = 0; beat < 10; beat++) await home.kernel.hooks.emit('beat', { beat })
+  await drop(home, { 'helper.ts': failing('false', "svc.provide({ name: 'word' }, 'bad')") })
+  expect(word(home)).toBe('bad')
+  for (let beat = 0; beat < 5; beat++) await home.kernel.hooks.emit('beat', { beat })
+  await until(() => word(home) === 'good')
+  await until(() => stateOf(home, 'helper')?.error)
+  expect(stateOf(home, 'helper')).toMatchObject({
+    state: 'live',
+    error: expect.stringContaining('taken back: on beat: no luck'),
+  })
+  expect(home.logged('the version before is back')).toMatchObject([{ plugin: 'helper', level: 50 }])
+  for (let beat = 0; beat < 10; beat++) await home.kernel.hooks.emit('beat', { beat })
+  expect(stateOf(home, 'helper')).toMatchObject({ state: 'live' })
+  expect(await home.kernel.host.apply()).toEqual([])
+  expect(told(await drop(home, { 'helper.ts': failing('true') }))).toEqual(['helper: reloaded'])
+  expect(stateOf(home, 'helper')).toMatchObject({ state: 'live', error: null })
+})
+
+it('an error rate that rises after a swap rolls back too, without five failures in a row', async () => {
+  await using home = await house({ plugins: { 'helper.ts': failing('true', "svc.provide({ name: 'word' }, 'good')") } })
+  await drop(home, { 'helper.ts': failing('beat % 2', "svc.provide({ name: 'word' }, 'half')") })
+  for (let beat = 1; beat <= 9; beat++) await home.kernel.hooks.emit('beat', { beat })
+  expect(word(home)).toBe('half')
+  await home.kernel.hooks.emit('beat', { beat: 10 })
+  await until(() => word(home) === 'good')
+})
+
+it('a version is not taken back for failures that the one before had as well', async () => {
+  await using home = await house({ plugins: { 'helper.ts': failing('beat % 2') } })
+  for (let beat = 1; beat <= 20; beat++) await home.kernel.hooks.emit('beat', { beat })
+  await drop(home, { 'helper.ts': failing('beat % 2', "svc.provide({ name: 'word' }, 'new')") })
+  for (let beat = 1; beat <= 20; beat++) await home.kernel.hooks.emit('beat', { beat })
+  await home.kernel.host.apply()
+  expect(word(home)).toBe('new')
+})
+
+it('a handler that never resolves is cut off, named, and keeps no swap waiting', async () => {
+  const hangs = source('hangs', `${DESK} svc.on('beat', () => new Promise(() => {}))\n${resource('one')}`)
+  const { room, notes } = desk()
+  await using home = await house({ builtins: [room], plugins: { 'hangs.ts': hangs } })
+  const told = home.kernel.hooks.emit('beat', { beat: 1 })
+  await home.clock.advance(10_000)
+  await told
+  expect(stateOf(home, 'hangs')).toMatchObject({ calls: 1, failures: 1 })
+  expect(home.logged("The plugin's on beat did not finish within 10 s")).toHaveLength(1)
+  await drop(home, { 'hangs.ts': source('hangs', `${DESK}${resource('two')}`) })
+  expect(notes).toEqual(['start one', 'stop one', 'start two'])
+})
+
+it('closing waits for no replaced version', async () => {
+  const { room, doors } = desk()
+  const home = await house({ builtins: [room], plugins: { 'slow.ts': slowTool('one') } })
+  const long = use(toolOf(home, 'wait')).catch((error: { code: string }) => error.code)
+  await until(() => doors.has('one'))
+  await drop(home, { 'slow.ts': slowTool('two') })
+  await home.kernel.close()
+  expect(await long).toBe('plugin_gone')
+  expect(home.clock.pending).toBe(0)
+  await home.close()
+})

@@ -1,0 +1,164 @@
+import { describe, expect, it } from 'vitest'
+import authoring from '../../builtins/authoring/index.ts'
+import { project } from '../cli/project.ts'
+import { example } from '../examples/example.ts'
+import { type HouseOptions, house, leakLedger, svc } from '../support/index.ts'
+import { ROOMS } from './rooms.ts'
+
+interface Check {
+  plugin: string
+  file: string
+  needs: string[]
+  config: { key: string; default: unknown; env: string | null; secret: boolean; reload: string }[]
+  registers: { kind: string; name: string; detail: Record<string, unknown> }[]
+  resources: string[][]
+}
+
+/** What is said of a file that lies beside the plugins' folder. */
+async function check(source: string, options: HouseOptions = {}): Promise<Check> {
+  const files = { 'drafts/draft.ts': source }
+  await using home = await house({ ...options, builtins: [...ROOMS, authoring], files, roles: ['cli'] })
+  return (await home.kernel.invoke('plugins.check', { file: 'drafts/draft.ts' })) as Check
+}
+
+const plugin = (setup: string, more = '') => `import { definePlugin, z } from 'svc'
+export default definePlugin({ name: 'draft', ${more} setup(svc) { ${setup} } })
+`
+
+describe('a check says what a plugin would register', () => {
+  it('of every kind of example', async () => {
+    const of = async (name: string) => check(example(name)[name]!)
+    expect((await of('hook.ts')).registers).toEqual([{ kind: 'listens', name: 'goal_completed', detail: {} }])
+    expect((await of('guard-fail-closed.ts')).registers).toEqual([
+      { kind: 'guards', name: 'goal_pursuit/permit', detail: { fails: 'closed' } },
+    ])
+    expect((await of('guard-fail-open.ts')).registers[0]!.detail).toEqual({ fails: 'open' })
+    expect((await of('wake-source.ts')).registers).toMatchObject([{ kind: 'wake_sources', name: 'inbox' }])
+    expect((await of('goal-strategy.ts')).registers).toMatchObject([{ kind: 'goal_strategies', name: 'goal-list' }])
+    expect((await of('service.ts')).registers).toMatchObject([{ kind: 'services', name: 'profiles' }])
+    expect((await of('model-provider.ts')).registers).toMatchObject([{ kind: 'model_providers', name: 'parrot' }])
+    expect((await of('resource.ts')).resources).toEqual([['daemon']])
+    expect((await of('config.ts')).config).toMatchObject([
+      {
+        key: 'plugins.config.greeter.greeting',
+        default: 'Good day',
+        env: 'GREETING',
+        secret: false,
+        reload: 'applied',
+      },
+      { key: 'plugins.config.greeter.token', default: '', env: null, secret: true, reload: 'restart_required' },
+    ])
+  })
+
+  it('tools with their schemas, operations with their routes and commands', async () => {
+    const toolkit = await check(example('toolkit.ts')['toolkit.ts']!)
+    expect(toolkit.registers[0]).toMatchObject({
+      kind: 'toolkits',
+      detail: { tools: [{ name: 'convert_distance', parameters: { required: ['value', 'from', 'to'] } }] },
+    })
+    const operation = await check(example('operation.ts')['operation.ts']!)
+    expect(operation.registers[0]).toMatchObject({
+      kind: 'operations',
+      name: 'agents.tally',
+      detail: {
+        http: 'GET /tally',
+        cli: ['svc tally'],
+        mcp: true,
+        input: { properties: { dead: { type: 'boolean' } } },
+      },
+    })
+  })
+
+  it('needs, events of its own, taps and contributions to the points of others', async () => {
+    const found = await check(
+      plugin(
+        "svc.event('drafted', z.object({})); svc.tap('cleanup', 'sweep', () => {}); svc.start(() => {}, { in: ['server', 'cli'] })",
+        "needs: ['store'],",
+      ),
+    )
+    expect(found.needs).toEqual(['store'])
+    expect(found.registers.map(({ kind, name }) => `${kind} ${name}`)).toEqual(['events drafted', 'taps cleanup'])
+    expect(found.resources).toEqual([['server', 'cli']])
+  })
+})
+
+describe('a check changes nothing', () => {
+  it('no part of the plugin stays, its resources do not start, and the live version of it lives on', async () => {
+    const started = "svc.start(() => { svc.log.info({}, 'started') }, { in: ['cli'] });"
+    const files = { 'plugins/draft.ts': plugin(`${started} svc.on('beat', () => {})`) }
+    await using home = await house({ builtins: [authoring], files, roles: ['cli'] })
+    const before = home.kernel.host.list()
+    const ledger = leakLedger(home)
+    await home.write({
+      'plugins/draft.ts': plugin(`${started} svc.on('beat', () => {}); svc.on('cycle_end', () => {})`),
+    })
+    const found = (await home.kernel.invoke('plugins.check', { file: 'plugins/draft.ts' })) as Check
+    expect(found.registers.map(({ name }) => name)).toEqual(['beat', 'cycle_end'])
+    expect(ledger.diff()).toEqual([])
+    expect(home.kernel.host.list()).toMatchObject(before.map(({ name, registered }) => ({ name, registered })))
+    expect(home.logged('started')).toHaveLength(1)
+    expect(home.kernel.hooks.get('cycle_end').taps).toEqual([])
+  })
+})
+
+describe('a check says where a reload would fail', () => {
+  const cases: [what: string, source: string, says: RegExp][] = [
+    ['syntax', 'export default {\n  name: \n}', /draft\.ts:\d/],
+    ['a throw at load', "\nthrow new Error('no luck')", /draft\.ts:2\): no luck/],
+    ['a throw in setup', plugin("\n throw new Error('not today')"), /draft\.ts:3\): not today/],
+    ['a missing import', "import './nowhere.ts'\nexport default {}", /draft\.ts.*nowhere/],
+    ['no default export', 'export const name = 1', /has no default export; write: export default definePlugin/],
+    ['a bad name', 'export default { name: "My Plugin", setup() {} }', /lower-case letters, digits and hyphens/],
+    ['an async setup', plugin('return Promise.resolve()'), /setup is async/],
+    ['an event that nobody declares', plugin("svc.on('cycle_sart', () => {})"), /cycle_start/],
+    ['a need that is not met', plugin('', "needs: ['nobody'],"), /needs "nobody", which is not live/],
+    ['a name that is taken', 'export default { name: "store", setup() {} }', /the name is taken by builtin/],
+    [
+      'a contribution whose name is taken',
+      plugin("svc.toolkit({ name: 'notepad', tools: [] })"),
+      /"draft" adds "notepad" to toolkits, but "toolkit-notepad" already did/,
+    ],
+  ]
+  it.each(cases)('%s', async (_, source, says) => {
+    await expect(check(source)).rejects.toThrow(says)
+  })
+
+  it('a bad value of its configuration, with the line of the file', async () => {
+    const source = plugin('', 'config: z.object({ n: z.number().default(1) }),')
+    const config = 'plugins:\n  config:\n    draft:\n      n: many\n'
+    await expect(check(source, { config })).rejects.toThrow(/config\.yaml:4/)
+  })
+})
+
+describe('svc plugins check', () => {
+  it('is a table for people and JSON for programs', async () => {
+    await using dir = await project({ 'drafts/toolkit.ts': example('toolkit.ts')['toolkit.ts']! })
+    const { code, stdout } = await svc(['plugins', 'check', 'drafts/toolkit.ts'], { cwd: dir.path })
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^distances \(drafts\/toolkit\.ts\)$/m)
+    expect(stdout).toMatch(/^ {2}toolkits {2}distances {2}convert_distance\(value, from, to\)$/m)
+    const json = await svc(['plugins', 'check', '--json', 'toolkit.ts'], { cwd: `${dir.path}/drafts` })
+    expect(JSON.parse(json.stdout)).toMatchObject({ plugin: 'distances', file: 'drafts/toolkit.ts' })
+  })
+
+  it('ends with 1 and the place where it would fail, also for a name that a live plugin has', async () => {
+    const source = plugin("svc.on('beat', () => {})")
+    await using dir = await project({ 'plugins/draft.ts': source, 'drafts/same.ts': source, 'drafts/bad.ts': '\n(' })
+    const bad = await svc(['plugins', 'check', 'drafts/bad.ts'], { cwd: dir.path })
+    expect(bad).toMatchObject({ code: 1, stdout: '' })
+    expect(bad.stderr).toMatch(/drafts\/bad\.ts:2/)
+    const taken = await svc(['plugins', 'check', 'drafts/same.ts'], { cwd: dir.path })
+    expect(taken.code).toBe(1)
+    expect(taken.stderr).toMatch(/the name is taken by .*plugins\/draft\.ts/)
+    const missing = await svc(['plugins', 'check', 'drafts/none.ts'], { cwd: dir.path })
+    expect(missing.code).toBe(1)
+    expect(missing.stderr).toMatch(/drafts\/none\.ts is neither a file nor a folder with an index\.ts/)
+  })
+
+  it('has no route: files of the asker’s choice are for whoever sits at the machine', async () => {
+    await using home = await house({ builtins: [authoring], roles: ['server'] })
+    const { Operations } = await import('#kernel')
+    const { http, mcp } = home.kernel.points.find(Operations, 'plugins.check')!
+    expect([http, mcp]).toEqual([undefined, undefined])
+  })
+})

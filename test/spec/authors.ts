@@ -1,0 +1,43 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, symlink } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+
+export const ROOT = resolve(import.meta.dirname, '../..')
+
+export interface Ended {
+  code: number
+  output: string
+}
+
+/** Puts packages into a project as an installation would: this one, and what its tests need. */
+export async function install(project: string, ...packages: string[]): Promise<void> {
+  for (const name of packages) {
+    const place = join(project, 'node_modules', name)
+    await mkdir(dirname(place), { recursive: true })
+    await symlink(name === 'svc' ? ROOT : join(ROOT, 'node_modules', name), place)
+  }
+}
+
+/** `npx tsc` in a project, with its own tsconfig.json. */
+export function tsc(project: string): Promise<Ended> {
+  return run(project, 'typescript/bin/tsc', '--noEmit', '--project', project)
+}
+
+/** `npx vitest run` in a project. */
+export function vitest(project: string): Promise<Ended> {
+  return run(project, 'vitest/vitest.mjs', 'run')
+}
+
+async function run(cwd: string, program: string, ...words: string[]): Promise<Ended> {
+  const env = { PATH: process.env.PATH, HOME: process.env.HOME, NO_COLOR: '1' }
+  const child = spawn(process.execPath, [join(ROOT, 'node_modules', program), ...words], { cwd, env })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', text => {
+      output += text
+    })
+  }
+  const [code] = (await once(child, 'close')) as [number]
+  return { code, output }
+}
