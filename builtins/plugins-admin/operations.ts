@@ -52,7 +52,7 @@ export function pluginsReload(svc: PluginHandle) {
   })
 }
 
-/** A table, with the errors below it: they are what one came for, so they are never cut. */
+/** A table, with what went wrong below it: that is what one came for, so it is never cut. */
 function renderPlugins(plugins: readonly Plugin[]): string {
   const rows = plugins.map(({ name, state, version, origin, registered }) => {
     return [name, state, version || '-', String(registered.length), origin]
@@ -60,6 +60,11 @@ function renderPlugins(plugins: readonly Plugin[]): string {
   const table = [['NAME', 'STATE', 'VERSION', 'REGISTERED', 'ORIGIN'], ...rows]
   const widths = [0, 1, 2, 3].map(column => Math.max(...table.map(row => row[column]!.length)))
   const lines = table.map(row => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  '))
-  const errors = plugins.flatMap(({ error }) => (error ? ['', error] : []))
-  return [...lines, ...errors].join('\n')
+  const problems = plugins.flatMap(plugin => problemOf(plugin) ?? []).flatMap(problem => ['', problem])
+  return [...lines, ...problems].join('\n')
+}
+
+function problemOf({ name, state, error, last_failure }: Plugin): string | undefined {
+  if (state === 'suspended') return `${name} is suspended; it failed at ${last_failure}`
+  return error ?? (last_failure ? `${name} failed last at ${last_failure}` : undefined)
 }

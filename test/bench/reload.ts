@@ -134,7 +134,7 @@ export async function soak(options: SoakOptions): Promise<Figures> {
   const errors: string[] = []
   await mkdir(join(root, 'plugins'))
   await mkdir(join(root, '.svc'))
-  await writeFile(join(root, '.svc', 'config.yaml'), 'daemon:\n  heartbeat: 0.1\n  min_rest: 0\n')
+  await writeFile(join(root, '.svc', 'config.yaml'), 'daemon:\n  heartbeat: 0.1\n  min_rest: 0\n  stop_grace: 30\n')
   await write(root, 0)
   const kernel = await Kernel.open({
     root,

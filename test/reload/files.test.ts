@@ -30,6 +30,13 @@ it('a server without a daemon counts beats of the same length', async () => {
   await until(() => word(home) === 'hello')
 })
 
+it('a server that has closed counts no more beats', async () => {
+  await using home = await house({ roles: ['server'] })
+  await home.clock.advance(25_000)
+  await home.kernel.close()
+  expect(home.clock.pending).toBe(0)
+})
+
 it('a change is announced with the time until it is live, and how to have it now', async () => {
   await using home = await house({
     builtins: [memoryScheduler(['ada']).plugin],
