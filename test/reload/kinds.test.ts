@@ -58,7 +58,7 @@ it('handlers of every event come and go', async () => {
   home.notes.length = 0
   await emitAll()
   expect(home.notes).toEqual([])
-  expect(ledger.diff().filter(line => line !== 'timer' && line !== 'FSEventWrap')).toEqual([])
+  expect(ledger.diff().filter(line => line !== 'timer')).toEqual([])
 })
 
 it.each([...PHASES])('a guard on %s comes and goes, and decides by its rule when it throws', async phase => {

@@ -1,7 +1,10 @@
 import type { House } from './house.ts'
 
-/** Operating-system handles are known by these kinds; what else Node lists (timers of the test runner, requests) comes and goes. */
-const HANDLE = /(Wrap|Worker|ChildProcess)$/
+/**
+ * Operating-system handles are known by these kinds; what else Node lists (timers of the test runner, requests) comes and
+ * goes, and so do the watches on files, which are the kernel's own.
+ */
+const HANDLE = /^(?!FSEvent).*(Wrap|Worker|ChildProcess)$/
 
 /** Counts all that a house holds, by name, so that what is left over has one. */
 export class LeakLedger {
