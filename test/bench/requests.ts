@@ -2,7 +2,8 @@ import { Agent, get } from 'node:http'
 
 /** Asks one URL at a steady rate until the parent says to stop, and reports what came back. Runs as a process of its own. */
 const [, , url = '', rate = '500'] = process.argv
-const agent = new Agent({ keepAlive: true, maxSockets: 64 })
+// In turn, so that none is idle for so long that the server closes it just when it is used again.
+const agent = new Agent({ keepAlive: true, maxSockets: 32, scheduling: 'fifo' })
 const failures: string[] = []
 const latencies: number[] = []
 let sent = 0
