@@ -24,4 +24,9 @@ const rows = [
 ]
 for (const [name = '', value = ''] of rows) console.log(name.padEnd(16) + value)
 for (const line of [...new Set([...f.failed, ...f.errors])].slice(0, 10)) console.error(line.trim())
-process.exit(0)
+const lost =
+  f.requests.counted - f.requests.answered || f.events.counted - f.events.told || f.notes.counted - f.notes.committed
+const failed = f.failed.length + f.errors.length + f.events.missed + f.events.doubled + f.notes.failed + f.cycles.failed
+const kept = !lost && !failed && f.open === 1 && f.swap.p99_ms < 100 && f.heap_mib <= 10 && f.rss_mib <= 60
+console.log(kept ? 'all bounds are kept' : 'a bound is broken')
+process.exit(kept ? 0 : 1)
