@@ -16,6 +16,8 @@ export interface HttpFace {
   open?: boolean
   /** The media type of an answer that is a string; JSON unless told. */
   produces?: string
+  /** Answered only by a process in which the heartbeat runs, though other faces run it anywhere. */
+  daemon?: boolean
 }
 
 export interface CliFace {
@@ -34,6 +36,17 @@ export interface OperationCall {
   face: 'rest' | 'cli' | 'mcp' | 'code'
   request_id: string
   progress(message: string): void
+  /** The same key again is the same request again: its answer is repeated, its work is not. */
+  idempotency_key?: string
+  /** The id of the last event that a client has seen of a stream. */
+  last_event_id?: string
+}
+
+/** One message of a stream. With an `id` a client that was cut off can go on after it. */
+export interface StreamEvent {
+  id?: string
+  event: string
+  data: unknown
 }
 
 export interface Operation<I extends z.ZodObject = z.ZodObject, O extends z.ZodType = z.ZodType> {
@@ -43,6 +56,8 @@ export interface Operation<I extends z.ZodObject = z.ZodObject, O extends z.ZodT
   description?: string
   input: I
   output: O
+  /** What a stream may send, by the name of the event; its `output` is then one message. */
+  events?: Readonly<Record<string, z.ZodType>>
   http?: HttpFace
   cli?: CliFace | CliFace[]
   mcp?: boolean
@@ -59,6 +74,28 @@ export interface Operation<I extends z.ZodObject = z.ZodObject, O extends z.ZodT
 /** Keeps the types of one operation together. */
 export function operation<I extends z.ZodObject, O extends z.ZodType>(definition: Operation<I, O>): Operation {
   return definition as unknown as Operation
+}
+
+/** An operation that tells what happens as it happens, until its generator ends or `call.signal` is aborted. */
+export interface StreamOperation<I extends z.ZodObject = z.ZodObject>
+  extends Omit<Operation<I>, 'output' | 'events' | 'render' | 'count' | 'run'> {
+  /** Data by the name of the event, each a schema. */
+  events: Readonly<Record<string, z.ZodType>>
+  run(input: z.output<I>, call: OperationCall): AsyncIterable<StreamEvent>
+}
+
+/** Makes an operation of a stream. `invoke` gives its events; each one's data has the shape of its schema. */
+export function stream<I extends z.ZodObject>({ run, ...definition }: StreamOperation<I>): Operation {
+  const output = z.custom<AsyncIterable<StreamEvent>>()
+  return operation({ ...definition, output, run: (input, call) => shaped(definition.events, run(input, call)) })
+}
+
+async function* shaped(events: StreamOperation['events'], source: AsyncIterable<StreamEvent>) {
+  for await (const each of source) {
+    const schema = events[each.event]
+    if (!schema) throw new Error(`the stream has no event "${each.event}"; declare it in \`events\``)
+    yield { ...each, data: schema.parse(each.data) }
+  }
 }
 
 export const Operations = point<Operation>('operations', {

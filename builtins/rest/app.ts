@@ -99,7 +99,7 @@ async function answer(
   const operation = svc.find(Operations, name)
   if (!operation?.http) throw new RouteNotFoundError({ path: request.url.split('?')[0]! })
   const tenant = tenantOf(request)
-  if (operation.reach === 'daemon' && !svc.heartbeat.live) throw new DaemonNotRunningError()
+  if ((operation.reach === 'daemon' || operation.http.daemon) && !svc.heartbeat.live) throw new DaemonNotRunningError()
   const { params, query, body } = request as FastifyRequest<{
     Params: Record<string, string>
     Querystring: Record<string, unknown>

@@ -31,7 +31,18 @@ export type RunEvent =
   /** One tool call came to its end; they end in any order. */
   | { type: 'outcome'; call: PlannedCall; message: Message; effects: readonly Effect[] }
 
+/** What becomes of a tool call before it runs. */
+export type Verdict =
+  /** It runs, with these arguments: what the operator approved may differ from what the model asked for. */
+  | { verdict: 'run'; arguments: unknown }
+  /** It does not run; the model reads why. */
+  | { verdict: 'refuse'; reason: string }
+  /** It waits for the operator; the run ends and is taken up again when that is decided. */
+  | { verdict: 'park'; approval_id: string }
+
 export type RunEnd =
+  /** Calls wait for the operator; all others of that turn have run. */
+  | { status: 'parked'; approval_ids: readonly string[]; steps: number }
   | { status: 'finished'; summary: string; evidence: readonly string[]; unconfirmed: boolean; steps: number }
   | { status: 'refused'; summary: string; steps: number }
   | { status: 'max_steps'; steps: number }
@@ -61,6 +72,8 @@ export interface RunRequest {
   /** The journal's id of a call in the transcript that has no result, so that it is known what may be run again. */
   unanswered?: ReadonlyMap<string, string>
   onText?: (text: string) => void
+  /** Asked before each call runs, with valid arguments; a call that it lets run is its last step before that. Without it all run. */
+  gate?(call: PlannedCall, tool: Tool): Promise<Verdict>
 }
 
 /** The tools that an agent is given, with what the model is told of them. */

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { Umzug } from 'umzug'
 import type { Ports } from '#kernel'
 import type { Database } from './database.ts'
-import { APPLICATION_ID, MIGRATIONS } from './migrations.ts'
+import { APPLICATION_ID, MIGRATIONS } from './migrations/index.ts'
 
 /**
  * Brings the schema up to date, in place, one transaction a step. Several processes may do this at once: each step looks again

@@ -2,7 +2,7 @@ import { dirname, join } from 'node:path'
 import { type Ports, sentenceOf } from '#kernel'
 import { DatabaseUnusableError } from './contract.ts'
 import { Database } from './database.ts'
-import { APPLICATION_ID, MIGRATIONS } from './migrations.ts'
+import { APPLICATION_ID, MIGRATIONS } from './migrations/index.ts'
 
 interface OpenOptions {
   synchronous: 'normal' | 'full'

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { definePlugin, type Lease, SchedulerToken, z } from '#kernel'
 import { appendEvent, defineEffect, Effects, Store, setValue, wakeAgents } from '../../builtins/store/contract.ts'
 import store from '../../builtins/store/index.ts'
-import { APPLICATION_ID, MIGRATIONS } from '../../builtins/store/migrations.ts'
+import { APPLICATION_ID, MIGRATIONS } from '../../builtins/store/migrations/index.ts'
 import { house, tempDir } from '../support/index.ts'
 
 const take = defineEffect({

@@ -1,64 +1,5 @@
-/** `svc1` in ASCII: how a file of ours is told from another program's. */
-export const APPLICATION_ID = 0x73766331
-
-/**
- * The schema, as one ordered list. A step is never edited once it has been released; what changes is added at the end.
- * Times are integer milliseconds, money is integer micro-dollars, ids are text.
- */
-export interface Migration {
-  name: string
-  sql: string
-}
-
-/** Which child tables the specification names for cascading deletes, with their columns. */
-const CHILDREN = {
-  goals: `goal_id TEXT PRIMARY KEY, agent_id TEXT NOT NULL @, objective TEXT NOT NULL, status TEXT NOT NULL DEFAULT 'active',
-    priority INTEGER NOT NULL DEFAULT 4, parent_goal_id TEXT, created_at INTEGER NOT NULL, completed_at INTEGER,
-    steps_completed INTEGER NOT NULL DEFAULT 0`,
-  nudges: `nudge_id TEXT PRIMARY KEY, agent_id TEXT NOT NULL @, message TEXT NOT NULL, delivered INTEGER NOT NULL DEFAULT 0,
-    created_at INTEGER NOT NULL`,
-  schedules: `schedule_id TEXT PRIMARY KEY, agent_id TEXT NOT NULL @, objective TEXT NOT NULL, every_n_cycles INTEGER,
-    last_fired_cycle INTEGER NOT NULL DEFAULT 0, enabled INTEGER NOT NULL DEFAULT 1, created_at INTEGER NOT NULL`,
-  sub_agents: `sub_agent_id TEXT PRIMARY KEY, parent_agent_id TEXT NOT NULL @, task TEXT NOT NULL,
-    status TEXT NOT NULL DEFAULT 'running', result TEXT NOT NULL DEFAULT '', depth INTEGER NOT NULL DEFAULT 1,
-    max_cycles INTEGER NOT NULL DEFAULT 10, created_at INTEGER NOT NULL, completed_at INTEGER`,
-  tasks: `task_id TEXT PRIMARY KEY, agent_id TEXT NOT NULL @, description TEXT NOT NULL, priority TEXT NOT NULL DEFAULT 'medium',
-    status TEXT NOT NULL DEFAULT 'pending', due_date TEXT, created_at INTEGER NOT NULL, completed_at INTEGER`,
-  alarms: `alarm_id TEXT PRIMARY KEY, agent_id TEXT NOT NULL @, description TEXT NOT NULL, fire_at INTEGER NOT NULL,
-    status TEXT NOT NULL DEFAULT 'pending', created_at INTEGER NOT NULL`,
-  sessions: `session_id TEXT PRIMARY KEY, agent_id TEXT NOT NULL @, task TEXT NOT NULL DEFAULT '',
-    status TEXT NOT NULL DEFAULT 'running', started_at INTEGER NOT NULL, completed_at INTEGER,
-    input_tokens INTEGER NOT NULL DEFAULT 0, output_tokens INTEGER NOT NULL DEFAULT 0, duration_ms INTEGER NOT NULL DEFAULT 0,
-    user_id TEXT NOT NULL DEFAULT 'default', session_key TEXT, created_at INTEGER NOT NULL, last_active INTEGER NOT NULL,
-    metadata TEXT`,
-}
-
-const table = (name: string, columns: string, cascade: string) =>
-  `CREATE TABLE ${name} (${columns.replace('@', `REFERENCES agents (agent_id)${cascade}`)}) STRICT;`
-
-const first = `
-CREATE TABLE agents (
-  agent_id TEXT PRIMARY KEY, name TEXT NOT NULL, role TEXT NOT NULL, model TEXT NOT NULL DEFAULT '',
-  status TEXT NOT NULL DEFAULT 'idle', workspace TEXT NOT NULL DEFAULT '', spawned_at INTEGER NOT NULL, last_active INTEGER,
-  error TEXT, spawned_by TEXT, max_cycles INTEGER, cycles_lived INTEGER NOT NULL DEFAULT 0
-) STRICT;
-${Object.entries(CHILDREN)
-  .map(([name, columns]) => table(name, columns, ''))
-  .join('\n')}
-`
-
-/** SQLite cannot change a foreign key: each child is built anew and its rows are copied. */
-const cascades = Object.entries(CHILDREN)
-  .map(
-    ([name, columns]) => `
-ALTER TABLE ${name} RENAME TO ${name}_before;
-${table(name, columns, ' ON DELETE CASCADE')}
-INSERT INTO ${name} SELECT * FROM ${name}_before;
-DROP TABLE ${name}_before;`,
-  )
-  .join('\n')
-
-const durable = `
+/** Facts instead of a status, leases, events, transcripts, the journal of tool calls, spend, approvals, values of plugins. */
+export const durable = `
 -- Status is derived from facts that are stored once.
 ALTER TABLE agents ADD COLUMN preset TEXT NOT NULL DEFAULT '';
 ALTER TABLE agents ADD COLUMN paused_at INTEGER;
@@ -143,9 +84,3 @@ CREATE TABLE plugin_values (
   namespace TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (namespace, key)
 ) STRICT, WITHOUT ROWID;
 `
-
-export const MIGRATIONS: readonly Migration[] = [
-  { name: '001-first', sql: first },
-  { name: '002-cascading-deletes', sql: cascades },
-  { name: '003-durable-agents', sql: durable },
-]

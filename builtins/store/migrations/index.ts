@@ -1,0 +1,21 @@
+import { first } from './001-first.ts'
+import { cascades } from './002-cascading-deletes.ts'
+import { durable } from './003-durable-agents.ts'
+
+/** `svc1` in ASCII: how a file of ours is told from another program's. */
+export const APPLICATION_ID = 0x73766331
+
+/**
+ * The schema, as one ordered list. A step is never edited once it has been released; what changes is added at the end.
+ * Times are integer milliseconds, money is integer micro-dollars, ids are text.
+ */
+export interface Migration {
+  name: string
+  sql: string
+}
+
+export const MIGRATIONS: readonly Migration[] = [
+  { name: '001-first', sql: first },
+  { name: '002-cascading-deletes', sql: cascades },
+  { name: '003-durable-agents', sql: durable },
+]
