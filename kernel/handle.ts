@@ -60,6 +60,8 @@ interface Declared {
   /** Listeners come after what they listen to. */
   rank: 0 | 1
   apply: () => Undo
+  /** Where it was declared: applied later, what it throws would not say. */
+  place: { readonly stack?: string }
   /** Set once it is applied. */
   undo?: Undo
 }
@@ -107,7 +109,7 @@ export class PluginHandle {
   /** Makes what was recorded visible, in two rounds: first everything that others may name, then what names it. */
   activate(rank: 0 | 1): void {
     for (const declared of this.#declared) {
-      if (declared.rank === rank) declared.undo = this.#scope.hold(declared.label, declared.apply())
+      if (declared.rank === rank) declared.undo = this.#scope.hold(declared.label, applied(declared))
     }
     this.#active = rank === 1
   }
@@ -135,7 +137,7 @@ export class PluginHandle {
 
   /** Records during `setup`, does at once afterwards; the result takes it back before the scope would. */
   #declare(label: string, apply: () => Undo, rank: 0 | 1 = 0): Undo {
-    const declared: Declared = { label, rank, apply }
+    const declared: Declared = { label, rank, apply, place: this.#parts.builtin ? {} : new Error(label) }
     // What comes later is not repeated when this version is shown again: what it did then, it does again. Into a closed
     // scope, that of a plugin that is gone, nothing goes: `hold` says so.
     if (this.#active || this.#scope.closed) return this.#scope.hold(label, apply())
@@ -239,7 +241,13 @@ export class PluginHandle {
       const tap = (options: string | TapOptions, fn: (input: never) => unknown) => this.tap(name, options, fn)
       set[name] = { name, tap, tapPromise: tap, taps: this.#parts.hooks.get(name).taps }
     }
-    return set as unknown as HookSet
+    const known = this.#parts.hooks.names()
+    return new Proxy(set, {
+      get(hooks, name) {
+        if (typeof name === 'string' && !Object.hasOwn(hooks, name)) throw new UnknownHookError({ name, known })
+        return Reflect.get(hooks, name)
+      },
+    }) as unknown as HookSet
   }
 
   /** Taps a hook by name: a phase (with its cycle), an event or a point. */
@@ -361,6 +369,16 @@ export class PluginHandle {
   /** Holds a resource (socket, timer, child process) while the plugin is live, in processes of these roles. Returns its undoing. */
   start(fn: Resource['start'], options: { in?: readonly Role[] } = {}): void {
     this.resources.push({ start: fn, in: options.in ?? ['daemon'] })
+  }
+}
+
+/** @throws what applying throws, its stack prolonged by that of the declaration */
+function applied({ apply, place }: Declared): Undo {
+  try {
+    return apply()
+  } catch (error) {
+    if (error instanceof Error && place.stack) error.stack += `\n  declared as ${place.stack.replace(/^Error: /, '')}`
+    throw error
   }
 }
 

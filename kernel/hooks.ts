@@ -1,6 +1,7 @@
 import { AsyncSeriesBailHook, AsyncSeriesHook } from 'tapable'
 import { z } from 'zod'
 import { ConflictError, defineError } from './errors.ts'
+import { meant } from './near.ts'
 import type { Clock } from './ports.ts'
 import { within } from './ports.ts'
 import type { Undo } from './scope.ts'
@@ -136,7 +137,7 @@ export const UnknownHookError = defineError({
   code: 'unknown_hook',
   status: 400,
   title: 'Unknown hook',
-  sentence: (p: { name: string; known: string[] }) => `There is no hook "${p.name}"; there are: ${p.known.join(', ')}.`,
+  sentence: (p: { name: string; known: string[] }) => `There is no hook "${p.name}"; ${meant(p.name, p.known)}`,
 })
 
 /** The hooks by name. Events are told (`on`); phases and points are asked. */

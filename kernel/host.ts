@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import type { Activity } from './activity.ts'
 import { sentenceOf } from './errors.ts'
-import { checkDefinition, isFile, Loader, type PluginFile, stemOf, whereOf } from './loader.ts'
-import { order, PluginError, unmet } from './order.ts'
+import { checkDefinition, isFile, Loader, type PluginFile, problemOf, stemOf, whereOf } from './loader.ts'
+import { NeedsError, needsError, order, PluginError, unmet } from './order.ts'
 import type { PluginDefinition } from './plugin.ts'
 import { type Rehearsal, rehearse } from './rehearsal.ts'
 import { Stage } from './stage.ts'
@@ -83,7 +83,7 @@ export class Host {
     for (const version of this.#live.values()) {
       try {
         const missing = this.#missing(version.definition)
-        if (missing.length > 0) throw needsError(missing)
+        if (missing.length > 0) throw needsError(missing, this.#live.keys())
         await version.start(this.#stop.signal)
       } catch (error) {
         if (version.origin === 'builtin') throw error
@@ -132,14 +132,15 @@ export class Host {
       const old = this.#placeOf(loaded)
       return rehearse(this.#declare(loaded, old), old, this.#parts)
     } catch (cause) {
-      throw new PluginError({ plugin, where: whereOf(cause, origin), problem: sentenceOf(cause) }, { cause })
+      throw new PluginError({ plugin, where: whereOf(cause, origin), problem: problemOf(cause) }, { cause })
     }
   }
 
   /** Brings up one more plugin while the process runs. @throws what its setup throws, or a resource on starting; nothing of it remains then */
   async add(definition: PluginDefinition, origin = 'code'): Promise<void> {
     const version = this.#declare({ definition: checkDefinition(definition), origin, load_ms: 0 })
-    if (this.#live.has(version.name)) throw taken(this.#live.get(version.name))
+    const other = this.#live.get(version.name)
+    if (other) throw taken(other)
     await this.#stage.replace(undefined, version, true)
   }
 
@@ -262,7 +263,7 @@ export class Host {
       const { name, origin } = version
       await this.#stage.remove(version)
       if (gone.has(version)) outcomes.push(await this.#told({ plugin: name, origin, outcome: 'removed', error: null }))
-      else outcomes.push(this.#failed(name, origin, needsError(missing(version))))
+      else outcomes.push(this.#failed(name, origin, needsError(missing(version), this.#live.keys())))
     }
     return outcomes
   }
@@ -314,7 +315,7 @@ export class Host {
 
   #declare(loaded: Loaded, old?: Version): Version {
     const missing = loaded.origin === 'builtin' ? [] : this.#missing(loaded.definition)
-    if (missing.length > 0) throw needsError(missing)
+    if (missing.length > 0) throw needsError(missing, this.#live.keys())
     const { settings: _, modules: __, ...parts } = this.#parts
     const failed: VersionParts['failed'] = (version, what, error, suspended) =>
       this.#codeFailed(version, `${what}: ${sentenceOf(error)}`, suspended)
@@ -356,7 +357,7 @@ export class Host {
 
   #failed(plugin: string, origin: string, cause: unknown): Outcome {
     const where = whereOf(cause, origin)
-    const failed = new PluginError({ plugin, where, problem: sentenceOf(cause) }, { cause })
+    const failed = new PluginError({ plugin, where, problem: problemOf(cause) }, { cause })
     this.#parts.log.error({ plugin, code: failed.code }, failed.message)
     const seen = this.#seen.get(origin)
     if (seen) {
@@ -382,12 +383,7 @@ export class Host {
   }
 }
 
-class NeedsError extends Error {}
-
-function needsError(missing: readonly string[]): NeedsError {
-  return new NeedsError(`needs ${missing.map(name => `"${name}"`).join(', ')}, which is not live`)
-}
-
-function taken(by: Version | undefined): Error {
-  return new Error(`the name is taken by ${by?.origin}`)
+function taken({ name, origin }: Pick<Version, 'name' | 'origin'>): Error {
+  const by = isFile(origin) ? origin : 'a part of the program'
+  return new Error(`the name "${name}" is taken by ${by}; give this plugin another`)
 }

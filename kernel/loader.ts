@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { basename, dirname, extname, join, relative, resolve } from 'node:path'
 import { z } from 'zod'
-import { SvcError } from './errors.ts'
+import { SvcError, sentenceOf } from './errors.ts'
 import type { Log } from './log.ts'
 import type { PluginDefinition, Project } from './plugin.ts'
 import { type Ports, within } from './ports.ts'
@@ -261,11 +261,18 @@ export function checkDefinition(value: unknown): PluginDefinition {
 
 /** The place in the plugin's own files that an error points at: the file, with the line where that is known. */
 export function whereOf(error: unknown, origin: string): string {
-  if (origin === 'builtin' || error instanceof SvcError) return origin
+  if (origin === 'builtin') return origin
   const text = error instanceof Error ? `${error.message}\n${error.stack ?? ''}` : ''
   const own = placesIn(text).filter(place => place.startsWith(`${origin}:`))
-  const near = placesIn(text).filter(place => place.startsWith(`${dirname(origin)}/`))
-  return own[0] ?? near[0] ?? origin
+  // What we say may name a neighbour's file, which is not the place then.
+  const beside =
+    error instanceof SvcError ? [] : placesIn(text).filter(place => place.startsWith(`${dirname(origin)}/`))
+  return own[0] ?? beside[0] ?? origin
+}
+
+/** What is wrong, without the place that a parser puts at the end of it. */
+export function problemOf(error: unknown): string {
+  return sentenceOf(error).replace(/\s+\/\S+:\d+:(\d+)\s*$/, ' (column $1)')
 }
 
 /** The places that a stack or a message names, as `file:line`. */

@@ -1,4 +1,5 @@
 import { defineError } from './errors.ts'
+import { near } from './near.ts'
 import type { Loaded } from './version.ts'
 
 export const PluginError = defineError({
@@ -44,4 +45,15 @@ export function order(plugins: readonly Loaded[]): Order {
 /** What a builtin whose needs cannot be met ends the start with. */
 export function unmet(plugin: string, problem: string) {
   return new PluginError({ plugin, where: 'builtin', problem })
+}
+
+export class NeedsError extends Error {}
+
+/** Why a plugin has to wait, or to leave. @param live the names there are */
+export function needsError(missing: readonly string[], live: Iterable<string>): NeedsError {
+  const known = [...live]
+  const names = missing.map(name => `"${name}"`).join(', ')
+  const [likely] = missing.flatMap(name => near(name, known))
+  const remedy = likely === undefined ? 'add it, or take it out of `needs`' : `did you mean "${likely}"?`
+  return new NeedsError(`needs ${names}, which is not live; ${remedy}`)
 }

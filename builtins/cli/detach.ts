@@ -3,8 +3,13 @@ import { SvcError } from '#kernel'
 import type { Context } from './context.ts'
 import { DETACHED, type Message } from './detached.ts'
 
+/** How long whoever takes the place of a process that was killed has to come up, in milliseconds. */
+const SUCCESSOR_MS = 30_000
+const LOOK_MS = 100
+
 /** Starts a command in a process of its own, and returns once that is up. @throws SvcError, the one that it failed with */
-export async function detach(root: string, words: readonly string[], { ports, terminal }: Context): Promise<number> {
+export async function detach(root: string, words: readonly string[], context: Context): Promise<number> {
+  const { ports, terminal } = context
   const logs = join(root, 'logs')
   await ports.files.mkdir(logs, { recursive: true, mode: 0o700 })
   const log = await ports.files.open(join(logs, 'svc.log'), 'a', 0o600)
@@ -17,16 +22,31 @@ export async function detach(root: string, words: readonly string[], { ports, te
   const message = await new Promise<Message>(resolve => {
     child.once('message', sent => resolve(sent as Message))
     child.once('error', error => resolve({ failed: error.message, exit: 1 }))
-    child.once('close', code =>
-      resolve({ failed: `the process ended; ${join(logs, 'svc.log')} may say why`, exit: code ?? 1 }),
-    )
+    child.once('close', async (code, signal) => {
+      const failed = { failed: `the process ended; ${join(logs, 'svc.log')} may say why`, exit: code ?? 1 }
+      resolve((signal === 'SIGKILL' && (await successor(root, context))) || failed)
+    })
   })
   await log.close()
   if ('failed' in message) {
     throw new SvcError(message.failed, { code: 'not_started', status: 500, exit: message.exit })
   }
-  child.disconnect()
+  if (child.connected) child.disconnect()
   child.unref()
   terminal.out(message.ready)
   return 0
+}
+
+/** A process that a plugin held up while it came up is killed by its watchdog, and started again without that plugin. */
+async function successor(root: string, { house, ports }: Context): Promise<Message | undefined> {
+  const until = ports.clock.monotonic() + SUCCESSOR_MS
+  while (ports.clock.monotonic() < until) {
+    const found = await house.findDaemon(ports, join(root, '.svc'))
+    if (found?.alive) {
+      const why = `a plugin held up the first process; ${join(root, 'logs', 'svc.log')} names it`
+      return { ready: `The daemon runs with PID ${found.holder.pid} (${why}).` }
+    }
+    await ports.clock.sleep(LOOK_MS)
+  }
+  return undefined
 }

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { type Ports, sentenceOf, systemPorts } from '#kernel'
+import { near, type Ports, sentenceOf, systemPorts } from '#kernel'
 import { OWN_COMMANDS } from './commands/index.ts'
 import type { Context, House } from './context.ts'
 import { type CommandSpec, type CommandTree, UnknownCommandError } from './contract.ts'
@@ -8,7 +8,6 @@ import { helpOf, overviewOf } from './help.ts'
 import { parse } from './parse.ts'
 import { findProject } from './project.ts'
 import { report } from './report.ts'
-import { near } from './suggest.ts'
 import { Terminal } from './terminal.ts'
 
 /**

@@ -30,14 +30,14 @@ async function runHere(root: string, spec: CommandSpec, input: Record<string, un
   if (reach === 'daemon') throw new NeedsDaemonError({ command: spec.path.join(' ') })
   const stop = new AbortController()
   process.once('SIGINT', () => stop.abort())
-  await using kernel = await open(root, context, ['cli'])
+  await using kernel = await open(root, context, ['cli'], name)
   const progress = (message: string) => context.terminal.err(printable(message))
   const output = await kernel.invoke(name, input, { face: 'cli', signal: stop.signal, progress })
   return { output, render: await definedRender(kernel, name) }
 }
 
 async function renderOf(name: string, root: string, context: Context): Promise<Operation['render']> {
-  await using kernel = await open(root, context, [])
+  await using kernel = await open(root, context, [], name)
   return await definedRender(kernel, name)
 }
 
@@ -54,7 +54,9 @@ export async function commandsOfProject(root: string, context: Context): Promise
 }
 
 /** A process of the project that says only what people should know. */
-function open(root: string, { house, terminal }: Context, roles: readonly Role[]): Promise<Kernel> {
+function open(root: string, { house, terminal }: Context, roles: readonly Role[], asked = ''): Promise<Kernel> {
+  // Who asks about plugins is told of the bad ones by the answer.
+  if (asked.startsWith('plugins.')) return house.open({ root, roles, log: { level: 'silent' } })
   const write = (line: string) => {
     const { msg } = JSON.parse(line) as { msg?: string }
     terminal.err(printable(`svc: warning: ${msg}`))

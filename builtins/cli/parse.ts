@@ -1,7 +1,7 @@
 import { Cli, Command, Option } from 'clipanion'
+import { near } from '#kernel'
 import { type ArgumentSpec, type CommandSpec, type OptionSpec, UsageError, type ValueType } from './contract.ts'
 import { usageOf } from './help.ts'
-import { near } from './suggest.ts'
 
 export interface Parsed {
   input: Record<string, unknown>

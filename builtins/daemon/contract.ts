@@ -7,6 +7,8 @@ export type { DaemonStatus } from './status.ts'
 /** In `.svc/`: a plain PID for people and scripts, and all that another process needs to know of the daemon. Both are hints. */
 export const PID_FILE = 'daemon.pid'
 export const HOLDER_FILE = 'daemon.json'
+/** There while somebody ends the daemon, with its PID: nobody is to start it again. */
+export const STOP_FILE = 'daemon.stop'
 
 /** The daemon as it described itself. Paths are relative to `.svc/` unless that would be too long for a socket. */
 export interface Holder {

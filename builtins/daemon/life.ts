@@ -2,7 +2,7 @@ import { join, resolve } from 'node:path'
 import { type PluginHandle, replaceFile, sentenceOf, type Undo } from '#kernel'
 import { Rest } from '../rest/contract.ts'
 import { Store } from '../store/contract.ts'
-import { HOLDER_FILE, type Holder, PID_FILE } from './contract.ts'
+import { HOLDER_FILE, type Holder, PID_FILE, STOP_FILE } from './contract.ts'
 import { identityOf } from './identity.ts'
 import { socketPlace, takeLock } from './lock.ts'
 
@@ -60,6 +60,8 @@ export class DaemonLife {
 
   async #writeFiles(holder: Holder): Promise<Undo> {
     const { ports, project, log } = this.#svc
+    // Of a stop that was itself interrupted: its PID may be this one's by now.
+    await ports.files.rm(join(project.svc, STOP_FILE), { force: true }).catch(() => {})
     const files: [string, string][] = [
       [join(project.svc, HOLDER_FILE), `${JSON.stringify(holder)}\n`],
       [join(project.svc, PID_FILE), `${holder.pid}\n`],

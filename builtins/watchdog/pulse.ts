@@ -2,6 +2,7 @@ import { url as debuggerUrl } from 'node:inspector'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { type PluginHandle, RestartToken, sentenceOf } from '#kernel'
+import { STOP_FILE } from '../daemon/contract.ts'
 import { CELL, CELLS, type Notice, STEPS, type Watch } from './shared.ts'
 
 const THREAD = new URL(import.meta.url.endsWith('.ts') ? './thread.ts' : './watchdog.js', import.meta.url)
@@ -27,6 +28,7 @@ export class Pulse {
       cells: this.#cells,
       step_ms: this.#step_ms,
       quarantine,
+      stop: join(svc.project.svc, STOP_FILE),
       log: join(svc.project.root, 'logs', 'svc.log'),
       command,
       // What leaves the terminal has the log for its standard error.

@@ -16,6 +16,8 @@ export interface Watch {
   /** How often it looks, in milliseconds. */
   step_ms: number
   quarantine: string
+  /** The file that somebody who ends this process puts its PID in. */
+  stop: string
   log: string
   /** The command that starts the process again. */
   command: readonly string[]

@@ -83,7 +83,8 @@ async function convict({ plugin, file, what, place }: Culprit, still: number): P
 
 /** Ends this process, which cannot end by itself, and lets another take its place, unless it was to end anyway. */
 async function restart(): Promise<void> {
-  if (Atomics.load(cells, CELL.ending) === 1) await say(50, 'the process is killed, as it was to end')
+  if (Atomics.load(cells, CELL.ending) === 1 || (await isToStop()))
+    await say(50, 'the process is killed, as it was to end')
   else {
     await startSuccessor(ports, watch).then(
       () => say(50, 'the process is killed, and another takes its place'),
@@ -91,6 +92,12 @@ async function restart(): Promise<void> {
     )
   }
   process.kill(process.pid, 'SIGKILL')
+}
+
+/** Whether somebody asked for its end, which it could not hear any more. */
+async function isToStop(): Promise<boolean> {
+  const pid = await ports.files.readFile(watch.stop, 'utf8').catch(() => '')
+  return pid.trim() === String(process.pid)
 }
 
 function heldUp(still: number): string {

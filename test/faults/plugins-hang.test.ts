@@ -107,6 +107,27 @@ describe('an endless loop is named, and the process starts again without its plu
   })
 })
 
+describe('whoever starts or ends a process that a plugin holds up', () => {
+  it('is told by --detach of the process that took the place of the first', async () => {
+    const dir = await guarded(1, { looping: plugin('looping', SPIN) })
+    const { code, stdout } = await svc(['start', '--detach'], { cwd: dir.path })
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('a plugin held up the first process') })
+    expect(stdout).toContain(`PID ${await daemonOf(dir)} `)
+  })
+
+  it('ends it with svc stop, and no other takes its place', async () => {
+    const setup = `svc.on('cycle_end', () => { console.error('holds it up'); ${SPIN} })`
+    const dir = await guarded(8, { looping: plugin('looping', setup) })
+    await using daemon = new RunningSvc(['start', '-p', 'coder'], { cwd: dir.path })
+    await daemon.says(/holds it up/)
+    const { code, stdout } = await svc(['stop', '--timeout', '60'], { cwd: dir.path })
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('has stopped') })
+    expect(daemon.stderr).not.toContain('another takes its place')
+    expect((await svc(['daemon'], { cwd: dir.path })).stdout).not.toContain('healthy')
+    await expect(stat(join(dir.path, '.svc/daemon.stop'))).rejects.toThrow('ENOENT')
+  }, 90_000)
+})
+
 describe('a quarantine', () => {
   it('holds in every process, until the file is changed or an operator names it', async () => {
     const dir = await guarded(1.5, {

@@ -55,7 +55,7 @@ it.each([
     source('sayer', "svc.operation({ name: 'room.get', input: z.object({}), output: z.string(), run: () => '' })"),
     /adds "room.get" to operations, but "room" already did/,
   ],
-  ["another plugin's name", source('room'), /the name is taken by builtin/],
+  ["another plugin's name", source('room'), /the name "room" is taken by a part of the program/],
 ])(
   'an edit with %s changes nothing but the log and the error; the old version lives on with its state',
   async (_, bad, why) => {

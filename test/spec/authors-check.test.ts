@@ -111,8 +111,21 @@ describe('a check says where a reload would fail', () => {
     ['a bad name', 'export default { name: "My Plugin", setup() {} }', /lower-case letters, digits and hyphens/],
     ['an async setup', plugin('return Promise.resolve()'), /setup is async/],
     ['an event that nobody declares', plugin("svc.on('cycle_sart', () => {})"), /cycle_start/],
-    ['a need that is not met', plugin('', "needs: ['nobody'],"), /needs "nobody", which is not live/],
-    ['a name that is taken', 'export default { name: "store", setup() {} }', /the name is taken by builtin/],
+    [
+      'a need that is not met',
+      plugin('', "needs: ['nobody'],"),
+      /needs "nobody", which is not live; add it, or take it out/,
+    ],
+    [
+      'a need that is misspelt',
+      plugin('', "needs: ['goal'],"),
+      /needs "goal", which is not live; did you mean "goals"/,
+    ],
+    [
+      'a name that is taken',
+      'export default { name: "store", setup() {} }',
+      /the name "store" is taken by a part of the program; give this plugin another/,
+    ],
     [
       'a contribution whose name is taken',
       plugin("svc.toolkit({ name: 'notepad', tools: [] })"),
@@ -149,7 +162,7 @@ describe('svc plugins check', () => {
     expect(bad.stderr).toMatch(/drafts\/bad\.ts:2/)
     const taken = await svc(['plugins', 'check', 'drafts/same.ts'], { cwd: dir.path })
     expect(taken.code).toBe(1)
-    expect(taken.stderr).toMatch(/the name is taken by .*plugins\/draft\.ts/)
+    expect(taken.stderr).toMatch(/the name ".*" is taken by .*plugins\/draft\.ts/)
     const missing = await svc(['plugins', 'check', 'drafts/none.ts'], { cwd: dir.path })
     expect(missing.code).toBe(1)
     expect(missing.stderr).toMatch(/drafts\/none\.ts is neither a file nor a folder with an index\.ts/)

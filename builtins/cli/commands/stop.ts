@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import { defineError, type Ports } from '#kernel'
-import { type FoundDaemon, HOLDER_FILE, PID_FILE } from '../../daemon/contract.ts'
+import { defineError, type Ports, replaceFile } from '#kernel'
+import { type FoundDaemon, HOLDER_FILE, PID_FILE, STOP_FILE } from '../../daemon/contract.ts'
 import type { Context, HandWritten } from '../context.ts'
 import { UsageError } from '../contract.ts'
 import { findProject } from '../project.ts'
@@ -42,13 +42,20 @@ export async function stopDaemon(root: string, timeout_s: number, { house, ports
   }
   const { pid } = found.holder
   if (!(await found.isProven())) throw new NotProvenError({ pid })
-  process.kill(pid, 'SIGTERM')
-  if (await ends(ports, found, timeout_s * 1000)) return `The daemon (PID ${pid}) has stopped.`
-  // Looked at once more: in the meantime the PID may have gone to another process.
-  if (await found.isProven()) process.kill(pid, 'SIGKILL')
-  if (!(await ends(ports, found, KILL_MS))) throw new StillRunningError({ pid })
-  await removeFiles(ports, svc)
-  return `The daemon (PID ${pid}) did not stop within ${timeout_s} s and was killed. Nothing durable is lost.`
+  const mark = join(svc, STOP_FILE)
+  // A full disk keeps nobody from stopping.
+  await replaceFile(ports.files, mark, `${pid}\n`).catch(() => {})
+  try {
+    process.kill(pid, 'SIGTERM')
+    if (await ends(ports, found, timeout_s * 1000)) return `The daemon (PID ${pid}) has stopped.`
+    // Looked at once more: in the meantime the PID may have gone to another process.
+    if (await found.isProven()) process.kill(pid, 'SIGKILL')
+    if (!(await ends(ports, found, KILL_MS))) throw new StillRunningError({ pid })
+    await removeFiles(ports, svc)
+    return `The daemon (PID ${pid}) did not stop within ${timeout_s} s and was killed. Nothing durable is lost.`
+  } finally {
+    await ports.files.rm(mark, { force: true }).catch(() => {})
+  }
 }
 
 async function ends(ports: Ports, found: FoundDaemon, limit_ms: number): Promise<boolean> {

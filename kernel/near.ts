@@ -26,3 +26,10 @@ function distance(a: string, b: string): number {
   }
   return rows[a.length]![b.length]!
 }
+
+/** The end of a sentence about a name that nobody knows: what was meant, or all there are. */
+export function meant(word: string, names: readonly string[]): string {
+  const [first, second] = near(word, names)
+  if (first === undefined) return names.length > 0 ? `there are: ${names.join(', ')}` : 'there is none'
+  return `did you mean "${first}"${second === undefined ? '' : ` or "${second}"`}?`
+}
