@@ -1,0 +1,15 @@
+import { z } from '#kernel'
+
+const hosts = z.array(z.string().trim().toLowerCase().min(1).max(253))
+
+/** The part of the section `tools` that says where agents may go. */
+export const NetConfig = z.object({
+  web_allow: hosts
+    .default([])
+    .describe('Hosts that agents may reach, `example.org` with all below it; empty allows all'),
+  web_deny: hosts.default([]).describe('Hosts that agents may not reach, with all below them'),
+  web_allow_private: hosts
+    .default([])
+    .describe('`host:port` of your own network that agents may reach all the same, such as 127.0.0.1:8888'),
+})
+export type NetConfig = z.infer<typeof NetConfig>

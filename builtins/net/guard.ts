@@ -1,0 +1,154 @@
+import type { LookupAddress } from 'node:dns'
+import { type PluginHandle, sentenceOf } from '#kernel'
+import { isListed, privacyOf } from './address.ts'
+import type { NetConfig } from './config.ts'
+import {
+  AddressRefusedError,
+  type Fetched,
+  FetchFailedError,
+  type FetchRequest,
+  type GuardedFetch,
+} from './contract.ts'
+import { readBody } from './read-body.ts'
+
+const MAX_REDIRECTS = 5
+const TIME_LIMIT_MS = 15_000
+const MAX_BYTES = 2 * 1024 * 1024
+/** What says who we are; not for whoever a redirect names. */
+const CREDENTIALS = ['authorization', 'cookie', 'proxy-authorization']
+
+/** All addresses of a name, as the system's resolver gives them. */
+export type Resolve = (host: string) => Promise<LookupAddress[]>
+
+export class Guard implements GuardedFetch {
+  readonly #svc: PluginHandle
+  readonly #config: NetConfig
+  readonly #resolve: Resolve
+
+  constructor(svc: PluginHandle, config: NetConfig, resolve: Resolve) {
+    this.#svc = svc
+    this.#config = config
+    this.#resolve = resolve
+  }
+
+  async fetch(url: string, request: FetchRequest = {}): Promise<Fetched> {
+    const stop = new AbortController()
+    const abort = () => stop.abort(request.signal?.reason)
+    request.signal?.addEventListener('abort', abort, { once: true })
+    if (request.signal?.aborted) abort()
+    const cancel = this.#svc.clock.after(TIME_LIMIT_MS, () =>
+      stop.abort(new FetchFailedError({ url, problem: `it took longer than ${TIME_LIMIT_MS / 1000} s` })),
+    )
+    try {
+      return await this.#follow(url, request, stop.signal)
+    } catch (error) {
+      if (request.signal?.aborted) throw request.signal.reason
+      if (stop.signal.aborted) throw stop.signal.reason
+      throw error
+    } finally {
+      cancel()
+      request.signal?.removeEventListener('abort', abort)
+    }
+  }
+
+  async #follow(first: string, request: FetchRequest, signal: AbortSignal): Promise<Fetched> {
+    let { method = 'GET', body, headers = {} } = request
+    let url = parsed(first)
+    for (let redirects = 0; ; redirects++) {
+      const response = await this.#ask(url, { method, headers, ...(body === undefined ? {} : { body }), signal })
+      const target = response.status >= 300 && response.status < 400 ? response.headers.get('location') : null
+      if (target === null) {
+        const limit = Math.min(request.max_bytes ?? MAX_BYTES, MAX_BYTES)
+        const { bytes, truncated } = await readBody(response, limit).catch(error => this.#fail(url, error))
+        return { url: url.href, status: response.status, headers: response.headers, body: bytes, truncated }
+      }
+      await response.body?.cancel()
+      if (redirects === MAX_REDIRECTS) {
+        throw new FetchFailedError({ url: first, problem: `it redirects more than ${MAX_REDIRECTS} times` })
+      }
+      const next = parsed(target, url)
+      if (next.origin !== url.origin) headers = without(headers, CREDENTIALS)
+      // As browsers do: what was sent is not sent again, but for the two statuses that ask for that.
+      if (method === 'POST' && response.status !== 307 && response.status !== 308) {
+        method = 'GET'
+        body = undefined
+        headers = without(headers, ['content-type', 'content-length'])
+      }
+      url = next
+    }
+  }
+
+  /** One request to the one address that was checked. */
+  async #ask(url: URL, init: RequestInit): Promise<Response> {
+    const addresses = await this.#checked(url)
+    const { Agent } = await import('undici')
+    const dispatcher = new Agent({
+      connect: {
+        timeout: TIME_LIMIT_MS,
+        lookup: (_host, options, done) => {
+          const [one] = addresses
+          if (options.all) done(null, addresses)
+          else done(null, one!.address, one!.family)
+        },
+      },
+      // One answer, no connection that stays.
+      pipelining: 0,
+      maxHeaderSize: 16 * 1024,
+    })
+    try {
+      // The platform's fetch takes a dispatcher, though its type does not say so.
+      return await this.#svc.ports.fetch(url, { ...init, redirect: 'manual', ...({ dispatcher } as object) })
+    } catch (error) {
+      return this.#fail(url, error)
+    } finally {
+      void dispatcher.close()
+    }
+  }
+
+  /** The addresses of a URL's host, all of them fit to be reached. @throws AddressRefusedError */
+  async #checked(url: URL): Promise<LookupAddress[]> {
+    const refuse = (reason: string): never => {
+      throw new AddressRefusedError({ url: url.href, reason })
+    }
+    const { default: ipaddr } = await import('ipaddr.js')
+    const host = url.hostname.replace(/^\[|\]$/g, '')
+    const { web_allow, web_deny, web_allow_private } = this.#config
+    if (isListed(host, web_deny)) refuse(`${host} is in tools.web_deny`)
+    if (web_allow.length > 0 && !isListed(host, web_allow)) refuse(`${host} is not in tools.web_allow`)
+    const port = url.port || (url.protocol === 'https:' ? '443' : '80')
+    const free = web_allow_private.includes(`${url.hostname}:${port}`)
+    const literal = ipaddr.isValid(host)
+    const addresses = literal
+      ? [{ address: host, family: host.includes(':') ? 6 : 4 }]
+      : await this.#resolve(host).catch(error => this.#fail(url, error))
+    if (addresses.length === 0) refuse(`${host} has no address`)
+    // One bad answer among good ones is how a name is pointed inside.
+    for (const { address } of addresses) {
+      const why = free ? undefined : privacyOf(address, ipaddr)
+      if (why) refuse(literal ? why : `${host} leads to where ${why}`)
+    }
+    return addresses
+  }
+
+  #fail(url: URL, error: unknown): never {
+    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
+    throw new FetchFailedError({ url: url.href, problem: sentenceOf(cause) }, { cause: error })
+  }
+}
+
+/** @throws AddressRefusedError for what is no URL of the web */
+function parsed(text: string, base?: URL): URL {
+  const url = URL.canParse(text, base?.href) ? new URL(text, base) : undefined
+  if (!url) throw new AddressRefusedError({ url: text.slice(0, 200), reason: 'it is not a URL' })
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
+    throw new AddressRefusedError({ url: url.href.slice(0, 200), reason: 'only http and https are' })
+  }
+  if (url.username || url.password) {
+    throw new AddressRefusedError({ url: url.host, reason: 'a URL with a user name or password is not' })
+  }
+  return url
+}
+
+function without(headers: Readonly<Record<string, string>>, names: readonly string[]): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !names.includes(name.toLowerCase())))
+}

@@ -1,0 +1,15 @@
+import { lookup } from 'node:dns/promises'
+import { definePlugin } from '#kernel'
+import { NetConfig } from './config.ts'
+import { GuardedFetch } from './contract.ts'
+import { Guard } from './guard.ts'
+
+export default definePlugin({
+  name: 'net',
+  description: 'The one way out to the network for addresses that agents choose: public ones only, checked and pinned.',
+  section: 'tools',
+  config: NetConfig,
+  setup(svc, config) {
+    svc.provide(GuardedFetch, new Guard(svc, config, host => lookup(host, { all: true })))
+  },
+})

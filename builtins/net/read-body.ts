@@ -1,0 +1,15 @@
+/** Reads a response's body, decompressed, up to a limit; what is beyond is never received. */
+export async function readBody(response: Response, limit: number): Promise<{ bytes: Uint8Array; truncated: boolean }> {
+  const parts: Uint8Array[] = []
+  let length = 0
+  const reader = response.body?.getReader()
+  for (;;) {
+    const part = await reader?.read()
+    if (!part || part.done) return { bytes: Buffer.concat(parts), truncated: false }
+    parts.push(part.value)
+    length += part.value.length
+    if (length <= limit) continue
+    await reader?.cancel()
+    return { bytes: Buffer.concat(parts).subarray(0, limit), truncated: true }
+  }
+}
