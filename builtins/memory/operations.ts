@@ -1,0 +1,94 @@
+import { operation, Page, type PluginHandle, z } from '#kernel'
+import { AgentNotFoundError, Agents, AmbiguousAgentError } from '../agents/contract.ts'
+import { type Memory, MemoryNotFoundError, MemoryRecord } from './contract.ts'
+
+const id = z.string().min(1).max(128).describe("An agent's id, or its name when only one has it")
+const memory_id = z.string().min(1).max(128).describe("A record's id")
+const MAX_HITS = 1000
+
+export function memoryOperations(svc: PluginHandle, memory: Memory) {
+  const find = async (ref: string) => {
+    const { agent_id } = await svc.use(Agents).find(ref)
+    return { agent_id, records: memory.of(agent_id) }
+  }
+  const found = [AgentNotFoundError, AmbiguousAgentError]
+
+  return [
+    operation({
+      name: 'memory.list',
+      summary: 'What an agent remembers: nearest to a query first, or newest first without one',
+      input: Page.extend({ id, query: z.string().trim().min(1).max(2000).optional().describe('Words to look for') }),
+      output: z.array(MemoryRecord.extend({ score: z.number().nullable().describe('How near to the query, 0 to 1') })),
+      http: { method: 'GET', path: '/agents/{id}/memory' },
+      cli: { usage: 'memory <id> [query]', short: { limit: 'n' } },
+      mcp: true,
+      errors: found,
+      async run({ id, query, limit, offset }) {
+        const { records } = await find(id)
+        const wanted = Math.min(offset + (limit ?? MAX_HITS), Number.MAX_SAFE_INTEGER)
+        const all = query
+          ? await records.look(query, Math.min(wanted, MAX_HITS))
+          : await records.recent(limit === undefined ? await records.count() : wanted)
+        return all.slice(offset).map(record => ({ score: null, ...record }))
+      },
+      count: async ({ id, query }) => {
+        const { records } = await find(id)
+        return query ? (await records.look(query, MAX_HITS)).length : records.count()
+      },
+      render: records => records.map(line).join('\n') || 'nothing yet',
+    }),
+    operation({
+      name: 'memory.get',
+      summary: 'One record of what an agent remembers',
+      input: z.object({ id, memory_id }),
+      output: MemoryRecord,
+      http: { method: 'GET', path: '/agents/{id}/memory/{memory_id}' },
+      mcp: true,
+      errors: [...found, MemoryNotFoundError],
+      async run({ id, memory_id }) {
+        const { agent_id, records } = await find(id)
+        const record = await records.peek(memory_id)
+        if (!record) throw new MemoryNotFoundError({ memory_id, agent_id })
+        return record
+      },
+    }),
+    operation({
+      name: 'memory.forget',
+      summary: 'Make an agent forget one record',
+      input: z.object({ id, memory_id }),
+      output: z.null(),
+      http: { method: 'DELETE', path: '/agents/{id}/memory/{memory_id}', status: 204 },
+      cli: { usage: 'memory forget <id> <memory_id>' },
+      mcp: true,
+      errors: [...found, MemoryNotFoundError],
+      async run({ id, memory_id }) {
+        const { agent_id, records } = await find(id)
+        if (!(await records.forget(memory_id))) throw new MemoryNotFoundError({ memory_id, agent_id })
+        return null
+      },
+      render: () => 'forgotten',
+    }),
+    operation({
+      name: 'memory.consolidate',
+      summary: 'Remove what an agent has not needed for long',
+      input: z.strictObject({
+        id,
+        max_age_days: z.coerce.number().min(0).max(36_500).default(30).describe('Younger records stay'),
+        min_access: z.coerce.number().int().min(0).default(2).describe('Records accessed so often stay'),
+      }),
+      output: z.object({ removed: z.number().int() }),
+      http: { method: 'POST', path: '/agents/{id}/memory/consolidate' },
+      cli: { usage: 'memory consolidate <id>' },
+      errors: found,
+      run: async ({ id, max_age_days, min_access }) => ({
+        removed: await (await find(id)).records.consolidate(max_age_days, min_access),
+      }),
+      render: ({ removed }) => `${removed} records removed`,
+    }),
+  ]
+}
+
+function line({ memory_id, ts, thought, score }: MemoryRecord & { score: number | null }): string {
+  const near = score === null ? '' : ` ${score.toFixed(2)}`
+  return `${memory_id}  ${ts.slice(0, 16).replace('T', ' ')}${near}  ${thought.replace(/\s+/g, ' ').slice(0, 160)}`
+}

@@ -1,0 +1,221 @@
+import { appendFile, readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { Memory, type MemoryRecord } from '../../builtins/memory/contract.ts'
+import memory from '../../builtins/memory/index.ts'
+import { termsOf } from '../../builtins/memory/terms.ts'
+import { TfIdf } from '../../builtins/memory/tfidf.ts'
+import { type House, type HouseOptions, house } from '../support/index.ts'
+import { ROOMS, spawn, WORKER } from './rooms.ts'
+
+let seed = 0
+/** Each house with ids of its own, as processes have. */
+const open = (options: HouseOptions = {}) =>
+  house({
+    seed: ++seed,
+    builtins: [...ROOMS, memory],
+    files: { 'profiles/worker.yaml': WORKER, ...options.files },
+    roles: ['server'],
+    ...options,
+  })
+const remembered = (home: House, id = 'worker-1') => home.kernel.use(Memory).of(id)
+const fileOf = (home: House, id = 'worker-1') => join(home.root, '.svc/memory', id, 'memories.jsonl')
+const thoughts = (records: readonly MemoryRecord[]) => records.map(({ thought }) => thought)
+
+describe('an agent remembers', () => {
+  it('what is nearest to a query, best first, over restarts', async () => {
+    await using first = await open()
+    const records = remembered(first)
+    await records.store('The database password rotates every Monday')
+    await records.store('Pelicans nest on the southern cliffs', { source: 'walk', weight: 3 })
+    await records.store('The southern pelican colony doubled, said the ranger', { topic: 'pelicans' })
+    const hits = await records.search('pelicans of the southern cliffs')
+    expect(thoughts(hits)).toEqual([
+      'Pelicans nest on the southern cliffs',
+      'The southern pelican colony doubled, said the ranger',
+    ])
+    expect(hits[0]!.score).toBeGreaterThan(hits[1]!.score)
+    expect(hits[0]).toMatchObject({ metadata: { source: 'walk', weight: 3 }, access_count: 0, last_accessed: null })
+    expect(await records.search('quantum chromodynamics')).toEqual([])
+
+    await using again = await open({ root: first.root })
+    const [hit] = await remembered(again).search('password', 1)
+    expect(hit).toMatchObject({ thought: 'The database password rotates every Monday' })
+    expect(await remembered(again).peek(hit!.memory_id)).toMatchObject({ access_count: 1 })
+  })
+
+  it('a thing once, however often it is stored under one id, and forgets it for good', async () => {
+    await using home = await open()
+    const records = remembered(home)
+    expect(await records.store('the kettle is on', {}, 'mem-kettle')).toBe('mem-kettle')
+    expect(await records.store('the kettle is on again', {}, 'mem-kettle')).toBe('mem-kettle')
+    expect(thoughts(await records.recent())).toEqual(['the kettle is on'])
+    expect(await records.forget('mem-kettle')).toBe(true)
+    expect(await records.forget('mem-kettle')).toBe(false)
+    expect(await records.search('kettle')).toEqual([])
+    expect(await records.recall('mem-kettle')).toBeUndefined()
+  })
+
+  it('counts what it is asked for, not what onlookers see, and lets the unused go when it is old', async () => {
+    await using home = await open()
+    const records = remembered(home)
+    const ts = '2000-01-01T00:00:00Z'
+    const old = ['used', 'unused'].map(word => ({ memory_id: `mem-${word}`, thought: `an ${word} old fact`, ts }))
+    await records.store('a fact to begin with', {}, 'mem-first')
+    await appendFile(fileOf(home), old.map(line => `${JSON.stringify(line)}\n`).join(''))
+    const used = 'mem-used'
+    await records.forget('mem-first')
+    await records.recall(used)
+    await records.recall(used)
+    await records.look('fact', 5)
+    await records.store('a fact of today')
+    expect(await records.consolidate(30, 2)).toBe(1)
+    expect(thoughts(await records.recent())).toEqual(['a fact of today', 'an used old fact'])
+    expect(await records.peek(used)).toMatchObject({ access_count: 2 })
+    expect((await readFile(fileOf(home), 'utf8')).trim().split('\n')).toHaveLength(2)
+  })
+
+  it('the newest value of a name', async () => {
+    await using home = await open()
+    const records = remembered(home)
+    await records.store('blue', { kind: 'kv', key: 'colour' })
+    for (let n = 0; n < 300; n++) await records.store(`noise ${n}`)
+    expect((await records.named('key', 'colour'))?.thought).toBe('blue')
+    await records.store('green', { kind: 'kv', key: 'colour' })
+    expect((await records.named('key', 'colour'))?.thought).toBe('green')
+  })
+
+  it('in any script', async () => {
+    await using home = await open()
+    const records = remembered(home)
+    await records.store('Die Prüfung der Brücke ergab Risse')
+    await records.store('今日は東京で会議があります')
+    await records.store('Встреча перенесена на пятницу')
+    await records.store('ข้อมูลสำคัญอยู่ในตู้เซฟ')
+    expect(thoughts(await records.search('BRÜCKE'))).toEqual(['Die Prüfung der Brücke ergab Risse'])
+    expect(thoughts(await records.search('東京'))).toEqual(['今日は東京で会議があります'])
+    expect(thoughts(await records.search('пятницу встреча'))).toEqual(['Встреча перенесена на пятницу'])
+    expect(termsOf('The ﬁne café, 2nd of May!')).toEqual(['fine', 'café', '2nd', 'may'])
+  })
+})
+
+describe('the file', () => {
+  it('is shared by processes: what one writes, the other finds, and nothing is lost', async () => {
+    await using one = await open({ clock: 'system' })
+    await using other = await open({ root: one.root, clock: 'system' })
+    const writers = [one, other].flatMap((home, h) =>
+      Array.from({ length: 40 }, (_, n) => remembered(home).store(`fact ${h} number ${n}`)),
+    )
+    const consolidated = remembered(one).consolidate(1, 1)
+    expect(new Set(await Promise.all(writers)).size).toBe(80)
+    await consolidated
+    for (const home of [one, other]) expect(await remembered(home).count()).toBe(80)
+    expect((await remembered(one).search('fact 1 number 39', 1))[0]?.thought).toBe('fact 1 number 39')
+  })
+
+  it('loses nothing but a torn line, wherever a write was cut off', async () => {
+    const last = `${JSON.stringify({ memory_id: 'mem-last', thought: 'the last größte thought', ts: '2026-01-01T00:00:00Z' })}\n`
+    const bytes = Buffer.from(last)
+    await using home = await open({ clock: 'system' })
+    for (const cut of [1, 10, bytes.indexOf('ö') + 1, bytes.length - 2, bytes.length - 1]) {
+      const id = `worker-cut-${cut}`
+      await remembered(home, id).store('the first thought')
+      await appendFile(fileOf(home, id), bytes.subarray(0, cut))
+      await using next = await open({ root: home.root, clock: 'system' })
+      await remembered(next, id).store('the thought after')
+      const whole = cut === bytes.length - 1 ? ['the last größte thought'] : []
+      expect(thoughts(await remembered(next, id).recent()).sort()).toEqual(
+        ['the first thought', 'the thought after', ...whole].sort(),
+      )
+    }
+  })
+
+  it('keeps what can be read when lines are broken; those are set aside, told once', async () => {
+    await using home = await open()
+    await remembered(home).store('sound')
+    await appendFile(fileOf(home), '{"memory_id":7}\n\u0000\u0000\u0000\n{"no":"record"}\n')
+    await using again = await open({ root: home.root })
+    await remembered(again).store('sound too')
+    expect(thoughts(await remembered(again).recent())).toEqual(['sound too', 'sound'])
+    expect(again.logged('3 broken lines')).toHaveLength(1)
+    expect((await readFile(`${fileOf(home)}.corrupt`, 'utf8')).trim().split('\n')).toHaveLength(3)
+    await using third = await open({ root: home.root })
+    expect(await remembered(third).count()).toBe(2)
+    expect(third.logged('broken lines')).toEqual([])
+    expect((await stat(fileOf(home))).mode & 0o777).toBe(0o600)
+  })
+
+  it('takes over what an earlier program kept, once', async () => {
+    const legacy = JSON.stringify({ colour: 'blue', list: [1, 2] })
+    await using home = await open({ files: { '.svc/agent_memory/worker-1.json': legacy } })
+    expect((await remembered(home).named('key', 'colour'))?.thought).toBe('blue')
+    expect((await remembered(home).named('key', 'list'))?.thought).toBe('[1,2]')
+    const { memory_id } = (await remembered(home).named('key', 'colour'))!
+    await remembered(home).forget(memory_id)
+    await using again = await open({ root: home.root })
+    expect(await remembered(again).named('key', 'colour')).toBeUndefined()
+
+    await writeFile(join(home.root, '.svc/agent_memory/worker-2.json'), '{ torn')
+    expect(await remembered(home, 'worker-2').count()).toBe(0)
+    expect(home.logged('worker-2.json is not taken over')).toHaveLength(1)
+  })
+
+  it('is never outside its folder', async () => {
+    await using home = await open()
+    for (const id of ['../x', 'a/b', '', '.', 'a\u0000b']) expect(() => remembered(home, id)).toThrow('is no agent')
+  })
+})
+
+describe('operators', () => {
+  it('see, search, and remove what an agent remembers', async () => {
+    await using home = await open()
+    const agent_id = await spawn(home)
+    const records = home.kernel.use(Memory).of(agent_id)
+    for (const thought of ['apples are red', 'bananas are yellow', 'the sky is blue']) await records.store(thought)
+    const list = (input: object) => home.kernel.invoke('memory.list', { id: agent_id, ...input })
+    expect(await list({ limit: 2, offset: 1 })).toMatchObject([
+      { thought: 'bananas are yellow', score: null },
+      { thought: 'apples are red' },
+    ])
+    const [hit] = (await list({ query: 'yellow fruit' })) as { memory_id: string; score: number }[]
+    expect(hit).toMatchObject({ thought: 'bananas are yellow', access_count: 0 })
+    const { memory_id } = hit!
+    expect(await home.kernel.invoke('memory.get', { id: agent_id, memory_id })).toMatchObject({ access_count: 0 })
+    await home.kernel.invoke('memory.forget', { id: agent_id, memory_id })
+    await expect(home.kernel.invoke('memory.get', { id: agent_id, memory_id })).rejects.toMatchObject({
+      code: 'memory_not_found',
+    })
+  })
+})
+
+describe('the index', () => {
+  it('finds what a plain computation of the same weights finds', () => {
+    const words = ['ox', 'elk', 'emu', 'gnu', 'yak', 'koi', 'asp', 'bee']
+    let state = 7
+    const random = (n: number) => {
+      state = (state * 48271) % 2147483647
+      return state % n
+    }
+    const texts = Array.from({ length: 120 }, () => Array.from({ length: 3 + random(9) }, () => words[random(8)]!))
+    const index = new TfIdf()
+    for (const text of texts) index.add(text.join(' '))
+    for (let doc = 0; doc < 40; doc += 3) index.remove(doc)
+    index.search('ox', 1)
+    const live = texts.map((text, doc) => ({ text, doc })).filter(({ doc }) => doc >= 40 || doc % 3 !== 0)
+    const df = (term: string) => texts.filter(text => text.includes(term)).length
+    const idf = (term: string) => Math.log((live.length + 1) / (df(term) + 1)) + 1
+    const vector = (text: readonly string[]) =>
+      words.map(word => (text.filter(each => each === word).length / text.length) * idf(word))
+    const dot = (a: readonly number[], b: readonly number[]) => a.reduce((sum, each, at) => sum + each * b[at]!, 0)
+    const query = ['elk', 'yak', 'yak', 'bee']
+    const plain = live
+      .map(({ text, doc }) => {
+        const [a, b] = [vector(text), vector(query)]
+        return { doc, score: dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b)) }
+      })
+      .sort((a, b) => b.score - a.score)
+    const found = index.search(query.join(' '), 10)
+    for (const [place, { score }] of found.entries()) expect(score).toBeCloseTo(plain[place]!.score, 10)
+    expect(found).toHaveLength(10)
+  })
+})
