@@ -43,6 +43,8 @@ export interface CallOptions<A extends unknown[]> {
   limit_ms?: number
   /** Checks arguments that were made for another version. @throws when they do not fit this one */
   fit?: (...args: A) => A
+  /** It answers with a stream, and runs until that has ended. */
+  streams?: boolean
 }
 
 type Code = (...args: unknown[]) => Promise<unknown>
@@ -141,7 +143,7 @@ export class Activity {
     what: string,
     fn: (...args: A) => R,
     args: A,
-    { answers, limit_ms }: CallOptions<A>,
+    { answers, limit_ms, streams }: CallOptions<A>,
   ): Promise<Awaited<R>> {
     if (this.#gate) await this.#gate
     const { plugin } = this.#parts
@@ -154,6 +156,7 @@ export class Activity {
     if (this.suspended) throw new PluginSuspendedError({ plugin, problem: this.lastFailure ?? 'failures' })
     this.#running++
     this.calls++
+    let follows = false
     try {
       const result = await this.#ending(
         what,
@@ -161,14 +164,68 @@ export class Activity {
         limit_ms,
       )
       this.#failuresInRow = 0
-      return result
+      if (!streams) return result
+      follows = true
+      return this.#followed(what, result as AsyncIterable<unknown>) as Awaited<R>
     } catch (error) {
-      // A domain error is an answer, not a failure of the code.
-      if (!answers && (!(error instanceof SvcError) || error.code === 'time_limit')) this.fail(what, error)
+      if (!answers) this.#judge(what, error)
       throw error
     } finally {
-      this.#running--
-      if (this.#running === 0) for (const ended of this.#ended) ended()
+      if (!follows) this.#left()
+    }
+  }
+
+  #left(): void {
+    this.#running--
+    if (this.#running === 0) for (const ended of this.#ended) ended()
+  }
+
+  /** A domain error is an answer, not a failure of the code. */
+  #judge(what: string, error: unknown): void {
+    if (!(error instanceof SvcError) || error.code === 'time_limit') this.fail(what, error)
+  }
+
+  /** A stream of the plugin, which counts as running until it has ended, was left, or is cut off with its version. */
+  #followed(what: string, source: AsyncIterable<unknown>): AsyncIterableIterator<unknown> {
+    const values = source[Symbol.asyncIterator]()
+    let gone: unknown
+    const disposed = (error: unknown) => {
+      gone = error
+    }
+    let over = false
+    const leave = () => {
+      if (over) return
+      over = true
+      this.#waiting.delete(disposed)
+      this.#left()
+    }
+    this.#waiting.add(disposed)
+    return {
+      [Symbol.asyncIterator]() {
+        return this
+      },
+      next: async () => {
+        try {
+          if (gone) throw gone
+          const step = await this.#ending(
+            what,
+            this.enter(what, () => values.next()),
+            undefined,
+          )
+          if (step.done) leave()
+          return step
+        } catch (error) {
+          if (!over) this.#judge(what, error)
+          leave()
+          values.return?.().catch(() => {})
+          throw error
+        }
+      },
+      return: async () => {
+        leave()
+        await values.return?.()
+        return { done: true, value: undefined }
+      },
     }
   }
 

@@ -1,4 +1,4 @@
-import type { Gate } from './contributions.ts'
+import type { Gate, RegisteredGuard } from './contributions.ts'
 import { Guards } from './contributions.ts'
 import { defineError, SvcError, sentenceOf } from './errors.ts'
 import type { Hooks } from './hooks.ts'
@@ -100,8 +100,8 @@ export class Cycle {
   pursuing = false
   /** Skips to `cleanup`. Set by a phase that decides that this cycle has nothing more to do. */
   done = false
-  /** A guard vetoed one of its phases. */
-  vetoed = false
+  /** The guard that vetoed one of its phases first, by name. */
+  vetoedBy: string | undefined
   /** When the agent runs again, in milliseconds of the wall clock; a heartbeat after the start when unset. */
   run_at: number | undefined
   readonly #scheduler: Scheduler
@@ -115,6 +115,11 @@ export class Cycle {
 
   get agent_id(): string {
     return this.lease.id
+  }
+
+  /** A guard vetoed one of its phases. */
+  get vetoed(): boolean {
+    return this.vetoedBy !== undefined
   }
 
   get cycle_num(): number {
@@ -175,8 +180,9 @@ export async function runPhases(cycle: Cycle, parts: CycleParts): Promise<void> 
 async function runPhase(phase: Phase, cycle: Cycle, { hooks, points, ports }: CycleParts): Promise<void> {
   const { agent_id, cycle_num } = cycle
   const gate: Gate = { phase, agent_id, cycle_num, at: ports.clock.now() }
-  if ((await points.ask(Guards, gate)) !== undefined) {
-    cycle.vetoed = true
+  const guard = await points.ask<RegisteredGuard, Gate, string>(Guards, gate)
+  if (guard !== undefined) {
+    cycle.vetoedBy ??= guard
     // Without its context a cycle has nothing to go by.
     if (phase === 'context_assembly') cycle.done = true
     return

@@ -132,8 +132,17 @@ export const MissingDependencyError = defineError({
     `The optional package "${p.package}" is needed for ${p.purpose}; install it with: npm install ${p.package}`,
 })
 
+/** So many wrong places are told in one sentence; what was sent may have any number. */
+const MOST_ISSUES = 20
+
 export function describeIssues(issues: readonly Issue[]): string {
-  return issues.map(issue => (issue.path ? `${issue.path}: ${issue.message}` : issue.message)).join('; ')
+  const told = issues.slice(0, MOST_ISSUES).map(({ path, message }) => (path ? `${cut(path)}: ${message}` : message))
+  return [...told, ...(issues.length > MOST_ISSUES ? [`and ${issues.length - MOST_ISSUES} more`] : [])].join('; ')
+}
+
+/** A name that somebody else gave, no longer than is of use. */
+function cut(text: string): string {
+  return text.length > 200 ? `${text.slice(0, 200)}…` : text
 }
 
 /** The sentence of anything that was thrown. */

@@ -16,6 +16,7 @@ import {
   WakeSources,
 } from './contributions.ts'
 import { PHASES } from './cycle.ts'
+import { applied, type Declared } from './declared.ts'
 import { sentenceOf } from './errors.ts'
 import {
   type EventName,
@@ -52,18 +53,6 @@ export interface HandleParts {
   previous: unknown
   /** The place in the plugin's file that an error points at. */
   where: (error: unknown) => string
-}
-
-/** A contribution that `setup` recorded: nothing of it is visible until it is applied. */
-interface Declared {
-  label: string
-  /** Listeners come after what they listen to. */
-  rank: 0 | 1
-  apply: () => Undo
-  /** Where it was declared: applied later, what it throws would not say. */
-  place: { readonly stack?: string }
-  /** Set once it is applied. */
-  undo?: Undo
 }
 
 /** What `setup` receives as `svc`: one line for each thing that a plugin adds. Everything leaves with the plugin's scope. */
@@ -336,6 +325,7 @@ export class PluginHandle {
   operation<I extends z.ZodObject, O extends z.ZodType>(definition: Operation<I, O>): Undo {
     const run = this.#counted(`operation ${definition.name}`, definition.run.bind(definition), {
       fit: (input, call): Parameters<typeof definition.run> => [definition.input.parse(input), call],
+      streams: definition.events !== undefined,
     })
     return this.add(Operations, operation({ ...definition, run: run as typeof definition.run }))
   }
@@ -369,16 +359,6 @@ export class PluginHandle {
   /** Holds a resource (socket, timer, child process) while the plugin is live, in processes of these roles. Returns its undoing. */
   start(fn: Resource['start'], options: { in?: readonly Role[] } = {}): void {
     this.resources.push({ start: fn, in: options.in ?? ['daemon'] })
-  }
-}
-
-/** @throws what applying throws, its stack prolonged by that of the declaration */
-function applied({ apply, place }: Declared): Undo {
-  try {
-    return apply()
-  } catch (error) {
-    if (error instanceof Error && place.stack) error.stack += `\n  declared as ${place.stack.replace(/^Error: /, '')}`
-    throw error
   }
 }
 

@@ -10,7 +10,18 @@ export * from './handle.ts'
 export * from './heartbeat.ts'
 export * from './hooks.ts'
 export * from './host.ts'
+export * from './identity.ts'
 export * from './kernel.ts'
+export {
+  type ConfigKeyInfo,
+  type ConfigSource,
+  type ConfigView,
+  InvalidConfigError,
+  type KeyMeta,
+  type ReloadClass,
+  UnknownConfigKeyError,
+} from './keys.ts'
+export { FileLockedError, lockFile } from './lock.ts'
 export * from './log.ts'
 export * from './near.ts'
 export * from './operations.ts'
@@ -22,5 +33,7 @@ export type { Rehearsal } from './rehearsal.ts'
 export * from './scope.ts'
 export * from './services.ts'
 export * from './state.ts'
+export * from './streams.ts'
 export * from './supervisor.ts'
-export * from './yaml.ts'
+export { getIn, setIn, type Tree } from './tree.ts'
+export { BadFileError, isForbiddenKey, parseYaml, readYaml, replaceFile, type YamlFile } from './yaml.ts'

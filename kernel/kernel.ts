@@ -7,7 +7,7 @@ import { defineError, sentenceOf } from './errors.ts'
 import { Heartbeat, HeartbeatConfig } from './heartbeat.ts'
 import { HANDLER_LIMIT_MS, Hooks, LIFECYCLE } from './hooks.ts'
 import { Host, PluginsConfig } from './host.ts'
-import { createLog, type Log, type LogOptions } from './log.ts'
+import { createLog, type Log, type LogOptions, secretsIn } from './log.ts'
 import { invoke, type OperationCall, Operations } from './operations.ts'
 import type { PluginDefinition, Project, Role } from './plugin.ts'
 import { type Point, Points } from './points.ts'
@@ -27,9 +27,6 @@ export const UnknownOperationError = defineError({
   title: 'Unknown operation',
   sentence: (p: { name: string }) => `There is no operation "${p.name}".`,
 })
-
-/** Providers' keys are secrets wherever they come from. */
-const SECRET_NAME = /(_API_KEY|_TOKEN|_SECRET|_PASSWORD)$/
 
 const RootConfig = z.object({
   seed: z.number().int().nullable().default(null).meta({ env: 'SVC_SEED' }).describe("Seeds the world's random layer"),
@@ -91,9 +88,7 @@ export class Kernel {
     this.roles = new Set(options.roles)
     const root = this.#section(RootConfig, '')
     this.ports = root.seed === null ? ports : { ...ports, random: keyedRandom(root.seed) }
-    const secrets = Object.entries(ports.env).flatMap(([name, value]) =>
-      SECRET_NAME.test(name) && value && value.length > 7 ? [value] : [],
-    )
+    const secrets = secretsIn(ports.env)
     this.log = createLog({ ...options.log, secrets: () => [...secrets, ...config.secrets()] })
     this.points = new Points(this.hooks, ports.clock)
     this.#declareHooks()

@@ -23,3 +23,26 @@ export function createLog(options: LogOptions = {}): Log {
   }
   return pino({ level: options.level ?? 'info', base: null, timestamp: pino.stdTimeFunctions.isoTime }, stream)
 }
+
+/** Shorter values could not be told from other text. */
+const SHORTEST_SECRET = 8
+
+/** JSON without the values of these secrets in its texts. */
+export function maskJson(json: string, secrets: readonly string[]): string {
+  const inside = secrets.filter(
+    secret => secret.length >= SHORTEST_SECRET && json.includes(JSON.stringify(secret).slice(1, -1)),
+  )
+  if (inside.length === 0) return json
+  const mask = (text: string) => inside.reduce((masked, secret) => masked.replaceAll(secret, '***'), text)
+  return JSON.stringify(JSON.parse(json), (_, value: unknown) => (typeof value === 'string' ? mask(value) : value))
+}
+
+/** Providers' keys are secrets wherever they come from. */
+const SECRET_NAME = /(_API_KEY|_TOKEN|_SECRET|_PASSWORD)$/
+
+/** The values in an environment that must show nowhere; too short ones are no secrets, and would mask half of the text. */
+export function secretsIn(env: Readonly<Record<string, string | undefined>>): string[] {
+  return Object.entries(env).flatMap(([name, value]) =>
+    SECRET_NAME.test(name) && value && value.length >= SHORTEST_SECRET ? [value] : [],
+  )
+}

@@ -10,6 +10,10 @@ export interface HttpFace {
   status?: 200 | 201 | 202 | 204
   /** The status of success, where it depends on the output. */
   statusOf?: (output: never) => number
+  /** What `statusOf` may give besides `status`, each with what it means. */
+  statuses?: Readonly<Record<number, string>>
+  /** Takes an `Idempotency-Key`: the same key again is the same request again. */
+  idempotent?: boolean
   /** The URL of what was created, for `Location`. */
   location?: (output: never) => string
   /** Answers without a key, also when one is set. */
@@ -25,6 +29,8 @@ export interface CliFace {
   usage: string
   /** Values that these words fix, for words that share an operation. */
   preset?: Record<string, unknown>
+  /** Values of options that are not given, where they are others than over HTTP. */
+  defaults?: Record<string, unknown>
   /** Short names of options: `{ limit: 'n' }`. */
   short?: Record<string, string>
 }
@@ -34,19 +40,14 @@ export interface OperationCall {
   tenant: string
   signal: AbortSignal
   face: 'rest' | 'cli' | 'mcp' | 'code'
+  /** It came over the daemon's own socket, as what the command line asks of a running daemon does. */
+  local?: boolean
   request_id: string
   progress(message: string): void
   /** The same key again is the same request again: its answer is repeated, its work is not. */
   idempotency_key?: string
   /** The id of the last event that a client has seen of a stream. */
   last_event_id?: string
-}
-
-/** One message of a stream. With an `id` a client that was cut off can go on after it. */
-export interface StreamEvent {
-  id?: string
-  event: string
-  data: unknown
 }
 
 export interface Operation<I extends z.ZodObject = z.ZodObject, O extends z.ZodType = z.ZodType> {
@@ -74,28 +75,6 @@ export interface Operation<I extends z.ZodObject = z.ZodObject, O extends z.ZodT
 /** Keeps the types of one operation together. */
 export function operation<I extends z.ZodObject, O extends z.ZodType>(definition: Operation<I, O>): Operation {
   return definition as unknown as Operation
-}
-
-/** An operation that tells what happens as it happens, until its generator ends or `call.signal` is aborted. */
-export interface StreamOperation<I extends z.ZodObject = z.ZodObject>
-  extends Omit<Operation<I>, 'output' | 'events' | 'render' | 'count' | 'run'> {
-  /** Data by the name of the event, each a schema. */
-  events: Readonly<Record<string, z.ZodType>>
-  run(input: z.output<I>, call: OperationCall): AsyncIterable<StreamEvent>
-}
-
-/** Makes an operation of a stream. `invoke` gives its events; each one's data has the shape of its schema. */
-export function stream<I extends z.ZodObject>({ run, ...definition }: StreamOperation<I>): Operation {
-  const output = z.custom<AsyncIterable<StreamEvent>>()
-  return operation({ ...definition, output, run: (input, call) => shaped(definition.events, run(input, call)) })
-}
-
-async function* shaped(events: StreamOperation['events'], source: AsyncIterable<StreamEvent>) {
-  for await (const each of source) {
-    const schema = events[each.event]
-    if (!schema) throw new Error(`the stream has no event "${each.event}"; declare it in \`events\``)
-    yield { ...each, data: schema.parse(each.data) }
-  }
 }
 
 export const Operations = point<Operation>('operations', {

@@ -48,18 +48,24 @@ export function systemPorts(overrides: Partial<Ports> = {}): Ports {
   return {
     clock: systemClock,
     random: keyedRandom(randomBytes(4).readUInt32LE()),
-    ids: {
-      make: (prefix, digits) =>
-        `${prefix}-${randomBytes(Math.ceil(digits / 2))
-          .toString('hex')
-          .slice(0, digits)}`,
-    },
+    ids: { make: (prefix, digits) => `${prefix}-${hexDigits(digits)}` },
     files: fs,
     fetch: (input, init) => fetch(input, init),
     spawn: (command, args, options) => spawn(command, args, options),
     env: process.env,
     ...overrides,
   }
+}
+
+/** Entropy is fetched in pieces of this many bytes: a call of its own for each id costs more than most requests. */
+const POOL_BYTES = 4096
+let pool = ''
+
+function hexDigits(count: number): string {
+  if (pool.length < count) pool = randomBytes(Math.max(POOL_BYTES, count)).toString('hex')
+  const digits = pool.slice(0, count)
+  pool = pool.slice(count)
+  return digits
 }
 
 const systemClock: Clock = {

@@ -1,4 +1,5 @@
-import type { Config, ConfigKeyInfo } from './config.ts'
+import type { Config } from './config.ts'
+import type { ConfigKeyInfo } from './keys.ts'
 import type { PluginDefinition, Role } from './plugin.ts'
 import type { Points } from './points.ts'
 import type { Version } from './version.ts'

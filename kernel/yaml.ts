@@ -1,6 +1,7 @@
-import { type Document, LineCounter, parseDocument } from 'yaml'
+import { type Document, isMap, LineCounter, parseDocument } from 'yaml'
 import { defineError } from './errors.ts'
 import type { Ports } from './ports.ts'
+import { deleteIn, isTree, same, setIn, type Tree } from './tree.ts'
 
 const MAX_BYTES = 1024 * 1024
 
@@ -15,27 +16,31 @@ export const BadFileError = defineError({
 /** A YAML mapping with its text, so that errors name lines and writes keep comments. */
 export interface YamlFile {
   file: string
+  text: string
   document: Document
-  values: Record<string, unknown>
+  values: Tree
   /** The line, from 1, on which the value at this path stands; undefined when it doesn't. */
   lineOf(path: readonly string[]): number | undefined
 }
 
 /**
  * Reads YAML that people write: a mapping of at most 1 MiB; nothing (also a missing file) means an empty one.
+ * @param name what the file is called in errors
  * @throws BadFileError with file and line
  */
-export async function readYaml(files: Ports['files'], file: string): Promise<YamlFile> {
+export async function readYaml(files: Ports['files'], file: string, name = file): Promise<YamlFile> {
   let bytes: Buffer
   try {
     bytes = await files.readFile(file)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return parseYaml(file, '')
-    throw new BadFileError({ file, problem: `cannot be read (${(error as NodeJS.ErrnoException).code ?? error})` })
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT') return parseYaml(name, '')
+    throw new BadFileError({ file: name, problem: `cannot be read (${code ?? error})` })
   }
-  if (bytes.length > MAX_BYTES) throw new BadFileError({ file, problem: 'is larger than 1 MiB' })
-  if (!bytes.equals(Buffer.from(bytes.toString('utf8')))) throw new BadFileError({ file, problem: 'is not UTF-8 text' })
-  return parseYaml(file, bytes.toString('utf8').replace(/^\uFEFF/, ''))
+  if (bytes.length > MAX_BYTES) throw tooLarge(name)
+  const text = bytes.toString('utf8')
+  if (!bytes.equals(Buffer.from(text))) throw new BadFileError({ file: name, problem: 'is not UTF-8 text' })
+  return parseYaml(name, text.replace(/^\uFEFF/, ''))
 }
 
 export function parseYaml(file: string, text: string): YamlFile {
@@ -54,19 +59,75 @@ export function parseYaml(file: string, text: string): YamlFile {
   if (typeof values !== 'object' || values === null || Array.isArray(values)) {
     throw new BadFileError({ file, line: 1, problem: 'holds no mapping', remedy: 'write "key: value" lines' })
   }
-  refusePrototypes(file, values as Record<string, unknown>)
-  return {
-    file,
-    document,
-    values: values as Record<string, unknown>,
-    lineOf(path) {
-      for (let depth = path.length; depth > 0; depth--) {
-        const node = document.getIn(path.slice(0, depth), true) as { range?: [number, number, number] } | undefined
-        if (node?.range) return lines.linePos(node.range[0]).line
-      }
-      return undefined
-    },
+  const lineOf = (path: readonly string[]) => {
+    for (let depth = path.length; depth > 0; depth--) {
+      const node = document.getIn(path.slice(0, depth), true) as { range?: [number, number, number] } | undefined
+      if (node?.range) return lines.linePos(node.range[0]).line
+    }
+    return undefined
   }
+  const forbidden = forbiddenPath(values)
+  if (forbidden) {
+    throw new BadFileError({ file, line: lineOf(forbidden), problem: `the key "${forbidden.at(-1)}" is not allowed` })
+  }
+  return { file, text, document, values: values as Tree, lineOf }
+}
+
+/** One value of a file: set, or with `undefined` taken away. */
+export interface YamlChange {
+  path: readonly string[]
+  value: unknown
+}
+
+/**
+ * The file with other values: its comments, its order and its indentation stay.
+ * @throws BadFileError when the text cannot say just that, as where an anchor would carry a change to other keys
+ */
+export function editYaml({ file, text }: YamlFile, changes: readonly YamlChange[]): YamlFile {
+  const { document, ...parsed } = parseYaml(file, text)
+  const values = unshared(parsed.values) as Tree
+  for (const { path, value } of changes) {
+    if (value === undefined) {
+      deleteIn(values, path)
+      takeAway(document, path)
+    } else {
+      setIn(values, path, value)
+      put(document, path, value)
+    }
+  }
+  const indent = /^( {1,8})[^\s#-]/m.exec(text)?.[1]?.length ?? 2
+  const edited = document.contents === null ? text : document.toString({ indent, lineWidth: 0 })
+  if (Buffer.byteLength(edited) > MAX_BYTES) throw tooLarge(file)
+  const made = parseYaml(file, edited)
+  if (same(made.values, values)) return made
+  throw new BadFileError({ file, problem: 'cannot be changed in this one place', remedy: 'edit it by hand' })
+}
+
+/** What stands in the way and is no mapping (`daemon:` with nothing below) makes room. */
+function put(document: Document, path: readonly string[], value: unknown): void {
+  for (let depth = 1; depth < path.length; depth++) {
+    const above = path.slice(0, depth)
+    if (document.hasIn(above) && !isMap(document.getIn(above, true))) document.setIn(above, document.createNode({}))
+  }
+  document.setIn(path, value)
+}
+
+function takeAway(document: Document, path: readonly string[]): void {
+  document.deleteIn(path)
+  for (let depth = path.length - 1; depth > 0; depth--) {
+    const above = document.getIn(path.slice(0, depth), true)
+    if (isMap(above) && above.items.length === 0) document.deleteIn(path.slice(0, depth))
+  }
+}
+
+/** Aliases give one object in several places; here each place has its own. */
+function unshared(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(unshared)
+  return isTree(value) ? Object.fromEntries(Object.entries(value).map(([key, each]) => [key, unshared(each)])) : value
+}
+
+function tooLarge(file: string) {
+  return new BadFileError({ file, problem: 'is larger than 1 MiB' })
 }
 
 /** Keys that a deep merge must never follow. */
@@ -74,11 +135,24 @@ export function isForbiddenKey(key: string): boolean {
   return key === '__proto__' || key === 'constructor' || key === 'prototype'
 }
 
-function refusePrototypes(file: string, value: unknown): void {
-  if (typeof value !== 'object' || value === null) return
-  for (const key of Object.keys(value)) {
-    if (isForbiddenKey(key)) throw new BadFileError({ file, problem: `the key "${key}" is not allowed` })
-    refusePrototypes(file, (value as Record<string, unknown>)[key])
+/** Where a value holds such a key, also in its lists. */
+export function forbiddenPath(value: unknown, path: readonly string[] = []): readonly string[] | undefined {
+  if (!isTree(value) && !Array.isArray(value)) return undefined
+  for (const [key, below] of Object.entries(value)) {
+    const at = [...path, key]
+    const found = isForbiddenKey(key) ? at : forbiddenPath(below, at)
+    if (found) return found
+  }
+  return undefined
+}
+
+/** A value as people write it in a file: `5`, `true`, `null`, `[a, b]`, `{ a: 1 }`, else text; undefined when it is none. */
+export function parseValue(text: string): unknown {
+  try {
+    const { value, ...others } = parseYaml('', `{ value: ${text}\n}`).values
+    return Object.keys(others).length > 0 ? text : value
+  } catch {
+    return undefined
   }
 }
 

@@ -1,7 +1,9 @@
-import { readFile, rm, stat } from 'node:fs/promises'
+import * as files from 'node:fs/promises'
+import { lstat, readdir, readFile, readlink, rename, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { expect, it } from 'vitest'
-import { BadFileError, definePlugin, InvalidInputError, z } from '#kernel'
+import { describe, expect, it } from 'vitest'
+import { BadFileError, definePlugin, InvalidConfigError, identityOf, z } from '#kernel'
 import { beat, type House, house, memoryScheduler, until } from '../support/index.ts'
 
 interface Shop {
@@ -57,7 +59,7 @@ it.each([
   ['SHOP_OPEN', 'maybe', 'shop.open'],
 ])('a bad value in the environment is refused naming the variable: %s=%s', async (name, value) => {
   const opening = house({ builtins: [shop], env: { [name]: value } })
-  await expect(opening).rejects.toBeInstanceOf(InvalidInputError)
+  await expect(opening).rejects.toBeInstanceOf(InvalidConfigError)
   await expect(opening).rejects.toThrow(`environment variable ${name}`)
 })
 
@@ -96,6 +98,17 @@ it.each([
   await expect(opening).rejects.toBeInstanceOf(BadFileError)
   await expect(opening).rejects.toThrow(reason)
   expect(({} as { open?: boolean }).open).toBeUndefined()
+})
+
+it('what cannot be a person’s text is refused: too large, or no UTF-8; a byte order mark is passed over', async () => {
+  await using home = await house({ builtins: [shop] })
+  const { config } = home.kernel
+  await writeFile(config.file, `shop:\n  greeting: ${'x'.repeat(1024 * 1024)}\n`)
+  await expect(config.reload()).rejects.toThrow('is larger than 1 MiB')
+  await writeFile(config.file, Buffer.from([0x61, 0x3a, 0xff, 0x0a]))
+  await expect(config.reload()).rejects.toThrow('is not UTF-8 text')
+  await writeFile(config.file, '\uFEFFshop:\n  limit: 4\n')
+  await expect(config.reload()).resolves.toEqual(['shop.limit'])
 })
 
 it('values that are no numbers are no numbers: infinity and not-a-number are refused', async () => {
@@ -162,8 +175,8 @@ it.each([
   ['a number as text', { shop: { limit: '4' } }, /shop\.limit/],
   ['null', { shop: { limit: null } }, /shop\.limit/],
   ['infinity', { shop: { limit: Number.POSITIVE_INFINITY } }, /shop\.limit/],
-  ['a value for a section', { shop: 7 }, /shop: is not a known key/],
-  ['a list for a section', { shop: [] }, /shop: is not a known key/],
+  ['a value for a section', { shop: 7 }, /shop: is a section: it takes a mapping of keys/],
+  ['a list for a section', { shop: [] }, /shop: is a section: it takes a mapping of keys/],
   ['an unknown key', { shop: { colour: 'red' } }, /shop\.colour: is not a known key/],
   ['a dotted name', { 'shop.limit': 4 }, /shop\.limit: is not a known key/],
   ['something below a value', { shop: { limit: { deep: 4 } } }, /shop\.limit/],
@@ -180,7 +193,7 @@ it.each([
   const config = 'shop:\n  limit: 3\n'
   await using home = await house({ builtins: [shop], config })
   const refused = home.kernel.config.patch(patch)
-  await expect(refused).rejects.toMatchObject({ code: 'invalid_input', status: 400 })
+  await expect(refused).rejects.toMatchObject({ code: 'invalid_config', status: 400 })
   await expect(refused).rejects.toThrow(reason)
   expect(await fileOf(home)).toBe(config)
   expect(({} as { open?: boolean; x?: number }).open).toBeUndefined()
@@ -215,6 +228,123 @@ it('twenty patches at once all land', async () => {
   await Promise.all(names.map((name, n) => home.kernel.config.patch({ shop: { prices: { [name]: n } } })))
   await home.kernel.config.patch({ shop: { limit: 20 } })
   expect(shopOf(home, 'persisted').prices).toEqual(Object.fromEntries(names.map((name, n) => [name, n])))
+})
+
+it('a patch keeps the indentation, long lines and the order of keys', async () => {
+  const long = `words ${'and more words '.repeat(20)}end`
+  const config = `shop:\n    tags: [ a,   b ]\n    greeting: ${long}\n    limit: 3\n`
+  await using home = await house({ builtins: [shop], config })
+  await home.kernel.config.patch({ shop: { limit: 4, open: false } })
+  expect(await fileOf(home)).toBe(`shop:\n    tags: [ a, b ]\n    greeting: ${long}\n    limit: 4\n    open: false\n`)
+})
+
+it('a patch that an anchor would carry elsewhere is refused', async () => {
+  const config = 'shop: &ours\n  limit: 3\nplugins:\n  config:\n    twin: *ours\n'
+  await using home = await house({ builtins: [shop], config })
+  await expect(home.kernel.config.patch({ shop: { limit: 4 } })).rejects.toThrow(/one place; edit it by hand/)
+  expect(await fileOf(home)).toBe(config)
+})
+
+it('a key can be taken out of the file, and a section that is empty without it goes too', async () => {
+  await using home = await house({
+    builtins: [shop],
+    config: '# ours\n\nshop:\n  limit: 3\n  # why\n  open: false\nseed: 1\n',
+  })
+  await expect(home.kernel.config.unset('shop.open')).resolves.toEqual({ 'shop.open': 'restart_required' })
+  await expect(home.kernel.config.unset('shop.open')).resolves.toEqual({})
+  await home.kernel.config.unset('shop.limit')
+  expect(await fileOf(home)).toBe('# ours\n\nseed: 1\n')
+  await expect(home.kernel.config.unset('shop.lmit')).rejects.toThrow('did you mean "shop.limit"?')
+})
+
+it('a file that is a link stays one', async () => {
+  await using home = await house({ builtins: [shop], config: 'shop:\n  limit: 3\n' })
+  const { file } = home.kernel.config
+  await rename(file, join(home.root, 'elsewhere.yaml'))
+  await symlink(join('..', 'elsewhere.yaml'), file)
+  await home.kernel.config.patch({ shop: { limit: 4 } })
+  expect((await lstat(file)).isSymbolicLink()).toBe(true)
+  expect(await readFile(join(home.root, 'elsewhere.yaml'), 'utf8')).toBe('shop:\n  limit: 4\n')
+})
+
+it('a disk that is full is told of, the file stays as it was, and nothing is left beside it', async () => {
+  const full = () => Promise.reject(Object.assign(new Error('no space left'), { code: 'ENOSPC' }))
+  const config = 'shop:\n  limit: 3\n'
+  await using home = await house({ builtins: [shop], config, ports: { files: { ...files, rename: full } } })
+  const refused = home.kernel.config.patch({ shop: { limit: 4 } })
+  await expect(refused).rejects.toThrow('.svc/config.yaml: cannot be written (ENOSPC)')
+  expect(await fileOf(home)).toBe(config)
+  expect((await readdir(home.kernel.project.svc)).filter(name => name.startsWith('config'))).toEqual(['config.yaml'])
+})
+
+it('texts of people become what the key takes', async () => {
+  await using home = await house({ builtins: [shop] })
+  const { config } = home.kernel
+  expect(config.parseText('shop.greeting', '5')).toBe('5')
+  expect(config.parseText('shop.limit', '5')).toBe(5)
+  expect(config.parseText('shop.limit', 'five')).toBe('five')
+  expect(config.parseText('shop.open', 'off')).toBe(false)
+  expect(config.parseText('shop.tags', 'a, b')).toEqual(['a', 'b'])
+  expect(config.parseText('shop.tags', '[a, "b, c"]')).toEqual(['a', 'b, c'])
+  expect(config.parseText('shop.tags', '')).toEqual([])
+  expect(config.parseText('shop.prices', '{ tea: 2 }')).toEqual({ tea: 2 })
+  expect(config.parseText('shop.prices.gpt-4.1', '2.5')).toBe(2.5)
+  expect(config.parseText('seed', 'null')).toBe(null)
+  expect(() => config.parseText('shop.colour', 'red')).toThrow('is not a key of the configuration')
+})
+
+describe('a lock that was left behind', () => {
+  const left = (process: string, place = `${hostname()} `) => JSON.stringify({ pid: 2 ** 22 - 1, process, place })
+  const lockOf = (home: House) => `${home.kernel.config.file}.lock`
+
+  it('of a process that is gone holds nobody up', async () => {
+    await using home = await house({ builtins: [shop] })
+    const namespace = await readlinkOrNothing('/proc/self/ns/pid')
+    await writeFile(lockOf(home), left('gone', `${hostname()} ${namespace}`))
+    await Promise.all([1, 2, 3].map(limit => home.kernel.config.patch({ shop: { limit } })))
+    expect(await readdir(home.kernel.project.svc)).not.toContain('config.yaml.lock')
+  })
+
+  it.each([
+    ['whose holder had not written its name', ''],
+    ['of another machine', left('elsewhere', 'another machine')],
+  ])('%s is over in time', async (_, text) => {
+    await using home = await house({ builtins: [shop], clock: 'system' })
+    await writeFile(lockOf(home), text)
+    const before = Date.now() / 1000 - 60
+    await utimes(lockOf(home), before, before)
+    await home.kernel.config.patch({ shop: { limit: 4 } })
+    expect(shopOf(home, 'persisted').limit).toBe(4)
+  })
+
+  it('and was broken by one that was killed too, holds nobody up either', async () => {
+    await using home = await house({ builtins: [shop] })
+    const namespace = await readlinkOrNothing('/proc/self/ns/pid')
+    for (const file of [lockOf(home), `${lockOf(home)}.break`]) {
+      await writeFile(file, left('gone', `${hostname()} ${namespace}`))
+    }
+    await home.kernel.config.patch({ shop: { limit: 4 } })
+    expect((await readdir(home.kernel.project.svc)).filter(name => name.includes('lock'))).toEqual([])
+  })
+
+  it('by a process that lives is waited for, and then told of', async () => {
+    await using home = await house({ builtins: [shop] })
+    const identity = (await identityOf(home.kernel.ports, process.pid))!
+    const place = `${hostname()} ${await readlinkOrNothing('/proc/self/ns/pid')}`
+    const held = JSON.stringify({ pid: process.pid, process: identity, place })
+    await writeFile(lockOf(home), held)
+    let refused: unknown
+    const patched = home.kernel.config.patch({ shop: { limit: 4 } }).catch(error => {
+      refused = error
+    })
+    await until(async () => {
+      await home.clock.advance(100)
+      return refused
+    })
+    await patched
+    expect(refused).toMatchObject({ code: 'file_locked', status: 503, retryAfter: 1 })
+    expect(await readFile(lockOf(home), 'utf8')).toBe(held)
+  })
 })
 
 it('a refused patch does not hold up those behind it', async () => {
@@ -326,6 +456,10 @@ it('the project says where the configuration lies', async () => {
   await using home = await house()
   expect(home.kernel.config.file).toBe(join(home.root, '.svc', 'config.yaml'))
 })
+
+async function readlinkOrNothing(path: string): Promise<string> {
+  return readlink(path).catch(() => '')
+}
 
 function bomb(levels: number): string {
   const names = 'abcdefghijklmnop'

@@ -1,0 +1,92 @@
+import {
+  BadFileError,
+  FileLockedError,
+  InvalidConfigError,
+  operation,
+  type PluginHandle,
+  type ReloadClass,
+  UnknownConfigKeyError,
+  z,
+} from '#kernel'
+import { ConfigChanged, ConfigPatched, ConfigValue, ConfigViews } from './contract.ts'
+import { renderChange, renderValue, renderViews } from './render.ts'
+import { changeOf, patchFor, valueAt, viewsOf } from './settings.ts'
+
+const key = z
+  .string()
+  .min(1)
+  .max(200)
+  .meta({ examples: ['daemon.heartbeat'] })
+  .describe('A dotted key, such as daemon.heartbeat')
+
+const WRITE_ERRORS = [InvalidConfigError, BadFileError, FileLockedError]
+
+export function settingsOperations({ config, heartbeat }: PluginHandle) {
+  const changed = (key: string, change: Record<string, ReloadClass>) => changeOf(config, key, change[key] ?? null)
+
+  return [
+    operation({
+      name: 'config.get',
+      summary: 'The configuration: on disk, with the environment over it, and in force',
+      input: z.object({}),
+      output: ConfigViews,
+      http: { method: 'GET', path: '/config' },
+      cli: { usage: 'config' },
+      mcp: true,
+      run: () => viewsOf(config, heartbeat.live),
+      render: renderViews,
+    }),
+    operation({
+      name: 'config.patch',
+      summary: 'Merge keys into the configuration file',
+      description:
+        'The merged result is checked before anything is written. A secret given as *** stays as it is. What needs no restart is in force with the next heartbeat.',
+      input: z.looseObject({}).meta({ examples: [{ daemon: { heartbeat: 5 } }] }),
+      output: ConfigPatched,
+      http: { method: 'PATCH', path: '/config' },
+      errors: WRITE_ERRORS,
+      async run(patch) {
+        const reload = await config.patch(patch)
+        return { config: config.tree('persisted'), reload }
+      },
+    }),
+    operation({
+      name: 'config.value',
+      summary: 'One key of the configuration, with where its value comes from',
+      input: z.object({ key }),
+      output: ConfigValue,
+      http: { method: 'GET', path: '/config/{key}' },
+      cli: { usage: 'config get <key>' },
+      mcp: true,
+      errors: [UnknownConfigKeyError],
+      run: ({ key }) => valueAt(config, key),
+      render: renderValue,
+    }),
+    operation({
+      name: 'config.set',
+      summary: 'Set one key in the configuration file',
+      input: z.object({
+        key,
+        value: z.string().max(100_000).describe('As in the file: 5, true, null, [a, b] or text'),
+      }),
+      output: ConfigChanged,
+      cli: { usage: 'config set <key> <value>' },
+      mcp: true,
+      errors: [UnknownConfigKeyError, ...WRITE_ERRORS],
+      run: async ({ key, value }) => changed(key, await config.patch(patchFor(config, key, value))),
+      render: renderChange,
+    }),
+    operation({
+      name: 'config.unset',
+      summary: 'Take one key out of the configuration file, back to its default',
+      input: z.object({ key }),
+      output: ConfigChanged,
+      http: { method: 'DELETE', path: '/config/{key}' },
+      cli: { usage: 'config unset <key>' },
+      mcp: true,
+      errors: [UnknownConfigKeyError, ...WRITE_ERRORS],
+      run: async ({ key }) => changed(key, await config.unset(key)),
+      render: renderChange,
+    }),
+  ]
+}

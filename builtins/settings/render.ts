@@ -1,0 +1,45 @@
+import { getIn } from '#kernel'
+import type { ConfigChanged, ConfigValue, ConfigViews } from './contract.ts'
+
+/** Every key with its effective value, and where that comes from unless it is the default. */
+export function renderViews({ effective, live, sources, problem }: ConfigViews): string {
+  const paths = Object.keys(sources)
+  const width = Math.max(...paths.map(path => path.length))
+  const lines = paths.map(path => {
+    const at = path.split('.')
+    const value = text(getIn(effective, at))
+    const now = text(getIn(live ?? effective, at))
+    const notes = [
+      ...(sources[path] === 'default' ? [] : [sources[path]]),
+      ...(now === value ? [] : [`${now} until the restart`]),
+    ]
+    return `${path.padEnd(width)}  ${value}${notes.length > 0 ? `  (${notes.join(', ')})` : ''}`
+  })
+  return [...lines, ...(problem ? ['', `The file as it is now is not taken: ${problem}`] : [])].join('\n')
+}
+
+export function renderValue({ key, value, source, env, reload, description, ...rest }: ConfigValue): string {
+  const from = source === 'env' ? `the environment (${env})` : source === 'file' ? 'the file' : 'the default'
+  const lines: [string, string][] = [
+    [key, text(value)],
+    ['from', from],
+    ['default', text(rest.default)],
+    ...(env ? [['variable', env] as [string, string]] : []),
+    ['changes', reload === 'applied' ? 'are in force with the next heartbeat' : 'need a restart'],
+    ...(description ? [['about', description] as [string, string]] : []),
+  ]
+  const width = Math.max(...lines.map(([name]) => name.length))
+  return lines.map(([name, line]) => `${name.padEnd(width)}  ${line}`).join('\n')
+}
+
+export function renderChange({ key, value, reload, overridden_by }: ConfigChanged): string {
+  const now = value === null ? `${key} is left to its default` : `${key} is ${text(value)}`
+  if (overridden_by) return `${now} in the file, but ${overridden_by} in the environment counts instead`
+  if (reload === null) return `${now} already`
+  return `${now}, ${reload === 'applied' ? 'in force with the next heartbeat' : 'in force after a restart'}`
+}
+
+function text(value: unknown): string {
+  if (value === undefined) return 'null'
+  return typeof value === 'string' && value !== '' ? value : JSON.stringify(value)
+}

@@ -1,0 +1,52 @@
+import { type Config, getIn, type ReloadClass, setIn, type Tree } from '#kernel'
+import type { ConfigChanged, ConfigValue, ConfigViews } from './contract.ts'
+
+/** All views, of the file as it is now. @param isLive whether there is something in force: the heartbeat runs in this process */
+export async function viewsOf(config: Config, isLive: boolean): Promise<ConfigViews> {
+  const problem = await config.refresh()
+  const keys = config.keys()
+  return {
+    persisted: config.tree('persisted'),
+    effective: config.tree('effective'),
+    ...(isLive ? { live: config.tree('live') } : {}),
+    restart_required_fields: keys.filter(({ reload }) => reload === 'restart_required').map(({ path }) => path),
+    sources: Object.fromEntries(keys.map(({ path, source }) => [path, source])),
+    ...(problem === undefined ? {} : { problem }),
+  }
+}
+
+/** One key. @throws UnknownConfigKeyError */
+export async function valueAt(config: Config, key: string): Promise<ConfigValue> {
+  await config.refresh()
+  const path = config.pathOf(key)
+  const { source, reload, env, schema, ...info } = infoOf(config, key)
+  const { description = '' } = schema as { description?: string }
+  return {
+    key,
+    value: getIn(config.tree('effective'), path) ?? null,
+    source,
+    default: info.default ?? null,
+    env: env ?? null,
+    reload,
+    description,
+  }
+}
+
+/** What became of a key that was set, or taken away. @param reload null when the file stayed as it was */
+export function changeOf(config: Config, key: string, reload: ReloadClass | null): ConfigChanged {
+  const { source, env = null } = infoOf(config, key)
+  const value = getIn(config.tree('persisted'), config.pathOf(key)) ?? null
+  return { key, value, reload, overridden_by: source === 'env' ? env : null }
+}
+
+/** A patch of one key, its value as people write it. @throws UnknownConfigKeyError */
+export function patchFor(config: Config, key: string, text: string): Tree {
+  const patch: Tree = {}
+  setIn(patch, config.pathOf(key), config.parseText(key, text))
+  return patch
+}
+
+/** The key itself, or the one of which it is an entry. */
+function infoOf(config: Config, key: string) {
+  return config.keys().find(({ path }) => path === key || key.startsWith(`${path}.`))!
+}

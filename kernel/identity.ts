@@ -1,0 +1,36 @@
+import type { Ports } from './ports.ts'
+
+/** Where `starttime` stands in /proc/<pid>/stat, counted after the command's closing bracket (proc_pid_stat(5), field 22). */
+const START_TIME = 22 - 3
+
+/**
+ * What tells a process from all others, also from a later one with the same PID: when it began, and in which boot.
+ * @returns null when there is no such process (one that has ended and is not yet collected counts as gone)
+ */
+export async function identityOf(
+  { files, spawn }: Pick<Ports, 'files' | 'spawn'>,
+  pid: number,
+): Promise<string | null> {
+  const boot = await files.readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => undefined)
+  if (boot === undefined) return identityByPs(spawn, pid)
+  const stat = await files.readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined)
+  if (stat === undefined) return null
+  const [state, ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return state === 'Z' || state === 'X' ? null : `${boot.trim()}/${fields[START_TIME - 1]}`
+}
+
+/** Where there is no /proc, as on macOS. */
+function identityByPs(spawn: Ports['spawn'], pid: number): Promise<string | null> {
+  return new Promise(resolve => {
+    const ps = spawn('ps', ['-o', 'stat=,lstart=', '-p', String(pid)], { stdio: ['ignore', 'pipe', 'ignore'] })
+    let text = ''
+    ps.stdout?.on('data', chunk => {
+      text += String(chunk)
+    })
+    ps.once('error', () => resolve(null))
+    ps.once('close', () => {
+      const [state = '', ...start] = text.trim().split(/\s+/)
+      resolve(state === '' || state.startsWith('Z') ? null : start.join(' '))
+    })
+  })
+}

@@ -1,0 +1,156 @@
+import { z } from 'zod'
+import { ConflictError, defineError, describeIssues, type Issue } from './errors.ts'
+import { meant, near } from './near.ts'
+import type { Undo } from './scope.ts'
+import { parseValue } from './yaml.ts'
+
+/** What a key's `.meta(…)` may say beside zod's own fields. */
+export interface KeyMeta {
+  /** `applied`: takes effect on the next heartbeat. Anything else needs a restart. */
+  reload?: ReloadClass
+  /** The environment variable that overrides the file. */
+  env?: string
+  /** Shown as `***` wherever configuration is shown. */
+  secret?: boolean
+}
+
+export type ReloadClass = 'applied' | 'restart_required'
+export const CONFIG_VIEWS = ['persisted', 'effective', 'live'] as const
+/** On disk; with the environment and the defaults; in force in this process. */
+export type ConfigView = (typeof CONFIG_VIEWS)[number]
+/** Where a value comes from. */
+export type ConfigSource = 'file' | 'env' | 'default'
+
+export interface KeyValues {
+  persisted: unknown
+  effective: unknown
+}
+
+export interface ConfigKey extends KeyValues {
+  path: string
+  schema: z.ZodType
+  meta: KeyMeta & { reload: ReloadClass }
+  owner: string
+  live: unknown
+}
+
+export interface ConfigKeyInfo extends KeyMeta {
+  path: string
+  owner: string
+  default: unknown
+  schema: unknown
+  reload: ReloadClass
+  source: ConfigSource
+}
+
+export const InvalidConfigError = defineError({
+  code: 'invalid_config',
+  status: 400,
+  exit: 2,
+  title: 'Invalid configuration',
+  sentence: (p: { issues: readonly Issue[] }) => `The configuration is not valid: ${describeIssues(p.issues)}.`,
+})
+export const UnknownConfigKeyError = defineError({
+  code: 'unknown_config_key',
+  status: 404,
+  exit: 2,
+  title: 'Unknown configuration key',
+  sentence: (p: { key: string; known: string[] }) =>
+    `"${p.key}" is not a key of the configuration; ${meant(p.key, p.known)}`,
+})
+
+/** The keys that sections added, by their dotted paths. */
+export class ConfigKeys {
+  readonly #keys = new Map<string, ConfigKey>()
+
+  /** @throws ConflictError naming both owners when a key is there already */
+  add(keys: readonly ConfigKey[]): Undo {
+    for (const { path, owner } of keys) {
+      const taken = this.#keys.get(path)
+      if (taken)
+        throw new ConflictError({ sentence: `"${owner}" adds the key ${path}, but "${taken.owner}" has it already.` })
+    }
+    for (const key of keys) this.#keys.set(key.path, key)
+    return () => {
+      for (const { path } of keys) this.#keys.delete(path)
+    }
+  }
+
+  all(): ConfigKey[] {
+    return [...this.#keys.values()]
+  }
+
+  get(path: string): ConfigKey | undefined {
+    return this.#keys.get(path)
+  }
+
+  /** The key that a path is, or lies below. */
+  at(path: readonly string[]): ConfigKey | undefined {
+    for (let depth = path.length; depth > 0; depth--) {
+      const steps = path.slice(0, depth)
+      const key = this.#keys.get(steps.join('.'))
+      // "daemon.heartbeat" written as one name is not the key `heartbeat` of `daemon`.
+      if (key && !steps.some(step => step.includes('.'))) return key
+    }
+    return undefined
+  }
+
+  isSection(path: readonly string[]): boolean {
+    if (path.some(step => step.includes('.'))) return false
+    const prefix = `${path.join('.')}.`
+    return [...this.#keys.keys()].some(key => key.startsWith(prefix))
+  }
+
+  /** The path of a key as people write it: `daemon.heartbeat`, or an entry of a mapping that is one. @throws UnknownConfigKeyError */
+  pathOf(key: string): string[] {
+    const found = this.all().find(({ path, schema }) => {
+      return path === key || (key.startsWith(`${path}.`) && isMapping(schema))
+    })
+    if (!found) throw new UnknownConfigKeyError({ key, known: [...this.#keys.keys()] })
+    const entry = key.slice(found.path.length + 1)
+    return [...found.path.split('.'), ...(entry === '' ? [] : [entry])]
+  }
+
+  /** What is wrong with a path that is none of these keys. */
+  strange(path: readonly string[]): string {
+    const [close] = path.some(step => step.includes('.')) ? [] : near(path.join('.'), [...this.#keys.keys()])
+    return `is not a known key${close ? `; did you mean ${close}?` : ''}`
+  }
+}
+
+export function metaOf(schema: z.ZodType): ConfigKey['meta'] {
+  const { reload, env, secret } = (schema.meta() ?? {}) as KeyMeta
+  return { reload: reload ?? 'restart_required', ...(env ? { env } : {}), ...(secret ? { secret } : {}) }
+}
+
+/** A schema below what makes it optional. */
+function typeOf(schema: z.ZodType): z.ZodType {
+  let type = schema
+  while (type instanceof z.ZodDefault || type instanceof z.ZodOptional || type instanceof z.ZodNullable) {
+    type = type.unwrap() as z.ZodType
+  }
+  return type
+}
+
+/** Whether a key holds a mapping, whose entries can be set one by one. */
+export function isMapping(schema: z.ZodType): boolean {
+  const type = typeOf(schema)
+  return type instanceof z.ZodRecord || type instanceof z.ZodObject
+}
+
+/** A text, of the environment or a command, as the value its schema asks for; one that doesn't fit is left for the schema to refuse. */
+export function fromText(text: string, schema: z.ZodType): unknown {
+  const type = typeOf(schema)
+  const plain = text.trim()
+  if (plain === 'null' && schema.safeParse(null).success) return null
+  if (type instanceof z.ZodNumber) return plain === '' || Number.isNaN(Number(plain)) ? text : Number(plain)
+  if (type instanceof z.ZodBoolean) {
+    if (/^(1|true|yes|on)$/i.test(plain)) return true
+    return /^(0|false|no|off)$/i.test(plain) ? false : text
+  }
+  const asYaml =
+    type instanceof z.ZodUnknown || isMapping(type) || (type instanceof z.ZodArray && plain.startsWith('['))
+  if (asYaml) return parseValue(plain) ?? text
+  if (!(type instanceof z.ZodArray)) return text
+  return plain === '' ? [] : plain.split(',').map(part => part.trim())
+}

@@ -1,0 +1,100 @@
+import { hostname } from 'node:os'
+import { defineError } from './errors.ts'
+import { identityOf } from './identity.ts'
+import type { Ports } from './ports.ts'
+
+/** How long to wait for whoever holds a lock, in milliseconds. What is done under one takes a few. */
+const LIMIT_MS = 10_000
+/** A lock whose holder cannot be judged from here (another machine, a torn file) is over after this long, in milliseconds. */
+const STRANGE_AGE_MS = 5_000
+
+export type LockPorts = Pick<Ports, 'files' | 'clock' | 'spawn'>
+
+interface LockHolder {
+  pid: number
+  /** What tells its process from a later one with the same PID. */
+  process: string
+  /** Where its PID means something: the machine, and on Linux the namespace. */
+  place: string
+}
+
+export const FileLockedError = defineError({
+  code: 'file_locked',
+  status: 503,
+  title: 'File locked',
+  sentence: (p: { file: string; by: string }) =>
+    `${p.file} has been held by ${p.by} for more than ${LIMIT_MS / 1000} s; try again, or remove it if nobody writes.`,
+})
+
+/**
+ * Takes a lock between processes: a file that only one of them can create. One whose holder was killed is taken away, by
+ * one process at a time, which holds a lock for that in turn; so nobody ever takes away the lock of a living one.
+ * @returns the release
+ * @throws FileLockedError after 10 s
+ */
+export async function lockFile(path: string, ports: LockPorts): Promise<() => Promise<void>> {
+  const { files, clock } = ports
+  const place = await placeOf(files)
+  const self: LockHolder = { pid: process.pid, process: (await identityOf(ports, process.pid)) ?? '', place }
+  const began = clock.monotonic()
+  for (let pause = 1; ; pause = Math.min(pause * 2, 25)) {
+    if (await create(files, path, JSON.stringify(self))) return () => files.rm(path, { force: true })
+    const found = await look(path, place, ports)
+    if (found === 'gone') continue
+    if (found === 'over') {
+      const release = await lockFile(`${path}.break`, ports)
+      try {
+        if ((await look(path, place, ports)) === 'over') await files.rm(path, { force: true })
+      } finally {
+        await release()
+      }
+      continue
+    }
+    if (clock.monotonic() - began > LIMIT_MS) throw new FileLockedError({ file: path, by: found }, { retryAfter: 1 })
+    await clock.sleep(pause)
+  }
+}
+
+async function create(files: Ports['files'], path: string, text: string): Promise<boolean> {
+  try {
+    await files.writeFile(path, text, { flag: 'wx', mode: 0o600 })
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
+  }
+}
+
+/** Who holds a lock: in words while it counts, else whether the lock is gone or its holder is. */
+async function look(path: string, place: string, ports: LockPorts): Promise<'gone' | 'over' | `${string} ${string}`> {
+  const { files, clock } = ports
+  try {
+    const holder = parse(await files.readFile(path, 'utf8'))
+    if (holder?.place === place) {
+      return (await identityOf(ports, holder.pid)) === holder.process ? `process ${holder.pid}` : 'over'
+    }
+    const { mtimeMs } = await files.stat(path)
+    return clock.ms() - mtimeMs > STRANGE_AGE_MS ? 'over' : 'another machine'
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 'gone'
+    throw error
+  }
+}
+
+/** undefined for a file that its writer has not filled yet, or never will. */
+function parse(text: string): LockHolder | undefined {
+  try {
+    const holder = JSON.parse(text) as Partial<LockHolder>
+    const { pid, process, place } = holder
+    return Number.isInteger(pid) && typeof process === 'string' && typeof place === 'string'
+      ? (holder as LockHolder)
+      : undefined
+  } catch {
+    return undefined
+  }
+}
+
+async function placeOf(files: Ports['files']): Promise<string> {
+  const namespace = await files.readlink('/proc/self/ns/pid').catch(() => '')
+  return `${hostname()} ${namespace}`
+}
