@@ -1,18 +1,22 @@
 import { defineError, token, z } from '#kernel'
+import { defineEffect, eventStatement, RUN_OF, type Statement, usdOf } from '../store/contract.ts'
 
 const Amount = z.object({ usd: z.number(), tokens: z.number().int() })
 const Left = z.object({ usd: z.number().nullable(), tokens: z.number().int().nullable() })
 
 /** Where the budget stands; null where nothing limits. */
 export const BudgetStatus = z.object({
-  spent: Amount,
-  remaining: Left,
-  reserved: Amount,
+  spent: Amount.describe('By all agents and tasks since the window began'),
+  remaining: Left.describe('Of the limits, after what is spent and reserved'),
+  reserved: Amount.describe('Held for model calls that are under way'),
   limits: Left,
   mode: z.enum(['reserve', 'record_only']),
-  exceeded: z.boolean(),
+  exceeded: z.boolean().describe('A limit was reached: no model is called until it is raised, or the budget reset'),
   unlimited: z.boolean(),
   message: z.string(),
+  approximate: Amount.describe('The part of what is spent that rests on default prices or estimated tokens'),
+  window_began_at: z.iso.datetime().nullable().describe('What was spent since then counts'),
+  problem: z.string().nullable().describe('Why it is not known what was spent'),
 })
 export type BudgetStatus = z.infer<typeof BudgetStatus>
 
@@ -23,9 +27,15 @@ export interface Budget {
 }
 export const Budget = token<Budget>('budget')
 
+export const BudgetExceeded = z.object({ spent_usd: z.number(), spent_tokens: z.number().int() })
+export const BudgetReset = z.object({ spent_usd: z.number(), spent_tokens: z.number().int() })
+
 declare module '#kernel' {
   interface Events {
-    budget_exceeded: { spent_usd: number; spent_tokens: number }
+    /** Told once in each window. */
+    budget_exceeded: z.infer<typeof BudgetExceeded>
+    /** What had been spent until then. */
+    budget_reset: z.infer<typeof BudgetReset>
   }
 }
 
@@ -33,6 +43,119 @@ export const BudgetExhaustedError = defineError({
   code: 'budget_exhausted',
   status: 409,
   title: 'Budget exhausted',
-  sentence: (p: { spent: string; limit: string }) =>
-    `The budget is used up (${p.spent} spent or reserved of ${p.limit}); raise daemon.budget_usd or daemon.budget_tokens, or run: svc budget reset`,
+  sentence: ({ spent, limit, next }: { spent: string; limit: string; next?: string }) => {
+    const remedy = 'raise daemon.budget_usd or daemon.budget_tokens, or run: svc budget reset'
+    return next
+      ? `The budget is too tight for another model call: ${spent} of ${limit} are spent or reserved, and this one may cost ${next}; ${remedy}`
+      : `The budget is used up (${spent} spent or reserved of ${limit}); ${remedy}`
+  },
+})
+export const AgentBudgetExhaustedError = defineError({
+  code: 'agent_budget_exhausted',
+  status: 409,
+  title: "Agent's budget exhausted",
+  sentence: (p: { agent_id: string; spent: string; limit: string }) =>
+    `${p.agent_id} has spent ${p.spent} on its goals, and its profile's max_cost_usd is ${p.limit}; raise that (0 sets no limit).`,
+})
+export const BudgetUnreadableError = defineError({
+  code: 'budget_unreadable',
+  status: 503,
+  title: 'Budget unreadable',
+  sentence: (p: { file: string; problem: string }) =>
+    `What was spent before is not known: ${p.file} ${p.problem}. Repair it, or count from 0 with: svc budget reset`,
+})
+
+/** What a model call cost, as it is booked. */
+export const BookedSpend = z.object({
+  call_id: z.string(),
+  agent_id: z.string().nullable(),
+  root_agent_id: z.string().nullable().optional().describe('Who pays; the agent itself unless told'),
+  goal_id: z.string().nullable(),
+  run_id: z.string().nullable().optional().describe("The project's open daemon run unless told"),
+  cycle_num: z.number().int().nullable().optional(),
+  step: z.number().int().nullable().optional().describe('Which model call of its cycle or task it was, from 1'),
+  kind: z.string(),
+  failed: z.boolean().optional().describe('It gave no answer'),
+  model: z.string(),
+  cost_micros: z.number().int().min(0),
+  input_tokens: z.number().int().min(0),
+  output_tokens: z.number().int().min(0),
+  cached_tokens: z.number().int().min(0).optional(),
+  cache_write_tokens: z.number().int().min(0).optional(),
+  priced: z.string(),
+  estimated: z.boolean(),
+  attempts: z.number().int(),
+  duration_ms: z.number(),
+})
+
+/** A model was asked; told once for each call, with its booking. */
+export const ModelCalled = z.object({
+  agent_id: z.string().nullable(),
+  goal_id: z.string().nullable(),
+  call_id: z.string(),
+  kind: z.string().describe('What it was for: `goal_generation`, `goal_pursuit`, `task`, `other`'),
+  failed: z.boolean().describe('It gave no answer'),
+  step: z.number().int().nullable(),
+  model: z.string(),
+  input_tokens: z.number().int(),
+  output_tokens: z.number().int(),
+  cost_usd: z.number(),
+  priced: z.string(),
+  estimated: z.boolean(),
+  attempts: z.number().int(),
+  duration_ms: z.number(),
+})
+
+function modelCalled(spend: z.output<typeof BookedSpend>, now: number): Statement {
+  const { agent_id, cycle_num, run_id, goal_id, call_id, kind, model, input_tokens, output_tokens } = spend
+  const { priced, estimated, attempts, duration_ms } = spend
+  const data: z.output<typeof ModelCalled> = {
+    ...{ agent_id, goal_id, call_id, kind, failed: spend.failed ?? false, step: spend.step ?? null, model },
+    ...{ input_tokens, output_tokens },
+    ...{ cost_usd: usdOf(spend.cost_micros), priced, estimated, attempts, duration_ms },
+  }
+  const booked = { sql: 'SELECT 1 FROM spend WHERE call_id = ? AND presumed = 0', params: [call_id] }
+  return eventStatement({ type: 'model_called', agent_id, cycle_num, run_id, data }, now, booked)
+}
+
+/**
+ * What a model call cost. Booked even when the cycle lost its lease (the model was paid), and once, however often it is
+ * written; what was reserved for the call is released with it. What was only presumed of the call gives way to it.
+ */
+export const bookSpend = defineEffect({
+  name: 'spend.book',
+  always: true,
+  schema: BookedSpend,
+  statements: (spend, now): Statement[] => {
+    const { call_id, agent_id, root_agent_id = agent_id, cost_micros, input_tokens, output_tokens } = spend
+    return [
+      modelCalled(spend, now),
+      {
+        sql: `UPDATE budget SET
+                spent_micros = spent_micros + ? - coalesce((SELECT cost_micros FROM spend WHERE call_id = ?
+                  AND spend.budget_window = budget.budget_window), 0),
+                spent_tokens = spent_tokens + ? - coalesce((SELECT input_tokens + output_tokens FROM spend WHERE call_id = ?
+                  AND spend.budget_window = budget.budget_window), 0)
+              WHERE NOT EXISTS (SELECT 1 FROM spend WHERE call_id = ? AND presumed = 0)`,
+        params: [cost_micros, call_id, input_tokens + output_tokens, call_id, call_id],
+      },
+      {
+        sql: `INSERT INTO spend (call_id, agent_id, root_agent_id, goal_id, run_id, kind, model, cost_micros, input_tokens,
+                output_tokens, cached_tokens, cache_write_tokens, priced, estimated, attempts, duration_ms, at, budget_window)
+              VALUES (?, ?, ?, ?, ${RUN_OF}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT budget_window FROM budget))
+              ON CONFLICT (call_id) DO UPDATE SET cost_micros = excluded.cost_micros, input_tokens = excluded.input_tokens,
+                output_tokens = excluded.output_tokens, cached_tokens = excluded.cached_tokens,
+                cache_write_tokens = excluded.cache_write_tokens, priced = excluded.priced, estimated = excluded.estimated,
+                attempts = excluded.attempts, duration_ms = excluded.duration_ms, at = excluded.at,
+                budget_window = excluded.budget_window, presumed = 0
+              WHERE spend.presumed = 1`,
+        params: [
+          ...[call_id, agent_id, root_agent_id, spend.goal_id, spend.run_id, spend.kind, spend.model, cost_micros],
+          ...[input_tokens, output_tokens, spend.cached_tokens ?? 0, spend.cache_write_tokens ?? 0, spend.priced],
+          ...[spend.estimated, spend.attempts, Math.round(spend.duration_ms), now],
+        ],
+      },
+      { sql: 'DELETE FROM budget_reservations WHERE call_id = ?', params: [call_id] },
+    ]
+  },
 })

@@ -21,6 +21,9 @@ export interface CallSettings {
   ports: Pick<Ports, 'clock' | 'random' | 'ids'>
   log: Log
   price: Price | 'free' | undefined
+  call_id: string
+  /** Asked before each attempt that may cost more than was agreed to so far; throws when it must not be made. */
+  admit: () => Promise<void>
   max_retries: number
   /** Seconds, all of them. */
   idle_timeout: number
@@ -47,13 +50,13 @@ interface Heard extends Attempt {
 /**
  * One answer out of a provider: streamed, watched, retried while that can help. An answer that broke off is asked for once
  * more without streaming; once text was shown that is the only further try, for a second stream would show it twice.
- * @throws ModelError with the spend of all attempts and the text shown; MissingDependencyError when the provider needs a package
+ * @throws ModelError with the spend of all attempts and the text shown; MissingDependencyError when the provider needs a
+ * package; what `admit` throws, with the spend of the attempts before
  */
 export async function callModel(call: ModelCall, to: Target, settings: CallSettings): Promise<ModelAnswer> {
-  const { ports, max_retries, total_timeout } = settings
+  const { ports, call_id, max_retries, total_timeout } = settings
   const { signal, onText, ...rest } = call
   const request: ModelRequest = { ...rest, model: to.model }
-  const call_id = ports.ids.make('call', 12)
   const began = ports.clock.monotonic()
   const attempts: Heard[] = []
   const total = limit(ports.clock, signal, total_timeout * 1000, () =>
@@ -77,6 +80,11 @@ export async function callModel(call: ModelCall, to: Target, settings: CallSetti
   try {
     for (let n = 0; ; n++) {
       if (total.signal.aborted) throw giveUp(failureOf(to, total.signal.reason, signal))
+      if (attempts.at(-1)?.billed ?? true) {
+        await settings.admit().catch(error => {
+          throw Object.assign(error, attempts.length > 0 ? { spend: spend() } : {})
+        })
+      }
       const heard: Heard = { text: '', tool_calls: [], output_chars: 0, billed: true }
       attempts.push(heard)
       try {

@@ -5,11 +5,15 @@ export type Tier = (typeof TIERS)[number]
 
 const usd = z.number().min(0).max(100_000)
 
-/** USD per million tokens, which is micro-dollars per token. Cached input costs as much as other input where it isn't given. */
+/**
+ * USD per million tokens, which is micro-dollars per token. Input that is read from the provider's cache (`cached_input`) or
+ * written to it (`cache_write`) costs as much as other input where that isn't given.
+ */
 export const Price = z.strictObject({
   input: usd,
   output: usd,
   cached_input: usd.optional(),
+  cache_write: usd.optional(),
   as_of: z
     .string()
     .regex(/^\d{4}-\d{2}(-\d{2})?$/)
@@ -53,9 +57,9 @@ export const CATALOGUE: Catalogue = {
     ollama: { lite: 'llama3.2', standard: 'llama3.1' },
   },
   prices: {
-    'anthropic:claude-haiku-4-5': { input: 1, output: 5, cached_input: 0.1, as_of },
-    'anthropic:claude-sonnet-4-6': { input: 3, output: 15, cached_input: 0.3, as_of },
-    'anthropic:claude-opus-4-6': { input: 5, output: 25, cached_input: 0.5, as_of },
+    'anthropic:claude-haiku-4-5': { input: 1, output: 5, cached_input: 0.1, cache_write: 1.25, as_of },
+    'anthropic:claude-sonnet-4-6': { input: 3, output: 15, cached_input: 0.3, cache_write: 3.75, as_of },
+    'anthropic:claude-opus-4-6': { input: 5, output: 25, cached_input: 0.5, cache_write: 6.25, as_of },
     'openai:gpt-5.4-nano': { input: 0.2, output: 1.25, cached_input: 0.02, as_of },
     'openai:gpt-5.4-mini': { input: 0.75, output: 4.5, cached_input: 0.075, as_of },
     'openai:gpt-5.4': { input: 2.5, output: 15, cached_input: 0.25, as_of },

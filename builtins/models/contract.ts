@@ -27,6 +27,10 @@ export interface CallPurpose {
   goal_id: string | null
   cycle_num: number
   kind: 'goal_generation' | 'goal_pursuit' | 'task' | 'other'
+  /** Who pays, where the agent works for another; the agent itself unless told. */
+  root_agent_id?: string
+  /** What its agent may spend on pursuits over its life, in USD; 0 or nothing sets no limit. */
+  max_cost_usd?: number
 }
 
 export interface ModelRequest {
@@ -45,6 +49,8 @@ export interface Usage {
   output_tokens: number
   /** Part of input_tokens that was read from the provider's cache. */
   cached_tokens?: number
+  /** Part of input_tokens that was written to the provider's cache. */
+  cache_write_tokens?: number
 }
 
 /** What a provider streams. A stream that ends without `done` was cut off. */
@@ -71,7 +77,10 @@ export interface ModelProvider {
 }
 export const ModelProviders = point<ModelProvider>('model_providers', { key: provider => provider.name })
 
-/** What one call cost, over all of its attempts. Booked by the caller in the transaction that records the answer. */
+/**
+ * What one call cost, over all of its attempts. That of an answer is booked by the caller, with `bookSpend` in the transaction
+ * that records the answer; that of a call without an answer, and of any call of the kind `other`, has been booked already.
+ */
 export interface Spend {
   call_id: string
   /** `provider:model` */
@@ -79,6 +88,9 @@ export interface Spend {
   cost_micros: number
   input_tokens: number
   output_tokens: number
+  /** Parts of input_tokens that were read from, or written to, the provider's cache. */
+  cached_tokens?: number
+  cache_write_tokens?: number
   /** `catalogue`: a known price; `free`; `default`: the price is unknown and a documented default was counted. */
   priced: 'catalogue' | 'free' | 'default'
   /** The provider gave no usage, so tokens were estimated. */
@@ -102,10 +114,34 @@ export interface ModelCall extends Omit<ModelRequest, 'model'> {
   onText?: (text: string) => void
 }
 
+/** A call that is about to be made. */
+export interface PlannedSpend {
+  call_id: string
+  /** `provider:model` */
+  model: string
+  purpose: CallPurpose
+  priced: Spend['priced']
+  /** What one attempt may cost at most, its input being estimated. */
+  bound(): { cost_micros: number; tokens: number }
+}
+
+/** Whoever has a say in what models may cost. */
+export interface CallLimit {
+  name: string
+  /** Asked before each attempt that comes on top of what was held before. What it throws keeps the attempt from being made. */
+  hold(call: PlannedSpend): Promise<void>
+  /** The call is over, whatever way it ended. `spend` is null when nobody can have charged for it. */
+  settle(call: { call_id: string; purpose: CallPurpose; spend: Spend | null; answered: boolean }): Promise<void>
+}
+export const CallLimits = point<CallLimit>('call_limits', { key: limit => limit.name })
+
 export interface Models {
   /** `provider:model` for what people write. @throws ModelNameError, or ModelError when nothing can be called */
   resolve(name: string | null): Promise<{ id: string; provider: ModelProvider; model: string }>
-  /** One answer, with the retries and time limits of the configuration. @throws ModelError with the spend of all attempts */
+  /**
+   * One answer, with the retries and time limits of the configuration.
+   * @throws ModelError with the spend of all attempts; what a limit on calls refuses them with, such as BudgetExhaustedError
+   */
   call(call: ModelCall): Promise<ModelAnswer>
 }
 export const Models = token<Models>('models')

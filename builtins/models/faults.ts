@@ -1,4 +1,4 @@
-import { sentenceOf, z } from '#kernel'
+import { type Clock, sentenceOf, z } from '#kernel'
 import { ModelError } from './contract.ts'
 import type { Endpoint } from './endpoints.ts'
 
@@ -15,9 +15,9 @@ const UNREACHED =
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ERR_INVALID_URL|UND_ERR_CONNECT_TIMEOUT)$/
 
 /** Whatever went wrong with a server, as one sentence and with what it means for a further try. Keys never appear in it. */
-export function faultOf(error: unknown, model: string, endpoint: Endpoint): ModelError {
+export function faultOf(error: unknown, model: string, endpoint: Endpoint, clock: Pick<Clock, 'ms'>): ModelError {
   if (error instanceof ModelError) return error
-  const { problem, retryAfter, ...facts } = describe(error, endpoint)
+  const { problem, retryAfter, ...facts } = describe(error, endpoint, clock)
   const said = endpoint.key ? problem.replaceAll(endpoint.key, '***') : problem
   const options = { cause: error, ...(retryAfter === undefined ? {} : { retryAfter }) }
   return Object.assign(new ModelError({ model, problem: said }, options), facts)
@@ -31,7 +31,7 @@ interface Description {
   retryAfter?: number
 }
 
-function describe(error: unknown, { base_url }: Endpoint): Description {
+function describe(error: unknown, { base_url }: Endpoint, clock: Pick<Clock, 'ms'>): Description {
   if (error instanceof z.ZodError) {
     return {
       problem: `${base_url} answered in another shape than a chat completion; check the base URL`,
@@ -41,7 +41,7 @@ function describe(error: unknown, { base_url }: Endpoint): Description {
   if (error instanceof SyntaxError) return { problem: `${base_url} sent text that is not JSON`, interrupted: true }
   if (error instanceof RangeError) return { problem: error.message, transient: false }
   const { status, headers, error: body, code } = error as ApiError
-  if (typeof status === 'number') return refusal(status, headers, body, error)
+  if (typeof status === 'number') return refusal(status, retryAfterOf(headers, clock), body, error)
   if (body && typeof body === 'object') return { problem: `${base_url} reported: ${brief(body.message ?? code)}` }
   const reason = causeCode(error)
   if (reason && UNREACHED.test(reason)) {
@@ -51,9 +51,8 @@ function describe(error: unknown, { base_url }: Endpoint): Description {
 }
 
 /** An answer with an error status: the provider did no work, so it costs nothing. */
-function refusal(status: number, headers: Headers | undefined, body: ApiError['error'], error: unknown): Description {
+function refusal(status: number, retryAfter: number | undefined, body: ApiError['error'], error: unknown): Description {
   const transient = status === 408 || status === 429 || status >= 500
-  const retryAfter = retryAfterOf(headers)
   return {
     problem: `HTTP ${status}: ${brief(body?.message ?? sentenceOf(error))}`,
     // An exhausted quota is a 429 too, and no wait will fill it.
@@ -63,11 +62,19 @@ function refusal(status: number, headers: Headers | undefined, body: ApiError['e
   }
 }
 
-/** Seconds of `retry-after-ms`, or of `retry-after` when it is a number. Its other form, a date, trusts two clocks to agree. */
-function retryAfterOf(headers: Headers | undefined): number | undefined {
-  const ms = Number(headers?.get('retry-after-ms') ?? Number.NaN)
-  const seconds = Number.isFinite(ms) ? ms / 1000 : Number(headers?.get('retry-after') ?? Number.NaN)
-  return Number.isFinite(seconds) && seconds >= 0 ? seconds : undefined
+/**
+ * Seconds of `retry-after-ms`, or of `retry-after`, which is a number or a date (RFC 9110, 10.2.3). A date is read by the
+ * clock of the server that gave it, its `date`, so that a clock that is wrong here doesn't matter.
+ */
+function retryAfterOf(headers: Headers | undefined, clock: Pick<Clock, 'ms'>): number | undefined {
+  const [ms, asked, said] = ['retry-after-ms', 'retry-after', 'date'].map(
+    name => headers?.get(name)?.trim() || undefined,
+  )
+  const seconds = Number(ms === undefined ? (asked ?? Number.NaN) : Number(ms) / 1000)
+  if (Number.isFinite(seconds)) return seconds >= 0 ? seconds : undefined
+  const [until, now] = [Date.parse(asked ?? ''), Date.parse(said ?? '')]
+  if (Number.isNaN(until)) return undefined
+  return Math.max(0, (until - (Number.isNaN(now) ? clock.ms() : now)) / 1000)
 }
 
 function causeCode(error: unknown): string | undefined {

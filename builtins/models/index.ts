@@ -2,13 +2,14 @@ import { definePlugin, type PluginHandle, z } from '#kernel'
 import { anthropic } from './anthropic.ts'
 import { callModel } from './call.ts'
 import { priceOf } from './catalogue.ts'
-import { ModelProviders, Models } from './contract.ts'
+import { type CallLimit, CallLimits, type ModelCall, ModelProviders, Models, type Spend } from './contract.ts'
 import { endpoints } from './endpoints.ts'
 import { projectCatalogue } from './models-file.ts'
 import { resolveName, type Target } from './names.ts'
 import { openaiCompatible } from './openai-compatible.ts'
 import { modelsList } from './operations.ts'
 import { simulated } from './sim/provider.ts'
+import { boundOf, pricedOf } from './spend.ts'
 
 const ModelConfig = z.object({
   default_model: z
@@ -59,12 +60,45 @@ export default definePlugin({
         const target = await resolve(call.model)
         const price = target.provider.free ? 'free' : priceOf(await catalogue(), target.id)
         const { max_retries } = daemon
-        return callModel(call, target, { ...config, max_retries, price, ports: svc.ports, log: svc.log })
+        const call_id = svc.ports.ids.make('call', 12)
+        const { purpose } = call
+        const limits = svc.list(CallLimits)
+        const planned = {
+          call_id,
+          model: target.id,
+          purpose,
+          priced: pricedOf(price),
+          bound: () => boundOf(call, price),
+        }
+        const admit = async () => {
+          for (const limit of limits) await limit.hold(planned)
+        }
+        const { ports, log } = svc
+        const calling = callModel(call, target, { ...config, max_retries, ports, log, call_id, price, admit })
+        return settled(call, call_id, limits, calling)
       },
     })
     svc.operation(modelsList({ providers, catalogue, resolveDefault: () => resolve(null) }))
   },
 })
+
+/** Tells the limits how a call ended, on every way out. */
+async function settled<A extends { spend: Spend }>(
+  { purpose }: ModelCall,
+  call_id: string,
+  limits: readonly CallLimit[],
+  calling: Promise<A>,
+): Promise<A> {
+  const settle = async (spend: Spend | null, answered: boolean) => {
+    for (const limit of limits) await limit.settle({ call_id, purpose, spend, answered })
+  }
+  const answer = await calling.catch(async error => {
+    await settle((error as { spend?: Spend | null }).spend ?? null, false)
+    throw error
+  })
+  await settle(answer.spend, true)
+  return answer
+}
 
 /** What is used when nobody named a model. A configured provider that fails is never replaced by the simulation. */
 function embeddedDefault({ ports: { env } }: PluginHandle): string {

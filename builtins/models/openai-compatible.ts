@@ -69,13 +69,13 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
     const model = id(request.model)
     refuseWithoutKey(model)
     const { data, response } = await open(request, signal).catch(error => {
-      throw faultOf(error, model, endpoint)
+      throw faultOf(error, model, endpoint, ports.clock)
     })
     try {
       refuseWebPage(model, response)
       yield* eventsOf(data)
     } catch (error) {
-      throw Object.assign(faultOf(error, model, endpoint), { interrupted: true })
+      throw Object.assign(faultOf(error, model, endpoint, ports.clock), { interrupted: true })
     }
   }
 
@@ -89,7 +89,7 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
       refuseWebPage(model, response)
       return eventsOfCompletion(data)
     } catch (error) {
-      throw faultOf(error, model, endpoint)
+      throw faultOf(error, model, endpoint, ports.clock)
     }
   }
 

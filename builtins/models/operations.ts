@@ -26,6 +26,7 @@ const ModelsOverview = z.object({
         input: z.number(),
         output: z.number(),
         cached_input: z.number().nullable(),
+        cache_write: z.number().nullable(),
         as_of: z.string().nullable(),
       }),
     )
@@ -73,8 +74,9 @@ export function modelsList(view: ModelsView): Operation {
       return {
         ...found,
         providers,
-        prices: Object.entries(prices).map(([model, { input, output, cached_input = null, as_of = null }]) => {
-          return { model, input, output, cached_input, as_of }
+        prices: Object.entries(prices).map(([model, price]) => {
+          const { input, output, cached_input = null, cache_write = null, as_of = null } = price
+          return { model, input, output, cached_input, cache_write, as_of }
         }),
         default_price: { input: DEFAULT_PRICE.input, output: DEFAULT_PRICE.output },
       }

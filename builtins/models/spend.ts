@@ -1,6 +1,6 @@
 import type { Price } from './catalogue.ts'
 import { DEFAULT_PRICE } from './catalogue.ts'
-import type { ModelRequest, Spend, Usage } from './contract.ts'
+import type { ModelRequest, PlannedSpend, Spend, Usage } from './contract.ts'
 
 /** What became of one attempt, as far as its cost goes. */
 export interface Attempt {
@@ -30,12 +30,38 @@ export function charsOf({ messages, tools }: Pick<ModelRequest, 'messages' | 'to
 /** A provider's counts if they can be true; undefined for negative, fractional, absurd or all-zero ones. */
 export function plausible(usage: Usage | undefined): Usage | undefined {
   if (!usage) return undefined
-  const { input_tokens, output_tokens, cached_tokens = 0 } = usage
+  const { input_tokens, output_tokens } = usage
   const counts = [input_tokens, output_tokens]
   if (counts.some(count => !Number.isInteger(count) || count < 0 || count > ABSURD_TOKENS)) return undefined
   if (input_tokens + output_tokens === 0) return undefined
-  const cached = Number.isInteger(cached_tokens) && cached_tokens > 0 ? Math.min(cached_tokens, input_tokens) : 0
-  return { input_tokens, output_tokens, ...(cached > 0 ? { cached_tokens: cached } : {}) }
+  const cached_tokens = partOf(input_tokens, usage.cached_tokens)
+  const cache_write_tokens = partOf(input_tokens - cached_tokens, usage.cache_write_tokens)
+  return {
+    ...{ input_tokens, output_tokens },
+    ...(cached_tokens > 0 ? { cached_tokens } : {}),
+    ...(cache_write_tokens > 0 ? { cache_write_tokens } : {}),
+  }
+}
+
+function partOf(whole: number, part = 0): number {
+  return Number.isInteger(part) && part > 0 ? Math.min(part, whole) : 0
+}
+
+/** What one attempt may cost at most: its input, estimated, at the dearest price that input has, and all the output it may give. */
+export function boundOf(
+  request: Pick<ModelRequest, 'messages' | 'tools' | 'max_tokens'>,
+  price: Price | 'free' | undefined,
+): ReturnType<PlannedSpend['bound']> {
+  const input_tokens = estimateTokens(charsOf(request))
+  const tokens = input_tokens + request.max_tokens
+  if (price === 'free') return { cost_micros: 0, tokens }
+  const { input, output, cache_write = input } = price ?? DEFAULT_PRICE
+  return { cost_micros: micros(input_tokens * Math.max(input, cache_write) + request.max_tokens * output), tokens }
+}
+
+/** Whether the price of a call is known. */
+export function pricedOf(price: Price | 'free' | undefined): Spend['priced'] {
+  return price === 'free' ? 'free' : price ? 'catalogue' : 'default'
 }
 
 /** Adds up what all attempts of a call cost. Missing counts are estimated, never free; the sum is rounded up to a micro-dollar. */
@@ -45,7 +71,7 @@ export function spendOf(
   price: Price | 'free' | undefined,
 ): Omit<Spend, 'call_id' | 'model' | 'duration_ms'> {
   let estimated = false
-  const total = { input_tokens: 0, output_tokens: 0, cached_tokens: 0 }
+  const total = { input_tokens: 0, output_tokens: 0, cached_tokens: 0, cache_write_tokens: 0 }
   for (const attempt of attempts) {
     let usage = plausible(attempt.usage)
     if (!usage) {
@@ -59,21 +85,29 @@ export function spendOf(
     total.input_tokens += usage.input_tokens
     total.output_tokens += usage.output_tokens
     total.cached_tokens += usage.cached_tokens ?? 0
+    total.cache_write_tokens += usage.cache_write_tokens ?? 0
   }
-  const { input_tokens, output_tokens } = total
+  const { input_tokens, output_tokens, cached_tokens, cache_write_tokens } = total
   return {
     cost_micros: price === 'free' ? 0 : microsOf(total, price ?? DEFAULT_PRICE),
-    input_tokens,
-    output_tokens,
-    priced: price === 'free' ? 'free' : price ? 'catalogue' : 'default',
+    ...{ input_tokens, output_tokens },
+    ...(cached_tokens > 0 ? { cached_tokens } : {}),
+    ...(cache_write_tokens > 0 ? { cache_write_tokens } : {}),
+    priced: pricedOf(price),
     estimated,
     attempts: attempts.length,
   }
 }
 
-function microsOf(tokens: Required<Usage>, { input, output, cached_input = input }: Price): number {
-  const fresh = tokens.input_tokens - tokens.cached_tokens
-  const micros = fresh * input + tokens.cached_tokens * cached_input + tokens.output_tokens * output
-  // Prices are decimal fractions: without this 25 × 0.56 would be rounded up from 14.000000000000002.
-  return Math.max(0, Math.ceil(micros - 1e-6))
+function microsOf(tokens: Required<Usage>, price: Price): number {
+  const { input, output, cached_input = input, cache_write = input } = price
+  const { cached_tokens, cache_write_tokens } = tokens
+  const fresh = tokens.input_tokens - cached_tokens - cache_write_tokens
+  const read = cached_tokens * cached_input
+  return micros(fresh * input + read + cache_write_tokens * cache_write + tokens.output_tokens * output)
+}
+
+/** Rounded up. Prices are decimal fractions: without the margin 25 × 0.56 would be rounded up from 14.000000000000002. */
+function micros(exact: number): number {
+  return Math.max(0, Math.ceil(exact - 1e-6))
 }

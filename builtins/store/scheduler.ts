@@ -72,11 +72,13 @@ export class LocalScheduler implements Scheduler {
     const now = this.#options.now()
     if (next === 'keep') return this.#options.write(effects, keep(lease, now + LEASE_MS))
     const rested = now + this.#options.rest()
+    const run_at = Math.round(next.run_at)
     return this.#options.write(effects, {
       sql: `UPDATE leases SET owner = NULL, woken = 0, rested_at = ?,
               run_at = CASE WHEN ${PARKED} THEN ? WHEN woken THEN ? ELSE ? END
             WHERE id = ? AND owner = ? AND epoch = ?`,
-      params: [rested, NEVER, rested, Math.round(next.run_at), lease.id, lease.owner, lease.epoch],
+      // A wake never makes it later than the cycle itself wants to go on.
+      params: [rested, NEVER, Math.min(rested, run_at), run_at, lease.id, lease.owner, lease.epoch],
     })
   }
 

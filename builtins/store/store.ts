@@ -4,6 +4,7 @@ import {
   Effects,
   type EventEnvelope,
   isoTime,
+  RemovedMeanwhileError,
   type Statement,
   type Store,
   wakeAgents,
@@ -40,10 +41,11 @@ export class SqliteStore implements Store {
     const result = await this.#database
       .write(() => this.#transact(planned, fence))
       .catch(async error => {
+        if (error?.code === 'SQLITE_CONSTRAINT_FOREIGNKEY') throw new RemovedMeanwhileError(undefined, { cause: error })
         if (!(error instanceof Refused)) throw error
         // What has happened in any case is booked, and a lease that was to be given back is.
         const booked = planned.filter(({ always }) => always)
-        if (fence) await this.#database.write(() => this.#transact(booked, fence))
+        if (fence || booked.length > 0) await this.#database.write(() => this.#transact(booked, fence))
         return 'refused' as const
       })
     if (result === 'ok') await this.#tell(effects)
@@ -52,6 +54,10 @@ export class SqliteStore implements Store {
 
   async all<R>(sql: string, params?: readonly unknown[]): Promise<R[]> {
     return this.#database.waiting(() => this.#database.all<R>(sql, params))
+  }
+
+  async many<R>(sql: string, params?: readonly unknown[]): Promise<R[]> {
+    return this.#database.waiting(() => this.#database.many<R>(sql, params))
   }
 
   async get<R>(sql: string, params?: readonly unknown[]): Promise<R | undefined> {

@@ -106,6 +106,20 @@ test('a Retry-After is waited for, but not beyond model.retry_cap, and told to t
   expect(error.retryAfter).toBe(3600)
 })
 
+test.for([
+  [{ 'retry-after': 'Wed, 21 Oct 2026 07:28:00 GMT', date: 'Wed, 21 Oct 2026 07:27:30 GMT' }, 30],
+  // What has passed already, by the server's clock, needs no wait.
+  [{ 'retry-after': 'Wed, 21 Oct 2026 07:28:00 GMT', date: 'Wed, 21 Oct 2026 07:29:00 GMT' }, 0],
+  [{ 'retry-after': '7', 'retry-after-ms': '1500' }, 1.5],
+  [{ 'retry-after': 'soon' }, undefined],
+  [{ 'retry-after': '-3' }, undefined],
+] as const)('Retry-After may be a date, by the clock of the server: %j', async ([headers, seconds]) => {
+  const { failing } = await modelHouse(() => refuse(429, 'Later', { headers }), {
+    config: { ...QUICK, daemon: { max_retries: 0 } },
+  })
+  expect((await failing()).retryAfter).toBe(seconds)
+})
+
 test('with max_retries 0 the server is asked once', async () => {
   const { server, failing } = await modelHouse(() => fault('500'), { config: { ...QUICK, daemon: { max_retries: 0 } } })
   await failing()

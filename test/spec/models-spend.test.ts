@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
-import { Models } from '../../builtins/models/contract.ts'
+import { definePlugin } from '#kernel'
+import { type CallLimit, CallLimits, Models } from '../../builtins/models/contract.ts'
 import models from '../../builtins/models/index.ts'
 import { house } from '../support/house.ts'
-import { barrier, modelServer, text, together, toolCall } from '../support/model-server.ts'
+import { barrier, fault, modelServer, text, together, toolCall } from '../support/model-server.ts'
 import { modelHouse, QUICK } from './models-house.ts'
 
 /** A server that stands for one far away, so that its calls have a price. */
@@ -42,6 +43,70 @@ test('cached input is counted at its own price', async () => {
   const { call } = await priced({ script: () => text('Hello.', { usage }) })
   // 200 × 0.75 + 800 × 0.075 + 10 × 4.5 = 255
   expect((await call({ model: 'openai:gpt-5.4-mini' })).spend.cost_micros).toBe(255)
+})
+
+test('what is written to the cache is counted at a price of its own, or at that of other input', async () => {
+  const prompt_tokens_details = { cached_tokens: 300, cache_write_tokens: 500 }
+  const usage = { prompt_tokens: 1000, completion_tokens: 10, prompt_tokens_details }
+  const { call } = await priced(
+    { script: () => text('Hello.', { usage }) },
+    { 'models.yaml': 'prices:\n  openai:c: { input: 2, output: 10, cached_input: 0.2, cache_write: 2.5 }\n' },
+  )
+  // 200 × 2 + 300 × 0.2 + 500 × 2.5 + 10 × 10 = 1810
+  expect((await call({ model: 'openai:c' })).spend).toMatchObject({
+    ...{ cost_micros: 1810, input_tokens: 1000, cached_tokens: 300, cache_write_tokens: 500 },
+  })
+  // 200 × 0.75 + 300 × 0.075 + 500 × 0.75 + 10 × 4.5 = 592.5
+  expect((await call({ model: 'openai:gpt-5.4-mini' })).spend.cost_micros).toBe(593)
+})
+
+test.for([
+  [{ cached_tokens: -5, cache_write_tokens: 0.5 }, undefined, undefined],
+  [{ cached_tokens: 5000, cache_write_tokens: 800 }, 1000, undefined],
+])('parts of the input that cannot be true (%j) are passed over or cut', async ([details, read, written]) => {
+  const usage = { prompt_tokens: 1000, completion_tokens: 10, prompt_tokens_details: details as object }
+  const { call } = await priced({ script: () => text('Hello.', { usage }) })
+  const { spend } = await call({ model: 'openai:gpt-5.4-mini' })
+  expect([spend.cached_tokens, spend.cache_write_tokens]).toEqual([read, written])
+})
+
+test('a limit on calls is asked before each attempt that may cost more, and told how the call ended', async () => {
+  const told: unknown[] = []
+  let refuseAt = 9
+  const limit: CallLimit = {
+    name: 'strict',
+    async hold({ model, priced: known, purpose, bound }) {
+      if (told.filter(each => Array.isArray(each)).length === refuseAt) throw new Error('no more')
+      told.push([model, known, purpose.kind, bound()])
+    },
+    async settle({ answered, spend }) {
+      told.push({ answered, attempts: spend?.attempts ?? null })
+    },
+  }
+  const plugin = definePlugin({ name: 'strict', setup: svc => void svc.add(CallLimits, limit) })
+  const server = await modelServer({ script: [fault('500'), fault('cleancut'), text('Hi.')] })
+  const { call } = await modelHouse(undefined, {
+    builtins: [models, plugin],
+    env: { OPENAI_BASE_URL: 'https://models.example/v1', OPENAI_API_KEY: 'sk-test-key' },
+    ports: { fetch: (input, init) => fetch(String(input).replace('https://models.example/v1', server.url), init) },
+  })
+  const asked = { model: 'openai:gpt-5.4-mini', messages: [{ role: 'user' as const, content: 'x'.repeat(40) }] }
+  // 10 × 0.75 + 100 × 4.5 = 457.5
+  const held = ['openai:gpt-5.4-mini', 'catalogue', 'goal_pursuit', { cost_micros: 458, tokens: 110 }]
+  await call({ ...asked, max_tokens: 100 })
+  // The first attempt was refused, so what was held for it is there for the second; the third comes on top.
+  expect(told.splice(0)).toEqual([held, held, { answered: true, attempts: 3 }])
+
+  refuseAt = 0
+  await expect(call({ ...asked, max_tokens: 100 })).rejects.toThrow('no more')
+  expect(told.splice(0)).toEqual([{ answered: false, attempts: null }])
+  expect(server.requests).toHaveLength(3)
+
+  refuseAt = 1
+  server.enqueue(fault('cleancut'))
+  await expect(call({ ...asked, max_tokens: 100 })).rejects.toThrow('no more')
+  expect(told).toEqual([held, { answered: false, attempts: 1 }])
+  await server.close()
 })
 
 test('an unknown price counts at the documented default and says so; it is never free', async () => {

@@ -1,6 +1,10 @@
 import { first } from './001-first.ts'
 import { cascades } from './002-cascading-deletes.ts'
 import { durable } from './003-durable-agents.ts'
+import { tasks } from './004-tasks.ts'
+import { approvals } from './005-approvals.ts'
+import { budget } from './006-budget.ts'
+import { runs } from './008-runs.ts'
 
 /** `svc1` in ASCII: how a file of ours is told from another program's. */
 export const APPLICATION_ID = 0x73766331
@@ -18,4 +22,8 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '001-first', sql: first },
   { name: '002-cascading-deletes', sql: cascades },
   { name: '003-durable-agents', sql: durable },
+  { name: '004-tasks', sql: tasks },
+  { name: '005-approvals', sql: approvals },
+  { name: '006-budget', sql: budget },
+  { name: '008-runs', sql: runs },
 ]

@@ -1,0 +1,57 @@
+import { z } from '#kernel'
+
+/** The most that a limit may be: its micro-dollars and tokens stay exact. */
+const MOST_USD = 1_000_000_000
+const MOST_TOKENS = 1_000_000_000_000_000
+
+const usd = z.number().min(0).max(MOST_USD)
+const tokens = z.number().int().min(0).max(MOST_TOKENS)
+
+/** The part of the section `daemon` that is about money. */
+export const BudgetConfig = z.object({
+  budget_usd: usd
+    .default(0)
+    .meta({ env: 'SVC_BUDGET_USD' })
+    .describe('What all agents and tasks together may spend, in USD; 0 sets no limit'),
+  budget_tokens: tokens
+    .default(0)
+    .meta({ env: 'SVC_BUDGET_TOKENS' })
+    .describe('Tokens, of input and output, that all together may use; 0 sets no limit'),
+  budget_mode: z
+    .enum(['reserve', 'record_only'])
+    .default('reserve')
+    .describe('reserve: what a call may cost is held before it is made; record_only: what it cost is booked after it'),
+  budget_reserve_usd_generation: usd.default(0.05).describe('The least that is held for a call that looks for a goal'),
+  budget_reserve_usd_pursuit: usd.default(0.1).describe('The least that is held for a call of a pursuit or a task'),
+  budget_reserve_tokens_generation: tokens.default(100).describe('The same in tokens'),
+  budget_reserve_tokens_pursuit: tokens.default(500).describe('The same in tokens'),
+  budget_persist: z
+    .boolean()
+    .default(false)
+    .describe('Whether what was spent counts on over a restart of the daemon; .svc/budget.json then shows it'),
+})
+export type BudgetConfig = z.infer<typeof BudgetConfig>
+
+/** Limits in the units in which they are stored; 0 sets none. */
+export interface Limits {
+  micros: number
+  tokens: number
+}
+
+export function limitsOf({ budget_usd, budget_tokens }: BudgetConfig): Limits {
+  return { micros: microsOf(budget_usd), tokens: budget_tokens }
+}
+
+/** Micro-dollars of dollars, to the nearest one; what is more than nothing stays so, for 0 would set no limit. */
+export function microsOf(usd: number): number {
+  return usd > 0 ? Math.max(1, Math.round(usd * 1e6)) : 0
+}
+
+/** The least that is held for a call of this kind; of a free model only its tokens. */
+export function estimateOf(config: BudgetConfig, kind: string, free: boolean): Limits {
+  const [usd, tokens] =
+    kind === 'goal_pursuit' || kind === 'task'
+      ? [config.budget_reserve_usd_pursuit, config.budget_reserve_tokens_pursuit]
+      : [config.budget_reserve_usd_generation, config.budget_reserve_tokens_generation]
+  return { micros: free ? 0 : microsOf(usd), tokens }
+}

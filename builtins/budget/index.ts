@@ -1,0 +1,33 @@
+import { definePlugin } from '#kernel'
+import { DaemonStarts } from '../daemon/contract.ts'
+import { CallLimits } from '../models/contract.ts'
+import { Effects } from '../store/contract.ts'
+import { BudgetConfig } from './config.ts'
+import { Budget, BudgetExceeded, BudgetReset, bookSpend } from './contract.ts'
+import { Ledger } from './ledger.ts'
+import { budgetOperations } from './operations.ts'
+import { BUDGET_EFFECTS } from './repository.ts'
+
+export default definePlugin({
+  name: 'budget',
+  description: 'What all agents and tasks together may spend: held before each model call, booked after it.',
+  needs: ['store', 'models'],
+  section: 'daemon',
+  config: BudgetConfig,
+  setup(svc, config) {
+    const ledger = new Ledger(svc, config)
+    for (const effect of [bookSpend, ...BUDGET_EFFECTS]) svc.add(Effects, effect.kind)
+    for (const operation of budgetOperations(ledger)) svc.operation(operation)
+    svc.event('budget_exceeded', BudgetExceeded)
+    svc.event('budget_reset', BudgetReset)
+    svc.provide(Budget, ledger)
+    svc.add(CallLimits, ledger)
+    for (const phase of ['goal_pursuit', 'goal_generation'])
+      svc.guard(phase, { name: 'budget', shouldProceed: () => ledger.allows() })
+
+    svc.add(DaemonStarts, { name: 'budget', begin: () => ledger.begin() })
+    svc.on('cycle_end', () => ledger.tell())
+    svc.on('beat', () => ledger.tidy())
+    svc.start(() => () => ledger.stop(), { in: ['daemon', 'server', 'mcp', 'cli'] })
+  },
+})

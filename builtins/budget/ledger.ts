@@ -1,0 +1,268 @@
+import { type PluginHandle, type SvcError, sentenceOf } from '#kernel'
+import type { CallLimit, CallPurpose, PlannedSpend, Spend } from '../models/contract.ts'
+import { appendEvent, Store, usdOf } from '../store/contract.ts'
+import { type BudgetConfig, estimateOf, type Limits, limitsOf, microsOf } from './config.ts'
+import {
+  AgentBudgetExhaustedError,
+  type Budget,
+  BudgetExhaustedError,
+  type BudgetStatus,
+  BudgetUnreadableError,
+  bookSpend,
+} from './contract.ts'
+import {
+  budgetRow,
+  countAbandoned,
+  heldBy,
+  holdSpend,
+  noteTold,
+  openWindow,
+  presumeSpent,
+  pursuitSpend,
+  releaseSpend,
+  unsureSpend,
+} from './repository.ts'
+import { SavedBudget } from './saved.ts'
+import { count, dollars, reached, statusOf, usage } from './status.ts'
+
+/** An answer that was not booked so long after it came will not be booked by whoever asked, in milliseconds. */
+const BOOKED_WITHIN_MS = 10_000
+/** By how much a reservation outlasts the longest call, in milliseconds. */
+const GRACE_MS = 60_000
+
+/** A call for which this process holds something; `over` once it has ended and is not yet known to be booked. */
+interface Held {
+  purpose: CallPurpose
+  over?: { spend: Spend; at: number }
+}
+
+/** What may be spent: held before a call and booked after it, in rows that all processes share. */
+export class Ledger implements Budget, CallLimit {
+  readonly name = 'budget'
+  readonly #svc: PluginHandle
+  readonly #config: BudgetConfig
+  readonly #saved: SavedBudget
+  readonly #held = new Map<string, Held>()
+  #made: string | undefined
+  #cancel: (() => void) | undefined
+  #stopped = false
+
+  constructor(svc: PluginHandle, config: BudgetConfig) {
+    this.#svc = svc
+    this.#config = config
+    this.#saved = new SavedBudget(svc)
+  }
+
+  async status(): Promise<BudgetStatus> {
+    const problem = await this.#trouble()
+    await this.#presume(null)
+    const row = await budgetRow(this.#store)
+    const unsure = await unsureSpend(this.#store, row.budget_window)
+    return statusOf(this.#config, { row, unsure, problem: problem?.message ?? null })
+  }
+
+  async exceeded(): Promise<boolean> {
+    return !this.#unlimited && ((await this.#trouble()) !== undefined || !(await this.allows()))
+  }
+
+  /** Whether no limit is reached. @throws BudgetUnreadableError when it is not known what was spent */
+  async allows(): Promise<boolean> {
+    if (this.#unlimited) return true
+    const trouble = await this.#trouble()
+    if (trouble) throw trouble
+    if (!reached(await budgetRow(this.#store), this.#limits)) return true
+    await this.tell()
+    return false
+  }
+
+  /** Nothing is spent any more. What is held for calls under way stays held. */
+  async reset(): Promise<BudgetStatus> {
+    const { spent_micros, spent_tokens } = await budgetRow(this.#store)
+    const data = { spent_usd: usdOf(spent_micros), spent_tokens }
+    await this.#store.apply([openWindow({}), appendEvent({ type: 'budget_reset', agent_id: null, data })])
+    if (this.#config.budget_persist) await this.#saved.renew()
+    return this.status()
+  }
+
+  /** Holds what the call may cost. @throws BudgetExhaustedError, AgentBudgetExhaustedError, BudgetUnreadableError */
+  async hold(call: PlannedSpend): Promise<void> {
+    const trouble = await this.#trouble()
+    if (trouble) throw trouble
+    await this.#checkAgent(call.purpose)
+    if (this.#unlimited) return
+    if (this.#config.budget_mode === 'record_only') {
+      if (!(await this.allows())) throw await this.#exhausted()
+      return
+    }
+    const estimate = estimateOf(this.#config, call.purpose.kind, call.priced === 'free')
+    const bound = call.bound()
+    const amount = {
+      micros: Math.max(estimate.micros, bound.cost_micros),
+      tokens: Math.max(estimate.tokens, bound.tokens),
+    }
+    const held =
+      (await this.#reserve(call, amount)) || ((await this.#presume(null)) && (await this.#reserve(call, amount)))
+    if (held) return
+    await this.tell()
+    throw await this.#exhausted(amount)
+  }
+
+  /** Books a call that nobody else will book; of an answer, looks later whether that was done. */
+  async settle({ call_id, purpose, spend, answered }: Parameters<CallLimit['settle']>[0]): Promise<void> {
+    const held = this.#held.get(call_id)
+    if (held && spend) held.over = { spend, at: this.#svc.clock.monotonic() }
+    if (held?.over || this.#config.budget_persist) this.#later()
+    if (answered && purpose.kind !== 'other') return
+    if (!spend && !held) return
+    try {
+      await this.#store.apply([spend ? booking(purpose, spend, !answered) : releaseSpend({ call_id })])
+      this.#held.delete(call_id)
+      await this.tell()
+    } catch (error) {
+      this.#svc.log.error({ agent_id: purpose.agent_id }, `the spend of ${call_id} is not booked: ${sentenceOf(error)}`)
+    }
+  }
+
+  /** In the process that has just become the project's daemon, before its first cycle. */
+  async begin(): Promise<void> {
+    await this.#presume(this.#owner)
+    if (!this.#config.budget_persist) return void (await this.#store.apply([openWindow({})]))
+    const trouble = await this.#trouble()
+    if (trouble) this.#svc.log.error({ code: trouble.code }, trouble.message)
+    await this.#saved.show()
+  }
+
+  /** What is held for calls of processes that are gone is booked. */
+  async tidy(): Promise<void> {
+    await this.#presume(null)
+  }
+
+  /** Tells, once in each window, that a limit is reached; and shows what is spent. */
+  async tell(): Promise<void> {
+    if (this.#config.budget_persist) void this.#saved.show()
+    if (this.#unlimited) return
+    const row = await budgetRow(this.#store)
+    if (row.told_window === row.budget_window || !reached(row, this.#limits)) return
+    const { budget_window, spent_micros, spent_tokens } = row
+    const data = { spent_usd: usdOf(spent_micros), spent_tokens }
+    const first = await this.#store.apply([
+      noteTold({ budget_window }),
+      appendEvent({ type: 'budget_exceeded', agent_id: null, data }),
+    ])
+    const used = usage({ micros: spent_micros, tokens: spent_tokens }, this.#limits)
+    if (first) this.#svc.log.warn({ code: 'budget_exceeded' }, `The budget is used up: ${used} are spent.`)
+  }
+
+  /** Leaves nothing open behind this process. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    this.#cancel?.()
+    await this.#bookLate(Number.POSITIVE_INFINITY)
+    if (this.#config.budget_persist) await this.#saved.show()
+  }
+
+  get #store(): Store {
+    return this.#svc.use(Store)
+  }
+
+  /** This process, as it stands in the rows that it holds. */
+  get #owner(): string {
+    this.#made ??= this.#svc.ports.ids.make(`keeper-${process.pid}`, 12)
+    return this.#made
+  }
+
+  get #limits(): Limits {
+    return limitsOf(this.#config)
+  }
+
+  get #unlimited(): boolean {
+    const { budget_usd, budget_tokens } = this.#config
+    return budget_usd === 0 && budget_tokens === 0
+  }
+
+  /** Takes in what was saved. @returns why nothing may be spent, where it is not known what was */
+  async #trouble(): Promise<SvcError | undefined> {
+    if (!this.#config.budget_persist) return undefined
+    try {
+      await this.#saved.takeIn()
+    } catch (error) {
+      if (!(error instanceof BudgetUnreadableError)) throw error
+      if (!this.#unlimited && this.#svc.config.get('daemon.guards_fail_closed')) return error
+      await this.#saved.giveUp(error)
+    }
+    return undefined
+  }
+
+  async #checkAgent({ kind, agent_id, root_agent_id, max_cost_usd = 0 }: CallPurpose): Promise<void> {
+    const payer = root_agent_id ?? agent_id
+    if (kind !== 'goal_pursuit' || max_cost_usd === 0 || payer === null) return
+    const limit = microsOf(max_cost_usd)
+    const spent = await pursuitSpend(this.#store, payer)
+    if (spent < limit) return
+    throw new AgentBudgetExhaustedError({ agent_id: payer, spent: dollars(spent), limit: dollars(limit) })
+  }
+
+  async #reserve({ call_id, model, purpose, priced }: PlannedSpend, amount: Limits): Promise<boolean> {
+    const { agent_id, root_agent_id, goal_id, kind } = purpose
+    const longest = Number(this.#svc.config.get('model.total_timeout') ?? 0) * 1000
+    const held = await this.#store.apply([
+      holdSpend({
+        ...{ call_id, owner: this.#owner, by_daemon: this.#svc.heartbeat.live },
+        ...{ agent_id, root_agent_id: root_agent_id ?? agent_id, goal_id, kind, model, priced },
+        ...{ amount, limits: this.#limits },
+        expires_at: Math.ceil(this.#svc.clock.ms() + longest + GRACE_MS),
+      }),
+    ])
+    if (held) this.#held.set(call_id, { purpose })
+    return held
+  }
+
+  async #exhausted(next?: Limits): Promise<SvcError> {
+    const row = await budgetRow(this.#store)
+    const { micros, tokens } = this.#limits
+    const used = { micros: row.spent_micros + row.reserved_micros, tokens: row.spent_tokens + row.reserved_tokens }
+    const byMoney = micros > 0 && (row.spent_micros >= micros || used.micros + (next?.micros ?? 0) > micros)
+    const [spent, limit, more] = byMoney
+      ? [dollars(used.micros), dollars(micros), dollars(next?.micros ?? 0)]
+      : [count(used.tokens), `${count(tokens)} tokens`, `${count(next?.tokens ?? 0)} tokens`]
+    return new BudgetExhaustedError({ spent, limit, ...(next && !reached(row, this.#limits) ? { next: more } : {}) })
+  }
+
+  /** Books what is held for calls that nobody can be waiting for. @returns whether there were any */
+  async #presume(daemon: string | null): Promise<boolean> {
+    const abandoned = await countAbandoned(this.#store, this.#svc.clock.ms(), daemon)
+    if (abandoned === 0) return false
+    await this.#store.apply([presumeSpent({ daemon })])
+    const calls = abandoned === 1 ? 'a model call' : `${abandoned} model calls`
+    this.#svc.log.warn({}, `What was held for ${calls} of a process that is gone is booked as spent.`)
+    return true
+  }
+
+  #later(): void {
+    if (this.#stopped || this.#cancel) return
+    this.#cancel = this.#svc.clock.after(BOOKED_WITHIN_MS, () => {
+      this.#cancel = undefined
+      this.#bookLate(this.#svc.clock.monotonic() - BOOKED_WITHIN_MS)
+        .then(() => this.tell())
+        .catch(error => this.#svc.log.error({}, `the budget's books are behind: ${sentenceOf(error)}`))
+        .finally(() => {
+          if ([...this.#held.values()].some(({ over }) => over)) this.#later()
+        })
+    })
+  }
+
+  /** Books the calls that ended before then and for which something is held still: whoever made them forgot. */
+  async #bookLate(before: number): Promise<void> {
+    const over = [...this.#held].filter(([, held]) => held.over && held.over.at <= before)
+    if (over.length === 0) return
+    const open = await heldBy(this.#store, this.#owner)
+    const forgotten = over.filter(([call_id]) => open.has(call_id))
+    await this.#store.apply(forgotten.map(([, { purpose, over }]) => booking(purpose, over!.spend)))
+    for (const [call_id] of over) this.#held.delete(call_id)
+  }
+}
+
+function booking({ agent_id, root_agent_id, goal_id, cycle_num, kind }: CallPurpose, spend: Spend, failed = false) {
+  const payer = root_agent_id ?? agent_id
+  return bookSpend({ ...spend, agent_id, root_agent_id: payer, goal_id, cycle_num, kind, failed })
+}

@@ -1,0 +1,48 @@
+import { operation, z } from '#kernel'
+import { BudgetStatus } from './contract.ts'
+import type { Ledger } from './ledger.ts'
+
+export function budgetOperations(ledger: Ledger) {
+  return [
+    operation({
+      name: 'budget.status',
+      summary: 'What was spent, what is held for model calls, and what is left',
+      input: z.strictObject({}),
+      output: BudgetStatus,
+      http: { method: 'GET', path: '/budget', daemon: true },
+      cli: { usage: 'budget' },
+      mcp: true,
+      run: () => ledger.status(),
+      render,
+    }),
+    operation({
+      name: 'budget.reset',
+      summary: 'Count what is spent from 0 again',
+      input: z.strictObject({}),
+      output: BudgetStatus,
+      http: { method: 'POST', path: '/budget/reset', daemon: true },
+      cli: { usage: 'budget reset' },
+      run: () => ledger.reset(),
+      render,
+    }),
+  ]
+}
+
+function render({ message, spent, reserved, limits, remaining, mode, window_began_at }: BudgetStatus): string {
+  const rows: [string, { usd: number | null; tokens: number | null }][] = [
+    ['spent', spent],
+    ['reserved', reserved],
+    ['limit', limits],
+    ['remaining', remaining],
+  ]
+  return [
+    message,
+    '',
+    ...rows.map(([name, { usd, tokens }]) => {
+      const money = usd === null ? 'unlimited' : `$${usd.toFixed(6)}`
+      return `${name.padEnd(10)}  ${money.padStart(14)}  ${tokens === null ? 'unlimited' : `${tokens} tokens`}`
+    }),
+    `${'mode'.padEnd(10)}  ${mode}`,
+    `${'since'.padEnd(10)}  ${window_began_at ?? 'the beginning'}`,
+  ].join('\n')
+}

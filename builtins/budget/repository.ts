@@ -1,0 +1,170 @@
+import { z } from '#kernel'
+import { defineEffect, type Store } from '../store/contract.ts'
+
+/** What is spent in the window, and what is held for calls under way. */
+export interface BudgetRow {
+  budget_window: number
+  began_at: number
+  spent_micros: number
+  spent_tokens: number
+  /** The window of which it was told that a limit is reached. */
+  told_window: number
+  reserved_micros: number
+  reserved_tokens: number
+}
+
+const RESERVED_MICROS = '(SELECT coalesce(sum(cost_micros), 0) FROM budget_reservations)'
+const RESERVED_TOKENS = '(SELECT coalesce(sum(tokens), 0) FROM budget_reservations)'
+
+export async function budgetRow(store: Store): Promise<BudgetRow> {
+  const row = await store.get<BudgetRow>(
+    `SELECT budget_window, began_at, spent_micros, spent_tokens, told_window, ${RESERVED_MICROS} AS reserved_micros,
+       ${RESERVED_TOKENS} AS reserved_tokens FROM budget`,
+  )
+  return row!
+}
+
+/** What of the window's spend rests on default prices or estimated tokens. */
+export async function unsureSpend(store: Store, budget_window: number): Promise<{ micros: number; tokens: number }> {
+  const row = await store.get<{ micros: number; tokens: number }>(
+    `SELECT coalesce(sum(cost_micros), 0) AS micros, coalesce(sum(input_tokens + output_tokens), 0) AS tokens
+     FROM spend WHERE budget_window = ? AND (priced = 'default' OR estimated = 1)`,
+    [budget_window],
+  )
+  return row!
+}
+
+/** Micro-dollars that an agent, and those who work for it, spent on pursuits in its life. */
+export async function pursuitSpend(store: Store, payer: string): Promise<number> {
+  const row = await store.get<{ micros: number }>(
+    "SELECT coalesce(sum(cost_micros), 0) AS micros FROM spend WHERE root_agent_id = ? AND kind = 'goal_pursuit'",
+    [payer],
+  )
+  return row!.micros
+}
+
+/** Whether nothing was ever booked in this database, nor its budget reset. */
+export async function isVirgin(store: Store): Promise<boolean> {
+  const row = await store.get<{ used: number }>(
+    'SELECT budget_window > 1 OR EXISTS (SELECT 1 FROM spend) AS used FROM budget',
+  )
+  return !row!.used
+}
+
+/** The calls of this owner for which something is held. */
+export async function heldBy(store: Store, owner: string): Promise<Set<string>> {
+  const rows = await store.all<{ call_id: string }>('SELECT call_id FROM budget_reservations WHERE owner = ?', [owner])
+  return new Set(rows.map(row => row.call_id))
+}
+
+const Limits = z.object({ micros: z.number().int(), tokens: z.number().int() })
+
+/** Holds what a call may cost, on top of what is held for it already; refused when that could pass a limit. */
+export const holdSpend = defineEffect({
+  name: 'budget.hold',
+  mustChange: true,
+  schema: z.object({
+    call_id: z.string(),
+    owner: z.string(),
+    by_daemon: z.boolean(),
+    agent_id: z.string().nullable(),
+    root_agent_id: z.string().nullable(),
+    goal_id: z.string().nullable(),
+    kind: z.string(),
+    model: z.string(),
+    priced: z.string(),
+    amount: Limits,
+    limits: Limits,
+    expires_at: z.number().int(),
+  }),
+  statements: (call, now) => {
+    const { amount, limits } = call
+    return [
+      {
+        sql: `INSERT INTO budget_reservations (call_id, owner, by_daemon, agent_id, root_agent_id, goal_id, kind, model, priced,
+                cost_micros, tokens, held_at, expires_at)
+              SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM budget
+              WHERE (? = 0 OR spent_micros < ? AND spent_micros + ${RESERVED_MICROS} + ? <= ?)
+                AND (? = 0 OR spent_tokens < ? AND spent_tokens + ${RESERVED_TOKENS} + ? <= ?)
+              ON CONFLICT (call_id) DO UPDATE SET cost_micros = budget_reservations.cost_micros + excluded.cost_micros,
+                tokens = budget_reservations.tokens + excluded.tokens`,
+        params: [
+          ...[call.call_id, call.owner, call.by_daemon, call.agent_id, call.root_agent_id, call.goal_id, call.kind],
+          ...[call.model, call.priced, amount.micros, amount.tokens, now, call.expires_at],
+          ...[limits.micros, limits.micros, amount.micros, limits.micros],
+          ...[limits.tokens, limits.tokens, amount.tokens, limits.tokens],
+        ],
+      },
+    ]
+  },
+})
+
+export const releaseSpend = defineEffect({
+  name: 'budget.release',
+  schema: z.object({ call_id: z.string() }),
+  statements: ({ call_id }) => [{ sql: 'DELETE FROM budget_reservations WHERE call_id = ?', params: [call_id] }],
+})
+
+/** What seems to be held from the future on was held before the clock was set back. */
+const ABANDONED = '(expires_at <= ? OR held_at > ? OR (? = 1 AND by_daemon = 1 AND owner <> ?))'
+
+/** What is held for calls that nobody can be waiting for: those whose time is over, and those of daemons before this one. */
+export async function countAbandoned(store: Store, now: number, daemon: string | null): Promise<number> {
+  const row = await store.get<{ n: number }>(`SELECT count(*) AS n FROM budget_reservations WHERE ${ABANDONED}`, [
+    ...[now, now, daemon !== null, daemon],
+  ])
+  return row!.n
+}
+
+/** Books what is held for them as spent, for the models may have been paid. A booking that comes all the same takes its place. */
+export const presumeSpent = defineEffect({
+  name: 'budget.presume',
+  schema: z.object({ daemon: z.string().nullable() }),
+  statements: ({ daemon }, now) => {
+    const abandoned = `${ABANDONED} AND NOT EXISTS (SELECT 1 FROM spend WHERE spend.call_id = budget_reservations.call_id)`
+    const params = [now, now, daemon !== null, daemon]
+    return [
+      {
+        sql: `UPDATE budget SET
+                spent_micros = spent_micros + (SELECT coalesce(sum(cost_micros), 0) FROM budget_reservations WHERE ${abandoned}),
+                spent_tokens = spent_tokens + (SELECT coalesce(sum(tokens), 0) FROM budget_reservations WHERE ${abandoned})`,
+        params: [...params, ...params],
+      },
+      {
+        sql: `INSERT INTO spend (call_id, agent_id, root_agent_id, goal_id, kind, model, cost_micros, input_tokens,
+                output_tokens, priced, estimated, presumed, attempts, duration_ms, at, budget_window)
+              SELECT call_id, agent_id, root_agent_id, goal_id, kind, model, cost_micros, tokens, 0, priced, 1, 1, 1, 0, held_at,
+                (SELECT budget_window FROM budget) FROM budget_reservations WHERE ${abandoned}`,
+        params,
+      },
+      { sql: `DELETE FROM budget_reservations WHERE ${ABANDONED}`, params },
+    ]
+  },
+})
+
+/** A new window: nothing is spent in it yet. What is held stays held. */
+export const openWindow = defineEffect({
+  name: 'budget.open',
+  schema: z.object({}),
+  statements: (_, now) => [
+    {
+      sql: 'UPDATE budget SET budget_window = budget_window + 1, began_at = ?, spent_micros = 0, spent_tokens = 0',
+      params: [now],
+    },
+  ],
+})
+
+/** Notes that it was told of this window; refused when that was done before. */
+export const noteTold = defineEffect({
+  name: 'budget.told',
+  mustChange: true,
+  schema: z.object({ budget_window: z.number().int() }),
+  statements: ({ budget_window }) => [
+    {
+      sql: 'UPDATE budget SET told_window = budget_window WHERE budget_window = ? AND told_window <> budget_window',
+      params: [budget_window],
+    },
+  ],
+})
+
+export const BUDGET_EFFECTS = [holdSpend, releaseSpend, presumeSpent, openWindow, noteTold]

@@ -1,0 +1,101 @@
+import { isoTime, usdOf } from '../store/contract.ts'
+import { type BudgetConfig, estimateOf, type Limits, limitsOf } from './config.ts'
+import type { BudgetStatus } from './contract.ts'
+import type { BudgetRow } from './repository.ts'
+
+/** Whether what is spent has reached one of the limits. */
+export function reached(row: BudgetRow, limits: Limits): boolean {
+  const over = (spent: number, limit: number) => limit > 0 && spent >= limit
+  return over(row.spent_micros, limits.micros) || over(row.spent_tokens, limits.tokens)
+}
+
+export interface Facts {
+  row: BudgetRow
+  unsure: Limits
+  /** Why it is not known what was spent: nothing may be spent as long as that is so. */
+  problem: string | null
+}
+
+/** Where the budget stands, in numbers and in a sentence. */
+export function statusOf(config: BudgetConfig, facts: Facts): BudgetStatus {
+  const { row, unsure, problem } = facts
+  const limits = limitsOf(config)
+  const spent = { micros: row.spent_micros, tokens: row.spent_tokens }
+  const reserved = { micros: row.reserved_micros, tokens: row.reserved_tokens }
+  const exceeded = problem !== null || reached(row, limits)
+  const left = (limit: number, used: number) => (limit > 0 ? Math.max(0, limit - used) : null)
+  const remaining = {
+    micros: left(limits.micros, spent.micros + reserved.micros),
+    tokens: left(limits.tokens, spent.tokens + reserved.tokens),
+  }
+  const unlimited = limits.micros === 0 && limits.tokens === 0
+  const told = problem ?? sentence(config, { spent, limits, remaining, exceeded, unlimited })
+  const about = amounts(unsure)
+  return {
+    spent: shown(spent),
+    remaining: { usd: usdOrNull(remaining.micros), tokens: remaining.tokens },
+    reserved: shown(reserved),
+    limits: { usd: usdOrNull(limits.micros || null), tokens: limits.tokens || null },
+    mode: config.budget_mode,
+    exceeded,
+    unlimited,
+    message: about ? `${told} ${about} of it rest on default prices or estimated tokens.` : told,
+    approximate: shown(unsure),
+    window_began_at: row.began_at > 0 ? isoTime(row.began_at) : null,
+    problem,
+  }
+}
+
+interface Standing {
+  spent: Limits
+  limits: Limits
+  remaining: { micros: number | null; tokens: number | null }
+  exceeded: boolean
+  unlimited: boolean
+}
+
+function sentence(config: BudgetConfig, { spent, limits, remaining, exceeded, unlimited }: Standing): string {
+  if (unlimited) return `unlimited: ${dollars(spent.micros)} and ${count(spent.tokens)} tokens are spent.`
+  const used = usage(spent, limits)
+  if (exceeded) return `exceeded: ${used} are spent; no model is called until a limit is raised, or: svc budget reset`
+  const least = estimateOf(config, 'goal_generation', false)
+  const tight = [
+    remaining.micros !== null && remaining.micros < least.micros && dollars(remaining.micros),
+    remaining.tokens !== null && remaining.tokens < least.tokens && `${count(remaining.tokens)} tokens`,
+  ].find(Boolean)
+  if (config.budget_mode === 'reserve' && tight)
+    return `tight: ${used} are spent; the ${tight} left hold no further call.`
+  return `${used} are spent.`
+}
+
+/** `$1.20 of $5.00 and 300 of 1,000 tokens`: what is spent, or held too, of the limits there are. */
+export function usage(used: Limits, limits: Limits): string {
+  return [
+    limits.micros > 0 && `${dollars(used.micros)} of ${dollars(limits.micros)}`,
+    limits.tokens > 0 && `${count(used.tokens)} of ${count(limits.tokens)} tokens`,
+  ]
+    .filter(Boolean)
+    .join(' and ')
+}
+
+function amounts({ micros, tokens }: Limits): string | undefined {
+  if (micros > 0) return dollars(micros)
+  return tokens > 0 ? `${count(tokens)} tokens` : undefined
+}
+
+/** Cents, and what is below them as far as it is not nothing. */
+export function dollars(micros: number): string {
+  return `$${usdOf(micros).toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 6 })}`
+}
+
+export function count(tokens: number): string {
+  return tokens.toLocaleString('en-US')
+}
+
+function shown({ micros, tokens }: Limits) {
+  return { usd: usdOf(micros), tokens }
+}
+
+function usdOrNull(micros: number | null): number | null {
+  return micros === null ? null : usdOf(micros)
+}
