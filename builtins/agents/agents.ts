@@ -12,6 +12,7 @@ import {
   type Agents,
   AmbiguousAgentError,
 } from './contract.ts'
+import { nextOf } from './next.ts'
 import {
   agentFared,
   countAgents,
@@ -21,13 +22,19 @@ import {
   insertNudge,
   listAgents,
   listPeers,
+  listSummaries,
   nudgesDelivered,
+  numberOfAgents,
   pauseAgent,
   resumeAgent,
+  type SummaryRow,
   spendOf,
   updateAgent,
   waitingNudges,
 } from './repository.ts'
+
+/** Long lists are read in pieces of this length. */
+const PIECE = 1_000
 
 /** What can be done with agents, whoever asks. */
 export class AgentDirectory implements Agents {
@@ -50,6 +57,26 @@ export class AgentDirectory implements Agents {
 
   list({ limit, offset = 0 }: { limit?: number | undefined; offset?: number }): Promise<AgentRow[]> {
     return listAgents(this.#store, this.#svc.clock.ms(), limit ?? -1, offset)
+  }
+
+  /** What lists show of agents, in the order of their creation. */
+  async summaries({ limit = Number.POSITIVE_INFINITY, offset = 0 }: { limit?: number | undefined; offset?: number }) {
+    const now = this.#svc.clock.ms()
+    const found: SummaryRow[] = []
+    while (found.length < limit) {
+      const last = found.at(-1)
+      const wanted = Math.min(PIECE, limit - found.length)
+      const after = last ?? { spawned_at: Number.MIN_SAFE_INTEGER, n: 0 }
+      const rows = await listSummaries(this.#store, now, after, wanted, last ? 0 : offset)
+      found.push(...rows)
+      if (rows.length < PIECE) break
+      await this.#svc.clock.yield()
+    }
+    return found
+  }
+
+  number(): Promise<number> {
+    return numberOfAgents(this.#store)
   }
 
   counts() {
@@ -94,6 +121,7 @@ export class AgentDirectory implements Agents {
     await this.#change(agent_id, [
       updateAgent({ agent_id, ...given }),
       appendEvent({ type: 'agent_changed', agent_id, data: { agent_id, changes: Object.keys(given) } }),
+      wakeAgents({ agents: [agent_id], reason: 'changed' }),
     ])
     return this.detail(agent_id)
   }
@@ -179,6 +207,7 @@ export class AgentDirectory implements Agents {
       created_at: isoTime(agent.created_at),
       last_active: agent.last_active === null ? null : isoTime(agent.last_active),
       next_run_at: agent.run_at === null || agent.run_at > 8.64e15 ? null : isoTime(agent.run_at),
+      next: await nextOf(this.#svc, agent),
       cycle_count: agent.cycle_num,
       cost_usd: usdOf(spend.cost_micros),
       tokens: spend.tokens,

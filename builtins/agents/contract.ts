@@ -1,39 +1,54 @@
-import { defineError, type Effect, token, z } from '#kernel'
+import { defineError, type Effect, point, token, z } from '#kernel'
 
 export const STATUSES = ['working', 'idle', 'waiting', 'waiting_approval', 'paused', 'dead'] as const
 export const AgentStatus = z.enum(STATUSES)
 export type AgentStatus = z.infer<typeof AgentStatus>
 
-/** An agent as it stands in lists. */
-export const AgentSummary = z.object({
-  agent_id: z.string(),
-  name: z.string(),
-  role: z.string(),
+const summary = z.object({
+  agent_id: z.string().meta({ examples: ['coder-1a2b3c4d'] }),
+  name: z.string().meta({ examples: ['coder'] }),
+  role: z.string().meta({ examples: ['keeps the tests green'] }),
   model: z.string().describe('provider:model, or empty for the default'),
   status: AgentStatus,
-  goal: z.string().nullable().describe('The objective of the active goal'),
+  goal: z
+    .string()
+    .nullable()
+    .meta({ examples: ['Write a test for the parser'] })
+    .describe('The objective of the active goal'),
 })
+/** An agent as it stands in lists. */
+export const AgentSummary = summary.meta({ id: 'AgentSummary' })
 export type AgentSummary = z.infer<typeof AgentSummary>
 
-export const AgentDetail = AgentSummary.extend({
-  preset: z.string(),
-  goal_id: z.string().nullable(),
-  waiting_for: z.string().nullable().describe('What a waiting agent waits for'),
-  error: z.string().nullable().describe('What went wrong last, until something goes right'),
-  persona: z.record(z.string(), z.unknown()).nullable(),
-  suffering: z.record(z.string(), z.unknown()).nullable(),
-  mood: z.string().nullable(),
-  world: z.record(z.string(), z.unknown()).nullable(),
-  identity: z.record(z.string(), z.unknown()).nullable(),
-  workspace: z.string(),
-  spawned_by: z.string().nullable(),
-  created_at: z.iso.datetime(),
-  last_active: z.iso.datetime().nullable(),
-  next_run_at: z.iso.datetime().nullable(),
-  cycle_count: z.number().int(),
-  cost_usd: z.number(),
-  tokens: z.number().int(),
+/** When an agent does something again, and why not before. */
+export const NextRun = z.object({
+  at: z.iso.datetime().nullable().describe('null when that depends on something else than time'),
+  reason: z.string(),
 })
+export type NextRun = z.infer<typeof NextRun>
+
+export const AgentDetail = summary
+  .extend({
+    preset: z.string().meta({ examples: ['coder'] }),
+    goal_id: z.string().nullable(),
+    waiting_for: z.string().nullable().describe('What a waiting agent waits for'),
+    error: z.string().nullable().describe('What went wrong last, until something goes right'),
+    persona: z.record(z.string(), z.unknown()).nullable(),
+    suffering: z.record(z.string(), z.unknown()).nullable(),
+    mood: z.string().nullable(),
+    world: z.record(z.string(), z.unknown()).nullable(),
+    identity: z.record(z.string(), z.unknown()).nullable(),
+    workspace: z.string(),
+    spawned_by: z.string().nullable(),
+    created_at: z.iso.datetime(),
+    last_active: z.iso.datetime().nullable(),
+    next_run_at: z.iso.datetime().nullable(),
+    next: NextRun,
+    cycle_count: z.number().int(),
+    cost_usd: z.number(),
+    tokens: z.number().int(),
+  })
+  .meta({ id: 'Agent' })
 export type AgentDetail = z.infer<typeof AgentDetail>
 
 /** An agent's row with its derived status, times in milliseconds. */
@@ -48,6 +63,8 @@ export interface AgentRow {
   died_at: number | null
   error: string | null
   waiting_for: string | null
+  /** The guard that kept its last cycle from what it was there for. */
+  held_by: string | null
   failures: number
   spawned_by: string | null
   created_at: number
@@ -75,6 +92,19 @@ export interface Agents {
   fared(outcome: { agent_id: string; error: string | null; waiting_for: string | null }): Effect
 }
 export const Agents = token<Agents>('agents')
+
+/** Why an agent does not run, as far as one room knows; `at`, in milliseconds, when it will. */
+export interface Hold {
+  name: string
+  /** Who is asked first: what holds all agents before what holds one, what lasts before what passes. */
+  stage: number
+  why(agent: AgentRow): Promise<{ reason: string; at: number | null } | undefined>
+}
+export const Holds = point<Hold>('holds', {
+  key: hold => hold.name,
+  stage: hold => hold.stage,
+  ask: (hold, agent: AgentRow) => hold.why(agent),
+})
 
 declare module '#kernel' {
   interface Events {

@@ -1,7 +1,9 @@
-import { definePlugin, z } from '#kernel'
+import { type Cycle, definePlugin, z } from '#kernel'
+import { ActiveAgent } from '../goals/contract.ts'
 import { Effects } from '../store/contract.ts'
 import { AgentDirectory } from './agents.ts'
-import { Agents } from './contract.ts'
+import { Agents, Holds } from './contract.ts'
+import { noteGuard, ownHolds } from './next.ts'
 import { agentOperations } from './operations.ts'
 import { AGENT_EFFECTS } from './repository.ts'
 
@@ -14,6 +16,8 @@ export default definePlugin({
     svc.provide(Agents, agents)
     for (const effect of AGENT_EFFECTS) svc.add(Effects, effect.kind)
     for (const operation of agentOperations(agents)) svc.operation(operation)
+    for (const hold of ownHolds(svc)) svc.add(Holds, hold)
+    svc.tap('cleanup', 'agents', (cycle: Cycle) => noteGuard(cycle, cycle.get(ActiveAgent)))
     svc.event('agent_spawned', z.object({ agent_id: z.string(), name: z.string(), preset: z.string() }))
     svc.event('agent_changed', z.object({ agent_id: z.string(), changes: z.array(z.string()) }))
     svc.event('agent_deleted', z.object({ agent_id: z.string() }))

@@ -1,5 +1,7 @@
 import { defineError, operation, Page, z } from '#kernel'
-import { type AgentDirectory, summaryOf } from './agents.ts'
+import { ModelNameError } from '../models/contract.ts'
+import { ProfileNotFoundError } from '../profiles/contract.ts'
+import type { AgentDirectory } from './agents.ts'
 import {
   AgentDeadError,
   AgentDetail,
@@ -7,16 +9,28 @@ import {
   AgentStatus,
   AgentSummary,
   AmbiguousAgentError,
+  NextRun,
 } from './contract.ts'
 
-const id = z.string().min(1).max(128).describe("An agent's id, or its name when only one has it")
+const id = z
+  .string()
+  .min(1)
+  .max(128)
+  .meta({ examples: ['coder-1a2b3c4d'] })
+  .describe("An agent's id, or its name when only one has it")
 const model = z
   .string()
   .min(1)
   .max(200)
   .regex(/^[\x21-\x7e]+$/, 'must be one word without spaces')
   .describe('provider:model, or provider:lite|standard|pro')
-const StatusChange = z.object({ agent_id: z.string(), status: AgentStatus })
+const role = z
+  .string()
+  .trim()
+  .min(1)
+  .max(2000)
+  .meta({ examples: ['keeps the tests green'] })
+const StatusChange = z.object({ agent_id: AgentSummary.shape.agent_id, status: AgentStatus })
 const found = [AgentNotFoundError, AmbiguousAgentError] as const
 
 const NameAnAgentError = defineError({
@@ -53,7 +67,12 @@ export function agentOperations(agents: AgentDirectory) {
       name: 'agents.spawn',
       summary: 'Spawn an agent from a preset',
       input: z.strictObject({
-        preset: z.string().min(1).max(64).describe('Name of a profile'),
+        preset: z
+          .string()
+          .min(1)
+          .max(64)
+          .meta({ examples: ['coder'] })
+          .describe('Name of a profile'),
         model: model.nullish(),
       }),
       output: AgentDetail,
@@ -65,6 +84,7 @@ export function agentOperations(agents: AgentDirectory) {
       },
       cli: { usage: 'spawn <preset>', short: { model: 'm' } },
       mcp: true,
+      errors: [ProfileNotFoundError, ModelNameError],
       async run({ preset, model }) {
         const { agent_id } = await agents.spawn(preset, model ?? undefined)
         return agents.detail(agent_id)
@@ -78,8 +98,8 @@ export function agentOperations(agents: AgentDirectory) {
       output: z.array(AgentSummary),
       http: { method: 'GET', path: '/agents' },
       mcp: true,
-      run: async page => (await agents.list(page)).map(summaryOf),
-      count: async () => (await agents.counts()).total,
+      run: page => agents.summaries(page),
+      count: () => agents.number(),
     }),
     operation({
       name: 'agents.status',
@@ -89,7 +109,7 @@ export function agentOperations(agents: AgentDirectory) {
       http: { method: 'GET', path: '/status' },
       cli: { usage: 'status' },
       mcp: true,
-      run: async () => (await agents.list({})).map(summaryOf),
+      run: () => agents.summaries({}),
     }),
     operation({
       name: 'agents.get',
@@ -103,14 +123,29 @@ export function agentOperations(agents: AgentDirectory) {
       run: ({ id }) => agents.detail(id),
     }),
     operation({
+      name: 'agents.why',
+      summary: 'When an agent does something again, and why not before',
+      input: z.object({ id }),
+      output: NextRun.extend({ agent_id: AgentSummary.shape.agent_id, status: AgentStatus }),
+      http: { method: 'GET', path: '/agents/{id}/why' },
+      cli: { usage: 'why <id>' },
+      mcp: true,
+      errors: found,
+      async run({ id }) {
+        const { agent_id, status, next } = await agents.detail(id)
+        return { agent_id, status, ...next }
+      },
+      render: ({ agent_id, status, at, reason }) => `${agent_id} is ${status}. ${reason}${at ? ` At ${at}.` : ''}`,
+    }),
+    operation({
       name: 'agents.update',
       summary: "Change an agent's model or role",
-      input: z.strictObject({ id, model: model.optional(), role: z.string().trim().min(1).max(2000).optional() }),
+      input: z.strictObject({ id, model: model.optional(), role: role.optional() }),
       output: AgentDetail,
       http: { method: 'PATCH', path: '/agents/{id}' },
       cli: { usage: 'edit <id>', short: { model: 'm', role: 'r' } },
       mcp: true,
-      errors: found,
+      errors: [...found, NothingToChangeError, ModelNameError],
       run({ id, model, role }) {
         if (model === undefined && role === undefined) throw new NothingToChangeError()
         return agents.update(id, { model, role })
@@ -140,9 +175,9 @@ export function agentOperations(agents: AgentDirectory) {
           .string()
           .refine(text => text.trim() !== '', 'must not be empty')
           .refine(text => [...text].length <= 4000, 'must be at most 4000 characters (code points)')
-          .meta({ minLength: 1, maxLength: 4000 }),
+          .meta({ minLength: 1, maxLength: 4000, examples: ['Please look at the failing test first.'] }),
       }),
-      output: z.object({ nudge_id: z.string() }),
+      output: z.object({ nudge_id: z.string().meta({ examples: ['nudge-5e6f7a8b'] }) }),
       http: { method: 'POST', path: '/agents/{id}/nudge', status: 202 },
       cli: { usage: 'nudge <id> <message...>' },
       mcp: true,
@@ -157,7 +192,7 @@ export function agentOperations(agents: AgentDirectory) {
       http: { method: 'POST', path: '/agents/{id}/pause' },
       cli: { usage: 'pause [id]', short: { all: 'a' } },
       mcp: true,
-      errors: [...found, AgentDeadError],
+      errors: [...found, AgentDeadError, NameAnAgentError],
       run: which => each('pause', which),
       render: ({ agent_id }) => `${agent_id === '*' ? 'all agents' : agent_id}: paused`,
     }),
@@ -169,7 +204,7 @@ export function agentOperations(agents: AgentDirectory) {
       http: { method: 'POST', path: '/agents/{id}/resume' },
       cli: { usage: 'resume [id]', short: { all: 'a' } },
       mcp: true,
-      errors: [...found, AgentDeadError],
+      errors: [...found, AgentDeadError, NameAnAgentError],
       run: which => each('resume', which),
       render: ({ agent_id, status }) => `${agent_id === '*' ? 'all agents' : agent_id}: ${status}`,
     }),

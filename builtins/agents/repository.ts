@@ -1,6 +1,6 @@
 import { z } from '#kernel'
 import { defineEffect, type Store } from '../store/contract.ts'
-import { type AgentRow, type AgentStatus, STATUSES } from './contract.ts'
+import type { AgentRow, AgentStatus, AgentSummary } from './contract.ts'
 
 /** `run_at` of what never comes due by itself; the store parks leases there. */
 const NEVER = Number.MAX_SAFE_INTEGER
@@ -9,17 +9,23 @@ const NEVER = Number.MAX_SAFE_INTEGER
 const STATUS = `CASE
   WHEN a.died_at IS NOT NULL THEN 'dead'
   WHEN a.paused_at IS NOT NULL THEN 'paused'
-  WHEN EXISTS (SELECT 1 FROM approvals p WHERE p.agent_id = a.agent_id AND p.status = 'pending') THEN 'waiting_approval'
+  WHEN EXISTS (SELECT 1 FROM approvals p WHERE p.agent_id = a.agent_id AND p.status = 'pending'
+    AND p.task_id IS NULL) THEN 'waiting_approval'
   WHEN l.owner IS NOT NULL AND l.run_at > ? THEN 'working'
   WHEN a.waiting_for IS NOT NULL THEN 'waiting'
   ELSE 'idle' END`
 
+/** Of the goal that an agent pursues: one that waits for no other, the highest priority first, then the oldest. */
+function ofActiveGoal(column: string): string {
+  return `(SELECT ${column} FROM goals f WHERE agent_id = a.agent_id AND status = 'active' ORDER BY EXISTS
+    (SELECT 1 FROM goals sub WHERE sub.parent_goal_id = f.goal_id AND sub.status = 'active'), priority DESC, created_at, goal_id LIMIT 1)`
+}
+
 const ROW = `SELECT a.agent_id, a.name, a.role, a.model, a.preset, ${STATUS} AS status, a.paused_at, a.died_at, a.error,
-  a.waiting_for, a.failures, a.spawned_by, a.spawned_at AS created_at, nullif(l.claimed_at, 0) AS last_active, g.goal_id, g.objective,
+  a.waiting_for, a.held_by, a.failures, a.spawned_by, a.spawned_at AS created_at, nullif(l.claimed_at, 0) AS last_active, g.goal_id, g.objective,
   l.run_at, coalesce(l.cycle_num, 0) AS cycle_num
   FROM agents a LEFT JOIN leases l ON l.agent_id = a.agent_id
-  LEFT JOIN goals g ON g.goal_id = (SELECT goal_id FROM goals WHERE agent_id = a.agent_id AND status = 'active'
-                                    ORDER BY priority DESC, created_at, goal_id LIMIT 1)`
+  LEFT JOIN goals g ON g.goal_id = ${ofActiveGoal('goal_id')}`
 
 const BY_AGE = 'ORDER BY a.spawned_at, a.rowid'
 
@@ -33,18 +39,58 @@ export function listAgents(store: Store, now: number, limit: number, offset: num
   return store.all<AgentRow>(`${ROW} ${BY_AGE} LIMIT ? OFFSET ?`, [now, limit, offset])
 }
 
+/** A piece of the list: what a summary shows, and the place of the next piece. */
+export interface SummaryRow extends AgentSummary {
+  spawned_at: number
+  n: number
+}
+
+/** Agents by age, after one of them; in pieces, a long list holds up nobody. */
+export function listSummaries(
+  store: Store,
+  now: number,
+  after: Pick<SummaryRow, 'spawned_at' | 'n'>,
+  limit: number,
+  offset: number,
+): Promise<SummaryRow[]> {
+  return store.many<SummaryRow>(
+    `SELECT a.agent_id, a.name, a.role, a.model, ${STATUS} AS status, ${ofActiveGoal('objective')} AS goal, a.spawned_at, a.rowid AS n
+     FROM agents a LEFT JOIN leases l ON l.agent_id = a.agent_id
+     WHERE (a.spawned_at, a.rowid) > (?, ?) ${BY_AGE} LIMIT ? OFFSET ?`,
+    [now, after.spawned_at, after.n, limit, offset],
+  )
+}
+
+export async function numberOfAgents(store: Store): Promise<number> {
+  return (await store.get<{ n: number }>('SELECT count(*) AS n FROM agents'))?.n ?? 0
+}
+
 export async function countAgents(
   store: Store,
   now: number,
 ): Promise<Record<AgentStatus | 'goals_active' | 'total', number>> {
-  const rows = await store.all<{ status: AgentStatus; n: number }>(
-    `SELECT ${STATUS} AS status, count(*) AS n FROM agents a LEFT JOIN leases l ON l.agent_id = a.agent_id GROUP BY 1`,
+  const some = (fact: string) => `count(*) FILTER (WHERE ${fact})`
+  // One pass over all for what stands in their rows, and the derived status for those few that others say something of.
+  const all = await store.get<Record<'total' | 'dead' | 'paused' | 'waiting', number>>(
+    `SELECT count(*) AS total, ${some('died_at IS NOT NULL')} AS dead,
+       ${some('died_at IS NULL AND paused_at IS NOT NULL')} AS paused,
+       ${some('died_at IS NULL AND paused_at IS NULL AND waiting_for IS NOT NULL')} AS waiting FROM agents`,
+  )
+  const busy = await store.all<{ status: AgentStatus; n: number; waiting: number }>(
+    `SELECT ${STATUS} AS status, count(*) AS n, count(a.waiting_for) AS waiting
+     FROM agents a LEFT JOIN leases l ON l.agent_id = a.agent_id
+     WHERE a.agent_id IN (SELECT agent_id FROM approvals WHERE status = 'pending' AND task_id IS NULL
+       UNION SELECT agent_id FROM leases WHERE kind = 'agent' AND owner IS NOT NULL) GROUP BY 1`,
     [now],
   )
   const goals = await store.get<{ n: number }>("SELECT count(*) AS n FROM goals WHERE status = 'active'")
-  const counts = Object.fromEntries(STATUSES.map(status => [status, 0])) as Record<AgentStatus, number>
-  for (const { status, n } of rows) counts[status] = n
-  return { ...counts, goals_active: goals?.n ?? 0, total: rows.reduce((sum, { n }) => sum + n, 0) }
+  const { total = 0, dead = 0, paused = 0, waiting: waits = 0 } = all ?? {}
+  const of = (status: AgentStatus) => busy.find(row => row.status === status) ?? { n: 0, waiting: 0 }
+  const [working, parked] = [of('working'), of('waiting_approval')]
+  const waiting = waits - working.waiting - parked.waiting
+  const idle = total - dead - paused - waiting - working.n - parked.n
+  const goals_active = goals?.n ?? 0
+  return { working: working.n, waiting_approval: parked.n, waiting, idle, paused, dead, goals_active, total }
 }
 
 /** The newest agents: bounded, so that a prompt does not grow with their number. */
@@ -168,6 +214,25 @@ export const nudgesDelivered = defineEffect({
     })),
 })
 
+/** What held the agent's last cycle; null when nothing did. */
+export const agentHeld = defineEffect({
+  name: 'agents.held',
+  schema: z.object({ agent_id: z.string(), held_by: z.string().nullable() }),
+  statements: ({ agent_id, held_by }) => [
+    { sql: 'UPDATE agents SET held_by = ? WHERE agent_id = ?', params: [held_by, agent_id] },
+  ],
+})
+
+/** How many agents have a cycle now, and how many cycles wait to begin. */
+export async function crowd(store: Store, now: number): Promise<{ running: number; due: number }> {
+  const row = await store.get<{ running: number; due: number }>(
+    `SELECT coalesce(sum(owner IS NOT NULL AND run_at > ?), 0) AS running, coalesce(sum(owner IS NULL AND run_at <= ?), 0) AS due
+     FROM leases WHERE kind = 'agent' AND (owner IS NOT NULL OR run_at <= ?)`,
+    [now, now, now],
+  )
+  return row ?? { running: 0, due: 0 }
+}
+
 /** How the agent fared: a failure counts up and keeps its sentence, a success clears both. */
 export const agentFared = defineEffect({
   name: 'agents.fared',
@@ -189,5 +254,6 @@ export const AGENT_EFFECTS = [
   resumeAgent,
   insertNudge,
   nudgesDelivered,
+  agentHeld,
   agentFared,
 ]

@@ -13,6 +13,11 @@ export async function assemble(svc: PluginHandle, cycle: Cycle): Promise<void> {
   if (agent.goal_id === null) return
   const goal = await activeGoal(svc.use(Store), agent.agent_id)
   if (!goal) return
+  // It waits for what others do for it, and has nothing else.
+  if (goal.blocked) {
+    cycle.done = true
+    return
+  }
   cycle.set(ActiveGoal, goal)
   cycle.pursuing = true
 }

@@ -37,5 +37,19 @@ export const GoalsConfig = z.object({
     .min(1)
     .default(5)
     .describe('Model failures in a row after which an agent shows as waiting'),
+  idle_backoff: z
+    .boolean()
+    .default(true)
+    .meta({ reload: 'applied' })
+    .describe(
+      'Whether an idle agent whose model found nothing to do is asked less and less often while nothing changes',
+    ),
+  idle_backoff_limit: z
+    .number()
+    .min(0)
+    .max(2_592_000)
+    .default(3_600)
+    .meta({ reload: 'applied' })
+    .describe('The longest that such an agent is left alone, in seconds'),
 })
 export type GoalsConfig = z.infer<typeof GoalsConfig>

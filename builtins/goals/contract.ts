@@ -1,23 +1,27 @@
-import { defineError, token, z } from '#kernel'
+import { defineError, type Effect, token, z } from '#kernel'
 import type { AgentRow } from '../agents/contract.ts'
-import type { Spend } from '../models/contract.ts'
+import type { Message, Spend } from '../models/contract.ts'
 import type { Profile } from '../profiles/contract.ts'
+import type { PlannedCall } from '../runtime/contract.ts'
+import { appendEvent } from '../store/contract.ts'
 
-export const Goal = z.object({
-  goal_id: z.string(),
-  agent_id: z.string(),
-  objective: z.string(),
-  status: z.enum(['active', 'completed', 'abandoned']),
-  priority: z.number().int().describe('Higher goes first; 4 unless told'),
-  origin: z.string().describe('`generated`, or what else made it'),
-  parent_goal_id: z.string().nullable(),
-  reasoning: z.string().nullable(),
-  result: z.string().nullable().describe('What was achieved, or why it was given up'),
-  unconfirmed: z.boolean().describe('Completed by a bare answer, without finish_goal'),
-  steps_completed: z.number().int(),
-  created_at: z.iso.datetime(),
-  completed_at: z.iso.datetime().nullable(),
-})
+export const Goal = z
+  .object({
+    goal_id: z.string().meta({ examples: ['goal-9c8b7a6d'] }),
+    agent_id: z.string().meta({ examples: ['coder-1a2b3c4d'] }),
+    objective: z.string().meta({ examples: ['Write a test for the parser'] }),
+    status: z.enum(['active', 'completed', 'abandoned']),
+    priority: z.number().int().describe('Higher goes first; 4 unless told'),
+    origin: z.string().describe('`generated`, `operator`, `subgoal`, or what else made it'),
+    parent_goal_id: z.string().nullable(),
+    reasoning: z.string().nullable(),
+    result: z.string().nullable().describe('What was achieved, or why it was given up'),
+    unconfirmed: z.boolean().describe('Completed by a bare answer, without finish_goal'),
+    steps_completed: z.number().int(),
+    created_at: z.iso.datetime(),
+    completed_at: z.iso.datetime().nullable(),
+  })
+  .meta({ id: 'Goal' })
 export type Goal = z.infer<typeof Goal>
 
 export interface GoalRow extends Omit<Goal, 'created_at' | 'completed_at' | 'unconfirmed'> {
@@ -27,11 +31,58 @@ export interface GoalRow extends Omit<Goal, 'created_at' | 'completed_at' | 'unc
 }
 
 /** A tool call that came to its end. */
-export const ToolResult = z.object({ agent_id: z.string(), goal_id: z.string(), tool: z.string(), ok: z.boolean() })
+export const ToolResult = z.object({
+  agent_id: z.string(),
+  goal_id: z.string().nullable().describe('null for a one-shot task'),
+  tool: z.string(),
+  ok: z.boolean(),
+  call_id: z.string().describe("The journal's id"),
+  step: z.number().int(),
+  arguments: z.string().describe('JSON, cut after 1,000 characters'),
+  output: z.string().describe('What the model read of it, cut after 500 characters'),
+  duration_ms: z.number(),
+})
+
+const LONGEST_ARGUMENTS = 1_000
+const LONGEST_OUTPUT = 500
+
+/** The event of a tool call's end: belongs into the commit that records its outcome. */
+export function toolResult(
+  whose: { agent_id: string; goal_id: string | null; cycle_num?: number; run_id?: string | null },
+  call: PlannedCall,
+  message: Message,
+  duration: number,
+): Effect {
+  const { agent_id, goal_id, cycle_num, run_id } = whose
+  const data: z.infer<typeof ToolResult> = {
+    ...{ agent_id, goal_id, tool: call.name, ok: !message.is_error, call_id: call.call_id, step: call.step },
+    arguments: cut(JSON.stringify(call.arguments) ?? '', LONGEST_ARGUMENTS),
+    output: cut(message.content, LONGEST_OUTPUT),
+    duration_ms: Math.max(0, Math.round(duration)),
+  }
+  return appendEvent({ type: 'tool_result', agent_id, cycle_num, run_id, data })
+}
+
+function cut(text: string, longest: number): string {
+  // Half of a pair of surrogates is no text.
+  return text.length > longest ? `${text.slice(0, longest).replace(/[\ud800-\udbff]$/, '')}…` : text
+}
+
+/** A goal that was not generated: `origin` says whose it is. */
+export const GoalAdded = z.object({
+  agent_id: z.string(),
+  goal_id: z.string(),
+  objective: z.string(),
+  origin: z.string(),
+  parent_goal_id: z.string().nullable(),
+})
+export const GoalChanged = z.object({ agent_id: z.string(), goal_id: z.string(), changes: z.array(z.string()) })
 
 declare module '#kernel' {
   interface Events {
     tool_result: z.infer<typeof ToolResult>
+    goal_added: z.infer<typeof GoalAdded>
+    goal_changed: z.infer<typeof GoalChanged>
   }
   interface GoalContext {
     profile: Profile
@@ -46,6 +97,8 @@ declare module '#kernel' {
   interface GeneratedGoal {
     /** What the model call cost, where there was one; it then stands for cost_usd and tokens. */
     spend?: Spend
+    /** What the model was asked about: it is not asked about the same again soon when nothing comes of it. */
+    world?: { world: string; wakes: number }
   }
 }
 
@@ -61,4 +114,16 @@ export const GoalNotFoundError = defineError({
   status: 404,
   title: 'Goal not found',
   sentence: (p: { ref: string }) => `There is no goal "${p.ref}".`,
+})
+export const GoalEndedError = defineError({
+  code: 'goal_ended',
+  status: 409,
+  title: 'Goal ended',
+  sentence: (p: { goal_id: string; status: string }) => `Goal ${p.goal_id} is ${p.status} already.`,
+})
+export const TooManySubgoalsError = defineError({
+  code: 'too_many_subgoals',
+  status: 409,
+  title: 'Too many subgoals',
+  sentence: (p: { problem: string }) => `${p.problem}; finish or give up some of them first.`,
 })

@@ -1,16 +1,20 @@
 import { type GeneratedGoal, type GoalContext, type GoalStrategy, type PluginHandle, z } from '#kernel'
 import { Models } from '../models/contract.ts'
 import { Profiles } from '../profiles/contract.ts'
+import type { GoalsConfig } from './config.ts'
+import { isAsleep, worldOf } from './idle.ts'
 import { generationMessage, selfPrompt } from './prompt.ts'
 
 const Answer = z.object({ goal: z.string(), reasoning: z.string().optional() })
 
-/** The built-in strategy, asked last: the agent's own model is asked what is worth doing. */
-export function existenceLoop(svc: PluginHandle): GoalStrategy {
+/** The built-in strategy, asked last: the agent's own model is asked what is worth doing, unless it just said that nothing is. */
+export function existenceLoop(svc: PluginHandle, config: GoalsConfig): GoalStrategy {
   return {
     name: 'existence-loop',
     stage: 1000,
     async generateGoal(context: GoalContext): Promise<GeneratedGoal> {
+      const world = await worldOf(svc, context)
+      if (await isAsleep(svc, config, context, world)) return { objective: null, cost_usd: 0, tokens: 0 }
       const { profile, agent_id, cycle_num, signal } = context
       const skills = await svc.use(Profiles).skills(profile)
       const answer = await svc.use(Models).call({
@@ -33,6 +37,7 @@ export function existenceLoop(svc: PluginHandle): GoalStrategy {
         cost_usd: cost_micros / 1e6,
         tokens: input_tokens + output_tokens,
         spend: answer.spend,
+        world,
       }
     },
   }

@@ -4,9 +4,11 @@ import type { Spend } from '../models/contract.ts'
 import { Runtime } from '../runtime/contract.ts'
 import { appendEvent, Store } from '../store/contract.ts'
 import { assembled } from './assembly.ts'
+import type { GoalsConfig } from './config.ts'
 import type { GoalRow } from './contract.ts'
+import { heard } from './guarded.ts'
+import { sleepLonger, wokeUp } from './idle.ts'
 import { fared, spent } from './outcome.ts'
-import { sanitize } from './prompt.ts'
 import { insertGoal, listGoals } from './repository.ts'
 
 const RECENT = 5
@@ -21,7 +23,7 @@ const Generated = z.object({
 })
 
 /** `goal_generation`: asks the strategies for something to do, and takes it when it is new and well-formed. */
-export async function generate(svc: PluginHandle, cycle: Cycle): Promise<void> {
+export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cycle): Promise<void> {
   const { agent_id } = cycle
   const store = svc.use(Store)
   const agents = svc.use(Agents)
@@ -30,32 +32,56 @@ export async function generate(svc: PluginHandle, cycle: Cycle): Promise<void> {
   const context = await contextFor(
     svc,
     cycle,
-    nudges.map(nudge => sanitize(nudge.message)),
+    await Promise.all(nudges.map(nudge => heard(svc, agent_id, nudge.message))),
     recent,
   )
   const answer = await svc.ask<typeof GoalStrategies, GoalContext, GeneratedGoal>(GoalStrategies as never, context)
-  // Booked first: what was spent is spent, whatever becomes of the goal.
-  if (answer) cycle.effects.push(...spendOf(cycle, answer))
+  // Booked first, and by itself: what was spent is spent, whatever becomes of the goal.
+  const spend = answer ? spendOf(cycle, answer) : []
+  if (spend.length > 0) await cycle.save(spend)
   if (nudges.length > 0) cycle.effects.push(agents.nudgesDelivered(nudges.map(nudge => nudge.nudge_id)))
   cycle.effects.push(...fared(svc, cycle))
-  const generated = Generated.safeParse(answer)
-  if (answer && !generated.success) svc.log.warn({ agent_id }, 'a goal strategy answered something that is no goal')
-  const objective = generated.data?.objective?.trim().replace(/\s+/g, ' ')
-  if (!objective) return
-  const fault = faultOf(objective, recent)
-  if (fault) {
-    svc.log.info({ agent_id, cycle_num: cycle.cycle_num }, `a generated goal was not taken: ${fault}`)
+  const goal = newGoal(svc, cycle, answer, recent)
+  if (!goal) {
+    if (answer?.world) cycle.effects.push(...(await sleepLonger(svc, config, cycle, answer.world)))
     return
   }
   const goal_id = svc.ports.ids.make('goal', 8)
-  const reasoning = generated.data?.reasoning ?? null
+  const { objective, reasoning } = goal
   cycle.effects.push(
-    insertGoal({ goal_id, agent_id, objective, priority: 4, origin: 'generated', reasoning }),
+    insertGoal({
+      goal_id,
+      agent_id,
+      objective,
+      priority: 4,
+      origin: 'generated',
+      reasoning,
+      parent_goal_id: null,
+      place: 0,
+    }),
     appendEvent({ type: 'goal_generated', agent_id, data: { agent_id, goal_id, objective } }),
+    wokeUp({ agent_id }),
   )
   cycle.result = 'generated'
   // There is something to do now: no reason to wait for the next heartbeat.
   cycle.run_at = svc.clock.ms()
+}
+
+/** What a strategy answered, if it is a goal and worth taking. */
+function newGoal(
+  svc: PluginHandle,
+  { agent_id, cycle_num }: Cycle,
+  answer: GeneratedGoal | undefined,
+  recent: readonly GoalRow[],
+): { objective: string; reasoning: string | null } | undefined {
+  const generated = Generated.safeParse(answer)
+  if (answer && !generated.success) svc.log.warn({ agent_id }, 'a goal strategy answered something that is no goal')
+  const objective = generated.data?.objective?.trim().replace(/\s+/g, ' ')
+  if (!objective) return undefined
+  const fault = faultOf(objective, recent)
+  if (!fault) return { objective, reasoning: generated.data?.reasoning ?? null }
+  svc.log.info({ agent_id, cycle_num }, `a generated goal was not taken: ${fault}`)
+  return undefined
 }
 
 async function contextFor(

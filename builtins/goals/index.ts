@@ -1,29 +1,40 @@
 import { type Cycle, definePlugin } from '#kernel'
+import { Holds } from '../agents/contract.ts'
+import { DaemonStarts } from '../daemon/contract.ts'
 import { Effects, Store } from '../store/contract.ts'
 import { assemble } from './assembly.ts'
 import { GoalsConfig } from './config.ts'
-import { ActiveGoal, ToolResult } from './contract.ts'
+import { ActiveGoal, GoalAdded, GoalChanged, ToolResult } from './contract.ts'
 import { existenceLoop } from './existence.ts'
 import { generate } from './generation.ts'
+import { allWokeUp, IDLE_EFFECTS } from './idle.ts'
 import { goalOperations } from './operations.ts'
 import { ended, orFail } from './outcome.ts'
 import { pursue } from './pursuit.ts'
-import { allActiveGoals, GOAL_EFFECTS } from './repository.ts'
+import { activeGoals, GOAL_EFFECTS } from './repository.ts'
+import { goalsToolkit } from './toolkit.ts'
+import { goalHolds } from './why.ts'
 
 export default definePlugin({
   name: 'goals',
   description: 'What agents want: goals are generated, pursued step by step over heartbeats, and brought to an end.',
-  needs: ['store', 'agents', 'profiles', 'runtime'],
+  needs: ['store', 'agents', 'budget', 'profiles', 'runtime'],
   section: 'daemon',
   config: GoalsConfig,
   setup(svc, config) {
-    for (const effect of GOAL_EFFECTS) svc.add(Effects, effect.kind)
+    for (const effect of [...GOAL_EFFECTS, ...IDLE_EFFECTS]) svc.add(Effects, effect.kind)
     for (const operation of goalOperations(svc)) svc.operation(operation)
     svc.event('tool_result', ToolResult)
-    svc.goalStrategy(existenceLoop(svc))
+    svc.event('goal_added', GoalAdded)
+    svc.event('goal_changed', GoalChanged)
+    svc.goalStrategy(existenceLoop(svc, config))
+    svc.toolkit(goalsToolkit(svc))
+    for (const hold of goalHolds(svc)) svc.add(Holds, hold)
 
     svc.tap('context_assembly', 'goals', (cycle: Cycle) => orFail(svc, config, cycle, () => assemble(svc, cycle)))
-    svc.tap('goal_generation', 'goals', (cycle: Cycle) => orFail(svc, config, cycle, () => generate(svc, cycle)))
+    svc.tap('goal_generation', 'goals', (cycle: Cycle) =>
+      orFail(svc, config, cycle, () => generate(svc, config, cycle)),
+    )
     svc.tap('goal_pursuit', 'goals', (cycle: Cycle) => orFail(svc, config, cycle, () => pursue(svc, config, cycle)))
     svc.tap('cleanup', 'goals', (cycle: Cycle) => {
       const goal = cycle.get(ActiveGoal)
@@ -31,10 +42,15 @@ export default definePlugin({
       cycle.effects.push(...ended(goal, 'abandoned', 'Its cycle timed out.'))
     })
 
-    svc.start(async () => {
-      if (config.preserve_active_goals_on_restart) return
-      const goals = await allActiveGoals(svc.use(Store))
-      await svc.use(Store).apply(goals.flatMap(goal => ended(goal, 'abandoned', 'The daemon was restarted.')))
+    svc.on('config_changed', () => svc.use(Store).apply([allWokeUp({})]))
+    svc.add(DaemonStarts, {
+      name: 'goals',
+      async begin() {
+        const store = svc.use(Store)
+        const goals = config.preserve_active_goals_on_restart ? [] : await activeGoals(store)
+        const given = goals.flatMap(goal => ended(goal, 'abandoned', 'The daemon was restarted.'))
+        await store.apply([allWokeUp({}), ...given])
+      },
     })
   },
 })

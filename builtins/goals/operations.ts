@@ -1,22 +1,37 @@
-import { ConflictError, operation, type PluginHandle, z } from '#kernel'
-import { AgentNotFoundError, Agents, AmbiguousAgentError } from '../agents/contract.ts'
-import { isoTime, Store, wakeAgents } from '../store/contract.ts'
-import { Goal, GoalNotFoundError, type GoalRow } from './contract.ts'
-import { ended } from './outcome.ts'
-import { findGoal, listGoals } from './repository.ts'
+import { defineError, operation, type PluginHandle, z } from '#kernel'
+import { AgentDeadError, AgentNotFoundError, Agents, AmbiguousAgentError } from '../agents/contract.ts'
+import { appendEvent, isoTime, Store, wakeAgents } from '../store/contract.ts'
+import { Goal, GoalEndedError, GoalNotFoundError, type GoalRow, TooManySubgoalsError } from './contract.ts'
+import { abandoned, added, parentFor } from './goals.ts'
+import { activeGoals, findGoal, listGoals, setPriority } from './repository.ts'
 
 const id = z.string().min(1).max(128).describe("An agent's id, or its name when only one has it")
 const goalId = z.string().min(1).max(128).describe("A goal's id")
+const priority = z.number().int().min(1).max(10).describe('1 to 10; higher goes first')
+const reason = z.string().max(1000).optional().describe('Why, for the record')
+
+const NameAGoalError = defineError({
+  code: 'name_a_goal',
+  status: 422,
+  exit: 2,
+  title: 'Name a goal',
+  sentence: () => 'Name one goal (goal_id), or an agent whose goals are meant (--agent), or say --all.',
+})
 
 export function goalOperations(svc: PluginHandle) {
   const goalsOf = async (ref: string, limit?: number) => {
     const { agent_id } = await svc.use(Agents).find(ref)
     return (await listGoals(svc.use(Store), agent_id, limit)).map(shown)
   }
-  const goal = async (ref: string): Promise<GoalRow> => {
+  const goalOf = async (ref: string): Promise<GoalRow> => {
     const row = await findGoal(svc.use(Store), ref)
     if (!row) throw new GoalNotFoundError({ ref })
     return row
+  }
+  const gone = async (goal_id: string) => new GoalEndedError({ goal_id, status: (await goalOf(goal_id)).status })
+  const abandon = async (goal: { goal_id: string; agent_id: string }, reason = 'Abandoned by the operator.') => {
+    const effects = await abandoned(svc, goal, reason)
+    return svc.use(Store).apply([...effects, wakeAgents({ agents: [goal.agent_id], reason: 'goal abandoned' })])
   }
 
   return [
@@ -55,30 +70,112 @@ export function goalOperations(svc: PluginHandle) {
       http: { method: 'GET', path: '/goals/{goal_id}' },
       mcp: true,
       errors: [GoalNotFoundError],
-      run: async ({ goal_id }) => shown(await goal(goal_id)),
+      run: async ({ goal_id }) => shown(await goalOf(goal_id)),
+    }),
+    operation({
+      name: 'goals.add',
+      summary: 'Give an agent a goal; it is pursued as soon as no other goal has a higher priority',
+      input: z.strictObject({
+        id,
+        objective: z.string().trim().min(1).max(4000).describe('What is to be reached'),
+        priority: priority.default(4),
+        parent_goal_id: goalId
+          .nullish()
+          .describe('The goal that it is a part of; that one goes on when this one has ended'),
+      }),
+      output: Goal,
+      http: {
+        method: 'POST',
+        path: '/agents/{id}/goals',
+        status: 201,
+        location: ({ goal_id }: Goal) => `/goals/${goal_id}`,
+      },
+      cli: { usage: 'goals add <id> <objective...>', short: { priority: 'p' } },
+      mcp: true,
+      errors: [
+        AgentNotFoundError,
+        AmbiguousAgentError,
+        AgentDeadError,
+        GoalNotFoundError,
+        GoalEndedError,
+        TooManySubgoalsError,
+      ],
+      async run({ id, objective, priority, parent_goal_id }) {
+        const { agent_id, died_at } = await svc.use(Agents).find(id)
+        if (died_at !== null) throw new AgentDeadError({ agent_id })
+        if (parent_goal_id) await parentFor(svc, parent_goal_id, agent_id, 1)
+        const goal = { agent_id, objective, priority, origin: 'operator' as const }
+        const { goal_id, effects } = added(svc, { ...goal, parent_goal_id: parent_goal_id ?? null })
+        const wake = wakeAgents({ agents: [agent_id], reason: 'goal' })
+        if (!(await svc.use(Store).apply([...effects, wake]))) throw await gone(parent_goal_id ?? goal_id)
+        return shown(await goalOf(goal_id))
+      },
+      render: line,
+    }),
+    operation({
+      name: 'goals.update',
+      summary: "Change an active goal's priority",
+      input: z.strictObject({ goal_id: goalId, priority }),
+      output: Goal,
+      http: { method: 'PATCH', path: '/goals/{goal_id}' },
+      cli: { usage: 'goals prioritize <goal_id> <priority>' },
+      mcp: true,
+      errors: [GoalNotFoundError, GoalEndedError],
+      async run({ goal_id, priority }) {
+        const { agent_id } = await goalOf(goal_id)
+        const data = { agent_id, goal_id, changes: ['priority'] }
+        const done = await svc
+          .use(Store)
+          .apply([
+            setPriority({ goal_id, priority }),
+            appendEvent({ type: 'goal_changed', agent_id, data }),
+            wakeAgents({ agents: [agent_id], reason: 'goal' }),
+          ])
+        if (!done) throw await gone(goal_id)
+        return shown(await goalOf(goal_id))
+      },
+      render: ({ goal_id, priority }) => `${goal_id}: priority ${priority}`,
     }),
     operation({
       name: 'goals.abandon',
-      summary: 'Give up an active goal',
-      input: z.strictObject({
-        goal_id: goalId,
-        reason: z.string().max(1000).optional().describe('Why, for the record'),
-      }),
+      summary: 'Give up an active goal, and its subgoals with it',
+      input: z.strictObject({ goal_id: goalId, reason }),
       output: Goal,
       http: { method: 'POST', path: '/goals/{goal_id}/abandon' },
-      cli: { usage: 'goals abandon <goal_id>', short: { reason: 'r' } },
       mcp: true,
-      errors: [GoalNotFoundError, ConflictError],
+      errors: [GoalNotFoundError, GoalEndedError],
       async run({ goal_id, reason }) {
-        const found = await goal(goal_id)
-        const effects = ended(found, 'abandoned', reason ?? 'Abandoned by the operator.')
-        const done = await svc
-          .use(Store)
-          .apply([...effects, wakeAgents({ agents: [found.agent_id], reason: 'goal abandoned' })])
-        if (!done) throw new ConflictError({ sentence: `Goal ${goal_id} is ${(await goal(goal_id)).status} already.` })
-        return shown(await goal(goal_id))
+        if (!(await abandon(await goalOf(goal_id), reason))) throw await gone(goal_id)
+        return shown(await goalOf(goal_id))
       },
-      render: ({ goal_id }) => `${goal_id}: abandoned`,
+    }),
+    operation({
+      name: 'goals.abandon_all',
+      summary: 'Give up goals in flight: one, all of an agent, or all there are',
+      input: z.strictObject({
+        goal_id: goalId.optional(),
+        agent: id.optional().describe('All active goals of this agent, by id or name'),
+        all: z.boolean().default(false).describe('All active goals of all agents'),
+        reason,
+      }),
+      output: z.array(Goal),
+      http: { method: 'POST', path: '/goals/abandon' },
+      cli: { usage: 'goals abandon [goal_id]', short: { agent: 'a', reason: 'r' } },
+      errors: [GoalNotFoundError, GoalEndedError, AgentNotFoundError, AmbiguousAgentError, NameAGoalError],
+      async run({ goal_id, agent, all, reason }) {
+        if ([goal_id, agent, all || undefined].filter(each => each !== undefined).length !== 1)
+          throw new NameAGoalError()
+        if (goal_id !== undefined) {
+          if (!(await abandon(await goalOf(goal_id), reason))) throw await gone(goal_id)
+          return [shown(await goalOf(goal_id))]
+        }
+        const of = agent === undefined ? undefined : (await svc.use(Agents).find(agent)).agent_id
+        const goals = await activeGoals(svc.use(Store), of)
+        // One that has ended in the meantime, with its parent or by itself, is passed over.
+        for (const each of goals) await abandon(each, reason)
+        return Promise.all(goals.map(async ({ goal_id }) => shown(await goalOf(goal_id))))
+      },
+      render: goals => goals.map(({ goal_id, status }) => `${goal_id}: ${status}`).join('\n') || 'no goals were active',
     }),
   ]
 }

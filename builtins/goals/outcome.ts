@@ -1,10 +1,12 @@
 import { type Cycle, type Effect, FencedError, type PluginHandle, SvcError, sentenceOf } from '#kernel'
 import { Agents } from '../agents/contract.ts'
+import { AgentBudgetExhaustedError, BudgetExhaustedError, bookSpend } from '../budget/contract.ts'
+import { DaemonFrozenError } from '../daemon/contract.ts'
 import type { Spend } from '../models/contract.ts'
 import { appendEvent } from '../store/contract.ts'
 import type { GoalsConfig } from './config.ts'
 import { ActiveAgent } from './contract.ts'
-import { bookSpend, dropTranscript, endGoal } from './repository.ts'
+import { dropTranscript, endGoal } from './repository.ts'
 
 /** The longest that an agent whose model fails stays away, in milliseconds. */
 const LONGEST_REST_MS = 600_000
@@ -24,8 +26,8 @@ export function ended(
   ]
 }
 
-export function spent(cycle: Cycle, kind: string, goal_id: string | null, spend: Spend): Effect {
-  return bookSpend({ ...spend, agent_id: cycle.agent_id, goal_id, kind })
+export function spent(cycle: Cycle, kind: string, goal_id: string | null, spend: Spend, step?: number): Effect {
+  return bookSpend({ ...spend, agent_id: cycle.agent_id, cycle_num: cycle.cycle_num, goal_id, kind, step })
 }
 
 /** Takes back a failure that an earlier cycle left on the agent. */
@@ -35,9 +37,20 @@ export function fared(svc: PluginHandle, cycle: Cycle): Effect[] {
   return [svc.use(Agents).fared({ agent_id: cycle.agent_id, error: null, waiting_for: null })]
 }
 
+/** The budget allows no further model call now: nobody's failure. The agent shows what it waits for, and asks again at the next heartbeat. */
+function outOfBudget(svc: PluginHandle, cycle: Cycle, waiting_for: string): void {
+  const { agent_id, cycle_num } = cycle
+  if (cycle.get(ActiveAgent)?.waiting_for !== waiting_for) {
+    cycle.effects.push(svc.use(Agents).fared({ agent_id, error: null, waiting_for }))
+    svc.log.info({ agent_id, cycle_num, code: 'guarded' }, waiting_for)
+  }
+  cycle.result = 'guarded'
+  cycle.done = true
+}
+
 /**
  * Runs a phase's work so that a failure, of the model above all, ends the cycle and never the goal: it is written on the
- * agent, its spend is booked, and the agent rests, longer from failure to failure.
+ * agent, and the agent rests, longer from failure to failure. What a failed call cost has been booked by then.
  */
 export async function orFail(
   svc: PluginHandle,
@@ -48,11 +61,17 @@ export async function orFail(
   try {
     await work()
   } catch (error) {
-    const spend = (error as { spend?: Spend | null }).spend
-    if (spend) cycle.effects.push(spent(cycle, 'failed', null, spend))
     // Told to stop or out of time: that is not the agent's failure.
     if (cycle.signal.aborted) throw cycle.signal.reason
     if (error instanceof FencedError) throw error
+    if (error instanceof BudgetExhaustedError || error instanceof AgentBudgetExhaustedError) {
+      return outOfBudget(svc, cycle, error.message)
+    }
+    if (error instanceof DaemonFrozenError) {
+      cycle.result = 'guarded'
+      cycle.done = true
+      return
+    }
     const failures = (cycle.get(ActiveAgent)?.failures ?? 0) + 1
     const sentence = sentenceOf(error)
     const waiting_for = failures >= config.max_failures ? sentence : null

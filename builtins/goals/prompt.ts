@@ -1,7 +1,9 @@
 import type { GoalContext } from '#kernel'
-import type { Profile } from '../profiles/contract.ts'
+import { type Profile, selfPrompt } from '../profiles/contract.ts'
 import type { ToolSet } from '../runtime/contract.ts'
 import type { GoalRow } from './contract.ts'
+
+export { selfPrompt } from '../profiles/contract.ts'
 
 /** Text from outside that goes into a prompt: without control characters and simple HTML tags, however they are nested. */
 export function sanitize(text: string): string {
@@ -11,36 +13,6 @@ export function sanitize(text: string): string {
     clean = clean.replace(/<\/?[a-zA-Z!][^<>]{0,200}>/g, '')
   }
   return clean.trim()
-}
-
-/** Who the agent is: the part that stands before everything else. */
-export function selfPrompt(profile: Profile, skills: string): string {
-  const { persona, personality } = profile
-  return section([
-    `You are ${profile.name}.`,
-    `Role: ${profile.role}`,
-    personality.traits.length > 0 && `Traits: ${personality.traits.join(', ')}`,
-    personality.style && `Style: ${personality.style}`,
-    persona?.purpose && `Purpose: ${persona.purpose}`,
-    persona && persona.values.length > 0 && `Values: ${persona.values.join(', ')}`,
-    persona && persona.fears.length > 0 && `Fears: ${persona.fears.join(', ')}`,
-    persona && persona.goals.length > 0 && `Long-term goals: ${persona.goals.join('; ')}`,
-    persona && `Just now: ${moodWords(persona)}.`,
-    profile.system_prompt,
-    skills,
-  ])
-}
-
-function moodWords(persona: NonNullable<Profile['persona']>): string {
-  const level = (value: number) => (value >= 0.7 ? 'high' : value >= 0.4 ? 'moderate' : 'low')
-  const { risk_tolerance, social_drive, concentration, autonomy_level, happiness } = persona
-  return [
-    `risk tolerance ${level(risk_tolerance)}`,
-    `social drive ${level(social_drive)}`,
-    `concentration ${level(concentration)}`,
-    `autonomy ${level(autonomy_level)}`,
-    `happiness ${Math.round(happiness * 100)} %`,
-  ].join(', ')
 }
 
 export function pursuitSystem(profile: Profile, skills: string, tools: ToolSet): string {
@@ -55,6 +27,14 @@ export function pursuitSystem(profile: Profile, skills: string, tools: ToolSet):
 
 export function goalMessage({ objective }: GoalRow): string {
   return `Goal: ${objective}\n\nBegin with the first step.`
+}
+
+/** How subgoals ended, told to the pursuit of the goal that they belong to. */
+export function subgoalsMessage(ended: readonly GoalRow[]): string {
+  const lines = ended.map(
+    ({ objective, status, result }) => `- [${status}] ${objective}${result ? `: ${sanitize(result)}` : ''}`,
+  )
+  return `Subgoals have ended:\n${lines.join('\n')}`
 }
 
 export function nudgeMessage(message: string): string {

@@ -1,24 +1,38 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
-import type { Cycle, PluginHandle } from '#kernel'
+import { type Cycle, defineError, type PluginHandle, type Tool } from '#kernel'
 import { Agents } from '../agents/contract.ts'
+import { Approvals } from '../approvals/contract.ts'
 import type { Message } from '../models/contract.ts'
 import { Profiles } from '../profiles/contract.ts'
 import {
+  canonicalJson,
   FINISH_GOAL,
   type PlannedCall,
   type RunEnd,
   type RunEvent,
   type RunRequest,
   Runtime,
+  type Verdict,
 } from '../runtime/contract.ts'
 import { appendEvent, Store } from '../store/contract.ts'
 import { assembled } from './assembly.ts'
 import type { GoalsConfig } from './config.ts'
-import { ActiveGoal, type GoalRow } from './contract.ts'
+import { ActiveGoal, type GoalRow, toolResult } from './contract.ts'
+import { heard, told } from './guarded.ts'
 import { ended, fared, spent } from './outcome.ts'
-import { goalMessage, nudgeMessage, pursuitSystem } from './prompt.ts'
-import { dropTranscript, loadTranscript, recordAnswer, recordOutcome, unansweredCalls } from './repository.ts'
+import { goalMessage, nudgeMessage, pursuitSystem, subgoalsMessage } from './prompt.ts'
+import {
+  activeBelow,
+  dropTranscript,
+  goalAtHand,
+  loadTranscript,
+  recordAnswer,
+  recordOutcome,
+  subgoalsTold,
+  unansweredCalls,
+  untoldSubgoals,
+} from './repository.ts'
 import { Transcript } from './transcript.ts'
 
 /** `goal_pursuit`: runs the loop from where it was, and writes each of its events down before it goes on. */
@@ -26,17 +40,19 @@ export async function pursue(svc: PluginHandle, config: GoalsConfig, cycle: Cycl
   const goal = cycle.get(ActiveGoal) as GoalRow
   const pursuit = new Pursuit(svc, config, cycle, goal)
   const end = await pursuit.run()
+  // Its next cycle would begin with the same: it rests as after a failure, longer each time.
+  if (end.status === 'repeating') throw new RepeatingError({ calls: end.calls })
   cycle.effects.push(...fared(svc, cycle))
   const { agent_id, goal_id } = goal
   switch (end.status) {
     case 'finished': {
       const result = [end.summary, ...end.evidence.map(each => `- ${each}`)].join('\n')
-      cycle.effects.push(...ended(goal, 'completed', result, end.unconfirmed))
+      cycle.effects.push(...ended(goal, 'completed', await told(svc, agent_id, result), end.unconfirmed))
       cycle.result = 'completed'
       return
     }
     case 'refused':
-      cycle.effects.push(...ended(goal, 'abandoned', `The model declined: ${end.summary}`))
+      cycle.effects.push(...ended(goal, 'abandoned', await told(svc, agent_id, `The model declined: ${end.summary}`)))
       cycle.result = 'abandoned'
       return
     case 'max_steps':
@@ -49,8 +65,24 @@ export async function pursue(svc: PluginHandle, config: GoalsConfig, cycle: Cycl
         appendEvent({ type: 'goal_max_steps', agent_id, data: { agent_id, goal_id, steps_done: end.steps } }),
       )
       cycle.result = 'max_steps'
+      return
+    case 'parked':
+      cycle.result = 'parked'
+      return
+    case 'yielded':
+      // Something else is at hand: a subgoal, a goal that matters more.
+      cycle.run_at = svc.clock.ms()
   }
 }
+
+const RepeatingError = defineError({
+  code: 'repeating',
+  status: 500,
+  title: 'Repeating',
+  sentence: (p: { calls: string }) => `It did the same three times in a row, with the same result: ${p.calls}.`,
+})
+
+const NOTHING_OPEN = { unanswered: new Map<string, string>(), waiting: new Set<string>() }
 
 /** Workspaces that are known to be there. */
 const made = new Set<string>()
@@ -61,24 +93,30 @@ class Pursuit {
   readonly #cycle: Cycle
   readonly #goal: GoalRow
   #transcript = new Transcript([])
-  /** Nudges that stand in the prompt of the model call that is under way. */
+  /** Nudges and ended subgoals that stand in the prompt of the model call that is under way. */
   #reading: string[] = []
+  #told: string[] = []
+  /** When the calls of the last answer began, on the monotonic clock. */
+  #began: number
 
   constructor(svc: PluginHandle, config: GoalsConfig, cycle: Cycle, goal: GoalRow) {
     this.#svc = svc
     this.#config = config
     this.#cycle = cycle
     this.#goal = goal
+    this.#began = svc.clock.monotonic()
   }
 
   async run(): Promise<RunEnd> {
     const store = this.#svc.use(Store)
     const { goal_id } = this.#goal
     const begun = this.#goal.steps_completed > 0
-    if (begun && this.#config.pursuit_resume) this.#transcript = new Transcript(await loadTranscript(store, goal_id))
-    else if (begun) await this.#cycle.save([dropTranscript({ goal_id })])
-    const unanswered = this.#transcript.messages.length > 0 ? await unansweredCalls(store, goal_id) : new Map()
-    const events = this.#svc.use(Runtime).run(await this.#request(unanswered))
+    const { unanswered, waiting } = begun ? await unansweredCalls(store, goal_id) : NOTHING_OPEN
+    // What waits for the operator is gone on with in any case.
+    if (begun && (this.#config.pursuit_resume || waiting.size > 0)) {
+      this.#transcript = new Transcript(await loadTranscript(store, goal_id))
+    } else if (begun) await this.#cycle.save([dropTranscript({ goal_id })])
+    const events = this.#svc.use(Runtime).run(await this.#request({ unanswered, waiting }))
     try {
       for (;;) {
         const { value, done } = await events.next()
@@ -90,7 +128,7 @@ class Pursuit {
     }
   }
 
-  async #request(unanswered: ReadonlyMap<string, string>): Promise<RunRequest> {
+  async #request(open: Pick<RunRequest, 'unanswered' | 'waiting'>): Promise<RunRequest> {
     const { agent, profile } = assembled(this.#cycle)
     const { agent_id, cycle_num, lease, signal } = this.#cycle
     const { goal_id } = this.#goal
@@ -98,13 +136,13 @@ class Pursuit {
     const workspace = join(this.#svc.project.workspaces, agent_id)
     await this.#makeOnce(workspace)
     return {
-      ...{ agent_id, goal_id, cycle_num, signal, workspace, unanswered },
+      ...{ agent_id, goal_id, cycle_num, signal, workspace, ...open },
       // Asked anew at each step: a toolkit may come or go in the middle of a pursuit.
       get tools() {
         return runtime.toolsFor(profile)
       },
       call_prefix: `${agent_id}:${lease.epoch}`,
-      purpose: { agent_id, goal_id, cycle_num, kind: 'goal_pursuit' },
+      purpose: { agent_id, goal_id, cycle_num, kind: 'goal_pursuit', max_cost_usd: profile.max_cost_usd },
       model: agent.model || profile.model || null,
       temperature: profile.temperature,
       max_tokens: profile.max_tokens,
@@ -113,7 +151,26 @@ class Pursuit {
       transcript: this.#transcript.messages,
       tool_timeout: this.#config.tool_timeout,
       news: () => this.#news(),
+      gate: (call, tool) => this.#gate(call, tool),
+      objection: () => this.#objection(),
+      yields: async () => (await goalAtHand(this.#svc.use(Store), agent_id)) !== goal_id,
     }
+  }
+
+  async #gate(call: PlannedCall, tool: Tool): Promise<Verdict> {
+    const { agent_id, goal_id } = this.#goal
+    if (call.name === FINISH_GOAL || !this.#svc.has(Approvals)) return { verdict: 'run', arguments: call.arguments }
+    const { call_id, arguments: args } = call
+    return this.#svc
+      .use(Approvals)
+      .gate({ call_id, agent_id, goal_id, session_id: null, task_id: null, tool, arguments: args })
+  }
+
+  /** A goal is not completed before its subgoals have ended. */
+  async #objection(): Promise<string | undefined> {
+    const open = await activeBelow(this.#svc.use(Store), this.#goal.goal_id)
+    if (open.length === 0) return undefined
+    return `${open.length} of its subgoals are active still. They come first; you will be told how they ended.`
   }
 
   /** Once in each process: tools make what somebody removes meanwhile. */
@@ -127,8 +184,12 @@ class Pursuit {
   async #news(): Promise<Message[]> {
     const nudges = await this.#svc.use(Agents).waitingNudges(this.#goal.agent_id)
     this.#reading = nudges.map(nudge => nudge.nudge_id)
+    const messages = await Promise.all(nudges.map(({ message }) => heard(this.#svc, this.#goal.agent_id, message)))
+    const ended = await untoldSubgoals(this.#svc.use(Store), this.#goal.goal_id)
+    this.#told = ended.map(goal => goal.goal_id)
     const first = this.#transcript.messages.length === 0 ? [goalMessage(this.#goal)] : []
-    return [...first, ...nudges.map(nudge => nudgeMessage(nudge.message))].map(content => ({
+    const subgoals = ended.length > 0 ? [subgoalsMessage(ended)] : []
+    return [...first, ...subgoals, ...messages.map(nudgeMessage)].map(content => ({
       role: 'user' as const,
       content,
     }))
@@ -139,10 +200,11 @@ class Pursuit {
     if (event.type === 'outcome') {
       const { call, message, effects } = event
       const row = this.#transcript.outcome(call, message)
-      const data = { agent_id, goal_id, tool: call.name, ok: !message.is_error }
+      const { cycle_num } = this.#cycle
+      const duration = this.#svc.clock.monotonic() - this.#began
       await this.#save([
         recordOutcome({ goal_id, agent_id, call_id: call.call_id, row }),
-        appendEvent({ type: 'tool_result', agent_id, cycle_num: this.#cycle.cycle_num, data }),
+        toolResult({ agent_id, goal_id, cycle_num }, call, message, duration),
         ...effects,
       ])
       return
@@ -151,31 +213,25 @@ class Pursuit {
     const rows = this.#transcript.answer(heard, message, calls)
     const keep_from = this.#transcript.prune(this.#config.pursuit_transcript_max_messages)
     const read = this.#reading.length > 0 ? [this.#svc.use(Agents).nudgesDelivered(this.#reading)] : []
-    const intents = calls.filter(({ name }) => name !== FINISH_GOAL).map(call => ({ ...call, args_hash: hashOf(call) }))
+    const told = this.#told.length > 0 ? [subgoalsTold({ goal_ids: this.#told })] : []
+    const intents = calls.filter(({ name }) => name !== FINISH_GOAL).map(call => this.#intent(call))
     await this.#save([
       recordAnswer({ goal_id, agent_id, epoch: this.#cycle.lease.epoch, rows, keep_from, intents }),
-      spent(this.#cycle, 'goal_pursuit', goal_id, spend),
+      spent(this.#cycle, 'goal_pursuit', goal_id, spend, event.step),
       ...read,
+      ...told,
     ])
+    this.#began = this.#svc.clock.monotonic()
+  }
+
+  #intent(call: PlannedCall) {
+    const tool = this.#svc.use(Runtime).toolsFor(assembled(this.#cycle).profile).find(call.name)
+    const isGated = tool !== undefined && this.#svc.has(Approvals) && this.#svc.use(Approvals).needed(tool)
+    const args_hash = createHash('sha256').update(canonicalJson(call.arguments)).digest('hex')
+    return { ...call, args_hash, state: isGated ? ('planned' as const) : ('started' as const) }
   }
 
   async #save(effects: Parameters<Cycle['save']>[0]): Promise<void> {
     if ((await this.#cycle.save(effects)) === 'refused') throw new Error('what a tool asked to be written was refused')
   }
-}
-
-/** Canonical: the same arguments give the same hash in whatever order their keys stand. */
-function hashOf({ name, arguments: args }: PlannedCall): string {
-  return createHash('sha256')
-    .update(`${name} ${canonical(args)}`)
-    .digest('hex')
-    .slice(0, 32)
-}
-
-function canonical(value: unknown): string {
-  return JSON.stringify(value, (_, each: unknown) =>
-    typeof each === 'object' && each !== null && !Array.isArray(each)
-      ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : each,
-  )
 }

@@ -1,18 +1,32 @@
 import { z } from '#kernel'
 import type { Message } from '../models/contract.ts'
 import { Message as MessageSchema } from '../models/contract.ts'
-import { defineEffect, type Store } from '../store/contract.ts'
+import { defineEffect, RUN_OF, type Store } from '../store/contract.ts'
 import type { GoalRow } from './contract.ts'
 
 const COLUMNS = `goal_id, agent_id, objective, status, priority, origin, parent_goal_id, reasoning, result, unconfirmed,
   steps_completed, created_at, completed_at`
 
-/** The goal to pursue: highest priority first, then the oldest. */
-export function activeGoal(store: Store, agent_id: string): Promise<GoalRow | undefined> {
-  return store.get<GoalRow>(
-    `SELECT ${COLUMNS} FROM goals WHERE agent_id = ? AND status = 'active' ORDER BY priority DESC, created_at, goal_id LIMIT 1`,
+/** A goal waits for its subgoals: it is blocked as long as one of them is active. */
+const BLOCKED = "EXISTS (SELECT 1 FROM goals sub WHERE sub.parent_goal_id = g.goal_id AND sub.status = 'active')"
+const FIRST = 'ORDER BY blocked, priority DESC, created_at, goal_id LIMIT 1'
+
+/** The goal to pursue: highest priority first, then the oldest. A blocked one only when all are. */
+export function activeGoal(store: Store, agent_id: string): Promise<(GoalRow & { blocked: number }) | undefined> {
+  return store.get(
+    `SELECT ${COLUMNS}, ${BLOCKED} AS blocked FROM goals g WHERE agent_id = ? AND status = 'active' ${FIRST}`,
     [agent_id],
   )
+}
+
+/** What the agent would pursue if it began a cycle now; undefined when nothing, or when it is paused or dead. */
+export async function goalAtHand(store: Store, agent_id: string): Promise<string | undefined> {
+  const row = await store.get<{ goal_id: string; blocked: number }>(
+    `SELECT goal_id, ${BLOCKED} AS blocked FROM goals g WHERE agent_id = ? AND status = 'active' AND EXISTS (SELECT 1 FROM agents a
+       WHERE a.agent_id = g.agent_id AND a.paused_at IS NULL AND a.died_at IS NULL) ${FIRST}`,
+    [agent_id],
+  )
+  return row?.blocked === 0 ? row.goal_id : undefined
 }
 
 export function findGoal(store: Store, goal_id: string): Promise<GoalRow | undefined> {
@@ -27,11 +41,55 @@ export function listGoals(store: Store, agent_id: string, limit = -1): Promise<G
   )
 }
 
-export function allActiveGoals(store: Store): Promise<{ goal_id: string; agent_id: string }[]> {
-  return store.all("SELECT goal_id, agent_id FROM goals WHERE status = 'active'")
+/** Those of one agent, or of all. */
+export function activeGoals(store: Store, agent_id?: string): Promise<{ goal_id: string; agent_id: string }[]> {
+  return store.all(
+    "SELECT goal_id, agent_id FROM goals WHERE status = 'active' AND agent_id = coalesce(?, agent_id) ORDER BY created_at, goal_id",
+    [agent_id],
+  )
 }
 
-/** An agent has at most one active generated goal: refused when there is one. */
+/** A goal's active subgoals, theirs too, however deep. */
+export function activeBelow(store: Store, goal_id: string): Promise<{ goal_id: string; agent_id: string }[]> {
+  return store.all(
+    `WITH RECURSIVE below (goal_id, agent_id, status) AS (
+       SELECT goal_id, agent_id, status FROM goals WHERE parent_goal_id = ?
+       UNION SELECT g.goal_id, g.agent_id, g.status FROM goals g JOIN below b ON g.parent_goal_id = b.goal_id)
+     SELECT goal_id, agent_id FROM below WHERE status = 'active'`,
+    [goal_id],
+  )
+}
+
+/** How many goals stand above this one. */
+export async function depthOf(store: Store, goal_id: string): Promise<number> {
+  const row = await store.get<{ n: number }>(
+    `WITH RECURSIVE above (goal_id, parent_goal_id) AS (
+       SELECT goal_id, parent_goal_id FROM goals WHERE goal_id = ?
+       UNION SELECT g.goal_id, g.parent_goal_id FROM goals g JOIN above a ON g.goal_id = a.parent_goal_id)
+     SELECT count(*) - 1 AS n FROM above`,
+    [goal_id],
+  )
+  return row?.n ?? 0
+}
+
+/** Subgoals that have ended and of which the goal's own pursuit has not been told. */
+export function untoldSubgoals(store: Store, goal_id: string): Promise<GoalRow[]> {
+  return store.all<GoalRow>(
+    `SELECT ${COLUMNS} FROM goals WHERE parent_goal_id = ? AND status <> 'active' AND told_at IS NULL
+     ORDER BY completed_at, goal_id LIMIT 20`,
+    [goal_id],
+  )
+}
+
+/** Belongs into the commit that records the model's answer to the prompt that told of them. */
+export const subgoalsTold = defineEffect({
+  name: 'goals.told',
+  schema: z.object({ goal_ids: z.array(z.string()) }),
+  statements: ({ goal_ids }, now) =>
+    goal_ids.map(goal_id => ({ sql: 'UPDATE goals SET told_at = ? WHERE goal_id = ?', params: [now, goal_id] })),
+})
+
+/** An agent has at most one active generated goal: refused when there is one. A subgoal's parent must be active. */
 export const insertGoal = defineEffect({
   name: 'goals.insert',
   mustChange: true,
@@ -42,17 +100,37 @@ export const insertGoal = defineEffect({
     priority: z.number().int(),
     origin: z.string(),
     reasoning: z.string().nullable(),
+    parent_goal_id: z.string().nullable(),
+    /** Among the goals of the same commit. */
+    place: z.number().int().default(0),
   }),
   statements: (goal, now) => [
     {
-      sql: `INSERT INTO goals (goal_id, agent_id, objective, priority, origin, reasoning, created_at)
-            SELECT ?, ?, ?, ?, ?, ?, ? WHERE ? <> 'generated' OR NOT EXISTS
-            (SELECT 1 FROM goals WHERE agent_id = ? AND status = 'active' AND origin = 'generated')`,
+      sql: `INSERT INTO goals (goal_id, agent_id, objective, priority, origin, reasoning, parent_goal_id, created_at)
+            SELECT ?, ?, ?, ?, ?, ?, ?, ? WHERE (? <> 'generated' OR NOT EXISTS
+              (SELECT 1 FROM goals WHERE agent_id = ? AND status = 'active' AND origin = 'generated'))
+            AND (? IS NULL OR EXISTS (SELECT 1 FROM goals WHERE goal_id = ? AND status = 'active'))`,
       params: [
-        ...[goal.goal_id, goal.agent_id, goal.objective, goal.priority, goal.origin, goal.reasoning, now],
-        ...[goal.origin, goal.agent_id],
+        ...[goal.goal_id, goal.agent_id, goal.objective, goal.priority, goal.origin, goal.reasoning],
+        ...[
+          goal.parent_goal_id,
+          now + goal.place,
+          goal.origin,
+          goal.agent_id,
+          goal.parent_goal_id,
+          goal.parent_goal_id,
+        ],
       ],
     },
+  ],
+})
+
+export const setPriority = defineEffect({
+  name: 'goals.set_priority',
+  mustChange: true,
+  schema: z.object({ goal_id: z.string(), priority: z.number().int() }),
+  statements: ({ goal_id, priority }) => [
+    { sql: "UPDATE goals SET priority = ? WHERE goal_id = ? AND status = 'active'", params: [priority, goal_id] },
   ],
 })
 
@@ -93,13 +171,16 @@ export async function loadTranscript(store: Store, goal_id: string): Promise<Tra
   return rows.map(({ seq, message }) => ({ seq, message: JSON.parse(message) as Message }))
 }
 
-/** The journal's ids of this goal's calls whose outcome was never written, by the id that the model knows. */
-export async function unansweredCalls(store: Store, goal_id: string): Promise<Map<string, string>> {
-  const rows = await store.all<{ model_call_id: string; call_id: string }>(
-    "SELECT model_call_id, call_id FROM tool_calls WHERE goal_id = ? AND state = 'started' ORDER BY started_at",
+/** This goal's calls whose outcome was never written: the journal's ids by the id that the model knows, and which of them never began. */
+export async function unansweredCalls(store: Store, goal_id: string) {
+  const rows = await store.all<{ model_call_id: string; call_id: string; state: string }>(
+    "SELECT model_call_id, call_id, state FROM tool_calls WHERE goal_id = ? AND state <> 'done' ORDER BY started_at, call_id",
     [goal_id],
   )
-  return new Map(rows.map(row => [row.model_call_id, row.call_id]))
+  return {
+    unanswered: new Map(rows.map(row => [row.model_call_id, row.call_id])),
+    waiting: new Set(rows.filter(({ state }) => state !== 'started').map(row => row.call_id)),
+  }
 }
 
 const Rows = z.array(z.object({ seq: z.number().int(), message: MessageSchema }))
@@ -122,6 +203,8 @@ export const recordAnswer = defineEffect({
         arguments: z.unknown(),
         args_hash: z.string(),
         step: z.number(),
+        /** `planned`: it begins once the gate lets it. */
+        state: z.enum(['planned', 'started']),
       }),
     ),
   }),
@@ -140,11 +223,11 @@ export const recordAnswer = defineEffect({
           },
         ]),
     ...intents.map(intent => ({
-      sql: `INSERT INTO tool_calls (call_id, model_call_id, agent_id, goal_id, epoch, step, tool, arguments, args_hash, started_at)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      sql: `INSERT INTO tool_calls (call_id, model_call_id, agent_id, goal_id, epoch, step, tool, arguments, args_hash, state,
+              started_at, run_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ${RUN_OF})`,
       params: [
         ...[intent.call_id, intent.id, agent_id, goal_id, epoch, intent.step, intent.name],
-        ...[JSON.stringify(intent.arguments) ?? 'null', intent.args_hash, now],
+        ...[JSON.stringify(intent.arguments) ?? 'null', intent.args_hash, intent.state, now, null],
       ],
     })),
   ],
@@ -170,42 +253,12 @@ function append(goal_id: string, agent_id: string, { seq, message }: z.output<ty
   }
 }
 
-/** What a model call cost. Booked even when the cycle lost its lease (the model was paid), and once, however often it is written. */
-export const bookSpend = defineEffect({
-  name: 'spend.book',
-  always: true,
-  schema: z.object({
-    call_id: z.string(),
-    agent_id: z.string(),
-    goal_id: z.string().nullable(),
-    kind: z.string(),
-    model: z.string(),
-    cost_micros: z.number().int().min(0),
-    input_tokens: z.number().int().min(0),
-    output_tokens: z.number().int().min(0),
-    priced: z.string(),
-    estimated: z.boolean(),
-    attempts: z.number().int(),
-    duration_ms: z.number(),
-  }),
-  statements: (spend, now) => [
-    {
-      sql: `INSERT INTO spend (call_id, agent_id, goal_id, kind, model, cost_micros, input_tokens, output_tokens, priced, estimated,
-              attempts, duration_ms, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (call_id) DO NOTHING`,
-      params: [
-        ...[
-          spend.call_id,
-          spend.agent_id,
-          spend.goal_id,
-          spend.kind,
-          spend.model,
-          spend.cost_micros,
-          spend.input_tokens,
-        ],
-        ...[spend.output_tokens, spend.priced, spend.estimated, spend.attempts, Math.round(spend.duration_ms), now],
-      ],
-    },
-  ],
-})
-
-export const GOAL_EFFECTS = [insertGoal, endGoal, dropTranscript, recordAnswer, recordOutcome, bookSpend]
+export const GOAL_EFFECTS = [
+  insertGoal,
+  setPriority,
+  endGoal,
+  subgoalsTold,
+  dropTranscript,
+  recordAnswer,
+  recordOutcome,
+]

@@ -47,6 +47,38 @@ export interface Profiles {
 }
 export const Profiles = token<Profiles>('profiles')
 
+/** Who the agent is: the part that stands before everything else. */
+export function selfPrompt(profile: Profile, skills: string): string {
+  const { persona, personality } = profile
+  return [
+    `You are ${profile.name}.`,
+    `Role: ${profile.role}`,
+    personality.traits.length > 0 && `Traits: ${personality.traits.join(', ')}`,
+    personality.style && `Style: ${personality.style}`,
+    persona?.purpose && `Purpose: ${persona.purpose}`,
+    persona && persona.values.length > 0 && `Values: ${persona.values.join(', ')}`,
+    persona && persona.fears.length > 0 && `Fears: ${persona.fears.join(', ')}`,
+    persona && persona.goals.length > 0 && `Long-term goals: ${persona.goals.join('; ')}`,
+    persona && `Just now: ${moodWords(persona)}.`,
+    profile.system_prompt,
+    skills,
+  ]
+    .filter(Boolean)
+    .join('\n\n')
+}
+
+function moodWords(persona: NonNullable<Profile['persona']>): string {
+  const level = (value: number) => (value >= 0.7 ? 'high' : value >= 0.4 ? 'moderate' : 'low')
+  const { risk_tolerance, social_drive, concentration, autonomy_level, happiness } = persona
+  return [
+    `risk tolerance ${level(risk_tolerance)}`,
+    `social drive ${level(social_drive)}`,
+    `concentration ${level(concentration)}`,
+    `autonomy ${level(autonomy_level)}`,
+    `happiness ${Math.round(happiness * 100)} %`,
+  ].join(', ')
+}
+
 export const ProfileNotFoundError = defineError({
   code: 'profile_not_found',
   status: 404,

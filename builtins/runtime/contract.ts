@@ -40,12 +40,27 @@ export type Verdict =
   /** It waits for the operator; the run ends and is taken up again when that is decided. */
   | { verdict: 'park'; approval_id: string }
 
+/** One text for one value, however its keys are ordered: what arguments are compared and hashed by. Numbers are as JSON has them (1.0 is 1), text is taken as it is, so that two Unicode forms of a letter differ. */
+export function canonicalJson(value: unknown): string {
+  const sorted = (_: string, each: unknown) =>
+    typeof each === 'object' && each !== null && !Array.isArray(each)
+      ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : each
+  return JSON.stringify(value, sorted) ?? 'null'
+}
+
 export type RunEnd =
   /** Calls wait for the operator; all others of that turn have run. */
   | { status: 'parked'; approval_ids: readonly string[]; steps: number }
   | { status: 'finished'; summary: string; evidence: readonly string[]; unconfirmed: boolean; steps: number }
   | { status: 'refused'; summary: string; steps: number }
+  /** The answer stopped at `max_tokens`: only a run that ends with a text can end so. */
+  | { status: 'cut'; summary: string; steps: number }
   | { status: 'max_steps'; steps: number }
+  /** The same calls with the same results, three times in a row; the last result says so to the model. */
+  | { status: 'repeating'; calls: string; steps: number }
+  /** `yields` said that there is something else to do first. */
+  | { status: 'yielded'; steps: number }
 
 export interface RunRequest {
   agent_id: string
@@ -71,9 +86,17 @@ export interface RunRequest {
   news(): Promise<readonly Message[]>
   /** The journal's id of a call in the transcript that has no result, so that it is known what may be run again. */
   unanswered?: ReadonlyMap<string, string>
+  /** Those of the journal's ids whose calls never began, because the gate has not let them: it is asked again. */
+  waiting?: ReadonlySet<string>
   onText?: (text: string) => void
+  /** What ends the run: `finish_goal`, as told; or `text`, an answer without tool calls, as in a one-shot task. */
+  ends?: 'finish_goal' | 'text'
   /** Asked before each call runs, with valid arguments; a call that it lets run is its last step before that. Without it all run. */
   gate?(call: PlannedCall, tool: Tool): Promise<Verdict>
+  /** Asked when the agent says that its goal is reached, once the other calls of that turn are written down: why it is not. */
+  objection?(): Promise<string | undefined>
+  /** Asked before each model call: true ends the run there, to be taken up again later. */
+  yields?(): Promise<boolean>
 }
 
 /** The tools that an agent is given, with what the model is told of them. */
@@ -86,10 +109,10 @@ export interface ToolSet {
 export interface Runtime {
   /**
    * Runs the ReAct loop: ask the model, run its tool calls side by side, again, until it finishes or `max_steps`.
-   * @throws ModelError when the model gives no answer; what the signal was aborted with
+   * @throws ModelError when the model gives no answer; what the signal was aborted with; what the gate throws
    */
   run(request: RunRequest): AsyncGenerator<RunEvent, RunEnd>
-  /** The tools that a profile's agents are given. */
-  toolsFor(profile: Profile): ToolSet
+  /** The tools that a profile's agents are given; with `toolkits` those of them only, and no `finish_goal`: for one-shot tasks. */
+  toolsFor(profile: Profile, toolkits?: readonly string[]): ToolSet
 }
 export const Runtime = token<Runtime>('runtime')

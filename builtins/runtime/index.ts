@@ -1,6 +1,7 @@
 import { definePlugin } from '#kernel'
 import { Models } from '../models/contract.ts'
 import { Runtime } from './contract.ts'
+import { guardedTools } from './guarded.ts'
 import { runLoop } from './loop.ts'
 import { toolSets } from './tools.ts'
 
@@ -10,7 +11,16 @@ export default definePlugin({
   needs: ['models'],
   setup(svc) {
     svc.provide(Runtime, {
-      run: request => runLoop(request, { clock: svc.clock, callModel: call => svc.use(Models).call(call) }),
+      run(request) {
+        // A getter, because the request's own may be one: toolkits come and go in the middle of a run.
+        const guarded = {
+          ...request,
+          get tools() {
+            return guardedTools(svc, request.tools)
+          },
+        }
+        return runLoop(guarded, { clock: svc.clock, callModel: call => svc.use(Models).call(call) })
+      },
       toolsFor: toolSets(svc),
     })
   },

@@ -1,6 +1,6 @@
 import { type Clock, type Effect, issuesOf, sentenceOf, type Tool, type ToolCall, within, z } from '#kernel'
 import type { Message } from '../models/contract.ts'
-import type { PlannedCall, RunRequest } from './contract.ts'
+import { canonicalJson, type PlannedCall, type RunRequest } from './contract.ts'
 
 /** Longer results are cut, with a sentence that says so: every character is paid for again at each following step. */
 const MAX_RESULT = 20_000
@@ -8,42 +8,85 @@ const MAX_RESULT = 20_000
 /** The object that the model meant, or the raw text when it is not JSON. No text at all means no arguments. */
 export function parseArguments(raw: string): unknown {
   if (raw.trim() === '') return {}
+  const parsed = jsonOr(raw, raw)
+  // Some models write the object as a text within the text.
+  return typeof parsed === 'string' ? objectOr(jsonOr(parsed, parsed), parsed) : parsed
+}
+
+function jsonOr(raw: string, otherwise: unknown): unknown {
   try {
     return JSON.parse(raw)
   } catch {
-    return raw
+    return otherwise
   }
 }
 
-interface Outcome {
+function objectOr(value: unknown, otherwise: unknown): unknown {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : otherwise
+}
+
+export interface Outcome {
   message: Message
   effects: readonly Effect[]
 }
 
-/** Runs one call. Never throws: whatever goes wrong becomes a result that the model can read. */
-export async function executeCall(call: PlannedCall, request: RunRequest, clock: Clock): Promise<Outcome> {
+/** How a call ends: with a result, or waiting for the operator. */
+export type Ended = Outcome | { approval_id: string }
+
+/**
+ * Runs one call. Whatever goes wrong with it becomes a result that the model can read.
+ * @throws what the gate throws: then nothing was run
+ */
+export async function executeCall(call: PlannedCall, request: RunRequest, clock: Clock): Promise<Ended> {
+  let checked: ReturnType<typeof prepare>
+  try {
+    checked = prepare(call.name, call.arguments, request)
+  } catch (error) {
+    return failed(call, error)
+  }
+  const verdict = await request.gate?.(call, checked.tool)
+  if (verdict?.verdict === 'park') return { approval_id: verdict.approval_id }
+  if (verdict?.verdict === 'refuse') return { message: toolError(call, verdict.reason), effects: [] }
   const effects: Effect[] = []
   try {
-    const { tool, args } = prepare(call, request)
-    const result = await run(tool, args, call, request, clock, effects)
-    return { message: { role: 'tool', tool_call_id: call.id, name: call.name, content: textOf(result) }, effects }
+    const isEdited = verdict !== undefined && canonicalJson(verdict.arguments) !== canonicalJson(call.arguments)
+    const { tool, args } = isEdited ? prepare(call.name, verdict.arguments, request) : checked
+    const result = textOf(await run(tool, args, call, request, clock, effects))
+    const content = isEdited ? `${CHANGED} ${canonicalJson(verdict.arguments)}\n\n${result}` : result
+    return { message: { role: 'tool', tool_call_id: call.id, name: call.name, content }, effects }
   } catch (error) {
-    const content = `Error: ${sentenceOf(error)}`.slice(0, MAX_RESULT)
-    return { message: { role: 'tool', tool_call_id: call.id, name: call.name, content, is_error: true }, effects: [] }
+    if (!request.signal.aborted) return failed(call, error)
+    // The tool was told to stop, wherever it was.
+    const sentence = sentenceOf(request.signal.reason)
+    return { message: toolError(call, `${sentence} ${UNKNOWN}`), effects: [] }
   }
 }
 
+/** What is said of a call that began, and of which nobody knows how far it came. */
+export const UNKNOWN = 'Whether this took effect is unknown: check before you do it again.'
+
+const CHANGED = 'The operator changed the arguments before approving; it was run with:'
+
+function failed(call: PlannedCall, error: unknown): Outcome {
+  return { message: toolError(call, sentenceOf(error)), effects: [] }
+}
+
+export function toolError({ id, name }: PlannedCall, sentence: string): Message {
+  const content = `Error: ${sentence}`.slice(0, MAX_RESULT)
+  return { role: 'tool', tool_call_id: id, name, content, is_error: true }
+}
+
 /** Finds the tool and checks the arguments; what is wrong is said with the schema that would be right. */
-function prepare(call: PlannedCall, { tools }: RunRequest): { tool: Tool; args: unknown } {
-  const tool = tools.find(call.name)
+function prepare(name: string, given: unknown, { tools }: RunRequest): { tool: Tool; args: unknown } {
+  const tool = tools.find(name)
   if (!tool) {
     const known = tools.specs.map(spec => spec.name).join(', ')
-    throw new Error(`there is no tool "${call.name}". There are: ${known}`)
+    throw new Error(`there is no tool "${name.slice(0, 100)}". There are: ${known}`)
   }
-  const parsed = tool.parameters.safeParse(call.arguments)
+  const parsed = tool.parameters.safeParse(given)
   if (parsed.success) return { tool, args: parsed.data }
   const faults =
-    typeof call.arguments === 'string'
+    typeof given === 'string'
       ? 'the arguments are not valid JSON'
       : issuesOf(parsed.error)
           .map(({ path, message }) => (path ? `${path}: ${message}` : message))
@@ -83,7 +126,8 @@ async function run(tool: Tool, args: unknown, call: PlannedCall, request: RunReq
   }
 }
 
-function textOf(result: unknown): string {
+/** What the model reads of a result; long ones are cut. */
+export function textOf(result: unknown): string {
   const text = typeof result === 'string' ? result : result === undefined || result === null ? '' : jsonOf(result)
   if (text.length <= MAX_RESULT) return text
   return `${text.slice(0, MAX_RESULT)}\n… ${text.length - MAX_RESULT} more characters were cut; ask for a smaller part.`

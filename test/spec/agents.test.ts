@@ -143,7 +143,7 @@ describe('a deleted agent', () => {
     await using home = await lived(request =>
       asksForGoal(request)
         ? text('{"goal": "Write one file, only one"}')
-        : toolCall('file_write', { path: 'a.txt', content: 'a' }),
+        : toolCall('file_write', { path: 'a.txt', content: `a${request.n}` }),
     )
     const id = await spawn(home)
     home.kernel.heartbeat.start()

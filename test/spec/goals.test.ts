@@ -9,14 +9,20 @@ import { asksForGoal, detail, goalsOf, lived, spawn } from './rooms.ts'
 const goal = (objective: string) => text(JSON.stringify({ goal: objective, reasoning: 'because' }))
 const finish = (summary = 'done', evidence: string[] = []) => toolCall('finish_goal', { summary, evidence })
 
-/** Goes through a list of replies for steps; goals are numbered. */
-function script(...steps: (ReturnType<typeof text> | ReturnType<typeof fault>)[]) {
+type Step = ReturnType<typeof text> | ReturnType<typeof fault>
+
+/** Goes through a list of replies for steps, the last of them for ever; goals are numbered. */
+function script(...steps: (Step | ((n: number) => Step))[]) {
   let goals = 0
   return (request: ModelServerRequest) => {
     if (asksForGoal(request)) return goal(`Write piece number ${++goals}, all ${'abcdefgh'[goals]}${goals} of it`)
-    return steps.length > 1 ? steps.shift() : steps[0]
+    const step = steps.length > 1 ? steps.shift() : steps[0]
+    return typeof step === 'function' ? step(request.n) : step
   }
 }
+
+/** A step that is always another one. */
+const busy = (n: number) => toolCall('file_write', { path: `${n}.md`, content: 'words' })
 
 /** A plugin's tools that count how often they ran. */
 function counting() {
@@ -119,7 +125,7 @@ describe('a goal', () => {
 
 describe('a pursuit', () => {
   it('goes on over heartbeats with its transcript when max_steps is reached, by default', async () => {
-    await using home = await lived(script(toolCall('list_dir')))
+    await using home = await lived(script(busy))
     const id = await spawn(home)
     home.kernel.heartbeat.start()
     expect(await until(home, 'goal_max_steps')).toMatchObject({ agent_id: id, steps_done: 5 })
@@ -132,7 +138,7 @@ describe('a pursuit', () => {
   })
 
   it('is abandoned at max_steps under that policy, and its transcript is gone', async () => {
-    await using home = await lived(script(toolCall('list_dir')), {
+    await using home = await lived(script(busy), {
       config: { daemon: { max_steps_policy: 'abandon' } },
     })
     const id = await spawn(home)
@@ -143,7 +149,7 @@ describe('a pursuit', () => {
   })
 
   it('begins anew in each cycle when pursuit_resume is off', async () => {
-    await using home = await lived(script(toolCall('list_dir')), { config: { daemon: { pursuit_resume: false } } })
+    await using home = await lived(script(busy), { config: { daemon: { pursuit_resume: false } } })
     await spawn(home)
     home.kernel.heartbeat.start()
     await until(home, 'goal_max_steps')
@@ -153,9 +159,12 @@ describe('a pursuit', () => {
   })
 
   it('keeps its transcript within bounds, the goal in front and no result without its call', async () => {
-    await using home = await lived(script(together(toolCall('list_dir'), toolCall('list_dir'))), {
-      config: { daemon: { pursuit_transcript_max_messages: 8 } },
-    })
+    await using home = await lived(
+      script(n => together(busy(n), toolCall('list_dir'))),
+      {
+        config: { daemon: { pursuit_transcript_max_messages: 8 } },
+      },
+    )
     await spawn(home)
     home.kernel.heartbeat.start()
     for (let n = 0; n < 3; n++) {
@@ -247,8 +256,10 @@ describe('a pursuit', () => {
     const [active] = await goalsOf(home, id)
     await home.kernel.invoke('goals.abandon', { goal_id: active?.goal_id, reason: 'changed my mind' })
     release()
-    await until(home, 'cycle_end', ({ result }) => result === 'error')
+    const asked = home.server.requests.length
+    await until(home, 'cycle_end', ({ result }) => result === 'idle')
     expect((await goalsOf(home, id))[0]).toMatchObject({ status: 'abandoned', result: 'changed my mind' })
+    expect(home.server.requests.slice(asked).filter(request => !asksForGoal(request))).toEqual([])
     await expect(home.kernel.invoke('goals.abandon', { goal_id: active?.goal_id })).rejects.toMatchObject({
       status: 409,
     })

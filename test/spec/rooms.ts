@@ -1,5 +1,6 @@
 import type { AgentDetail } from '../../builtins/agents/contract.ts'
 import agents from '../../builtins/agents/index.ts'
+import budget from '../../builtins/budget/index.ts'
 import type { Goal } from '../../builtins/goals/contract.ts'
 import goals from '../../builtins/goals/index.ts'
 import models from '../../builtins/models/index.ts'
@@ -11,7 +12,7 @@ import notepad from '../../builtins/toolkits/notepad/index.ts'
 import { type House, type HouseOptions, house, type ModelServer, modelServer, type Script } from '../support/index.ts'
 
 /** What it takes for agents to live, without the faces. */
-export const ROOMS = [store, models, profiles, agents, runtime, file, notepad, goals]
+export const ROOMS = [store, models, budget, profiles, agents, runtime, file, notepad, goals]
 
 export const WORKER = 'name: worker\nrole: does what the script says\nmax_steps: 5\n'
 

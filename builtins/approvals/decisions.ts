@@ -1,0 +1,95 @@
+import { ConflictError, InvalidInputError, issuesOf, type PluginHandle, type Tool, Toolkits } from '#kernel'
+import { Agents } from '../agents/contract.ts'
+import { Store, wakeAgents } from '../store/contract.ts'
+import { canonical } from './canonical.ts'
+import { AgentCannotDecideError, ApprovalNotFoundError, ApprovalResolvedError } from './contract.ts'
+import { type ApprovalConfig, resolvedEvent } from './gate.ts'
+import { type ApprovalRow, findApproval, resolveApproval, settledByThemselves } from './repository.ts'
+
+export interface Decision {
+  decision: 'approve' | 'deny'
+  reason: string | null
+  resolved_by: string
+  /** What is approved in place of what was asked for. */
+  arguments?: unknown
+}
+
+/**
+ * Decides a pending approval and wakes its agent.
+ * @throws ApprovalResolvedError when somebody was faster, with what they decided; AgentCannotDecideError; InvalidInputError
+ */
+export async function resolve(svc: PluginHandle, row: ApprovalRow, decision: Decision): Promise<ApprovalRow> {
+  const { approval_id } = row
+  if (row.status !== 'pending') throw resolvedError(row)
+  await refuseAgents(svc, decision.resolved_by)
+  const edited = decision.arguments === undefined ? null : checked(svc, row, decision.arguments)
+  if (await decide(svc, row, decision, edited)) return (await findApproval(svc.use(Store), approval_id))!
+  const now = await findApproval(svc.use(Store), approval_id)
+  if (!now) throw new ApprovalNotFoundError({ approval_id })
+  throw resolvedError(now)
+}
+
+function resolvedError({ approval_id, status, resolved_by }: ApprovalRow) {
+  const by = resolved_by ?? 'system'
+  return new ApprovalResolvedError({ approval_id, status: status === 'denied' ? 'denied' : 'approved', by })
+}
+
+/** People decide, not agents, neither on their own calls nor on those of others. */
+export async function refuseAgents(svc: PluginHandle, who: string): Promise<void> {
+  const found = await svc
+    .use(Agents)
+    .find(who)
+    .catch(() => undefined)
+  if (found?.agent_id === who) throw new AgentCannotDecideError({ agent_id: who })
+}
+
+async function decide(
+  svc: PluginHandle,
+  row: ApprovalRow,
+  { decision, reason, resolved_by }: Decision,
+  edited: ReturnType<typeof checked> | null,
+): Promise<boolean> {
+  const { approval_id, agent_id } = row
+  const status = decision === 'approve' ? 'approved' : 'denied'
+  return svc.use(Store).apply([
+    resolveApproval({ approval_id, status, reason, resolved_by, edited }),
+    resolvedEvent(row, decision, resolved_by),
+    // A task's approval is none of the daemon's business.
+    ...(row.task_id === null ? [wakeAgents({ agents: [agent_id], reason: 'approval' })] : []),
+  ])
+}
+
+/** Other arguments, if the tool takes them. Nothing is edited where they are the same. */
+function checked(svc: PluginHandle, { tool_name, arguments: asked }: ApprovalRow, args: unknown) {
+  const tool = svc
+    .list(Toolkits)
+    .flatMap((toolkit): readonly Tool[] => toolkit.tools)
+    .find(({ name }) => name === tool_name)
+  if (!tool) {
+    const sentence = `The tool ${tool_name} is not there, so other arguments for it cannot be checked; approve or deny what was asked.`
+    throw new ConflictError({ sentence })
+  }
+  const parsed = tool.parameters.safeParse(args)
+  if (!parsed.success) {
+    const issues = issuesOf(parsed.error, 'arguments')
+    throw new InvalidInputError({ what: `What ${tool_name} is to be run with`, issues }, { errors: issues })
+  }
+  const { json, sha256 } = canonical(args)
+  return json === asked ? null : { arguments: json, args_hash: sha256 }
+}
+
+/** Denies what waited for longer than it may, and what was asked for a goal that has ended. Times are on the wall, so that a restart changes nothing. */
+export async function settle(svc: PluginHandle, config: ApprovalConfig): Promise<void> {
+  const limit = deadline(svc, config)
+  const overdue = limit === null ? null : svc.clock.ms() - limit
+  for (const row of await settledByThemselves(svc.use(Store), overdue)) {
+    const reason = row.moot ? 'its goal has ended' : 'nobody decided in time'
+    await decide(svc, row, { decision: 'deny', reason, resolved_by: 'system' }, null)
+  }
+}
+
+/** How long an approval may wait, in milliseconds: counted in the heartbeats that are in force now; null for ever. */
+export function deadline(svc: PluginHandle, { timeout_cycles }: ApprovalConfig): number | null {
+  if (timeout_cycles === 0) return null
+  return Math.round(timeout_cycles * Number(svc.config.get('daemon.heartbeat')) * 1000)
+}

@@ -1,0 +1,51 @@
+import { type Cycle, definePlugin, z } from '#kernel'
+import { Holds } from '../agents/contract.ts'
+import { Effects, Store } from '../store/contract.ts'
+import { Approvals } from './contract.ts'
+import { settle } from './decisions.ts'
+import { ApprovalConfig, Gate } from './gate.ts'
+import { approvalOperations } from './operations.ts'
+import { APPROVAL_EFFECTS, holding } from './repository.ts'
+import { ruleOperations } from './rule-operations.ts'
+import { RULE_EFFECTS } from './rule-repository.ts'
+
+export default definePlugin({
+  name: 'approvals',
+  description: 'Tool calls that wait for the operator: asked for once, decided once, used once.',
+  needs: ['store', 'agents'],
+  section: 'approval',
+  config: ApprovalConfig,
+  setup(svc, config) {
+    const gate = new Gate(svc, config)
+    const held = (agent_id: string) => holding(svc.use(Store), agent_id)
+    svc.provide(Approvals, { needed: tool => gate.needed(tool), gate: call => gate.gate(call), holding: held })
+    for (const effect of [...APPROVAL_EFFECTS, ...RULE_EFFECTS]) svc.add(Effects, effect.kind)
+    for (const operation of approvalOperations(svc, config)) svc.operation(operation)
+    for (const operation of ruleOperations(svc)) svc.operation(operation)
+
+    svc.add(Holds, {
+      name: 'approvals',
+      stage: 20,
+      async why({ agent_id }) {
+        const [first, ...more] = await held(agent_id)
+        if (!first) return undefined
+        const others = more.length > 0 ? ` and ${more.length} more` : ''
+        return { reason: `It waits for a decision on ${first}${others}; svc approvals`, at: null }
+      },
+    })
+
+    const asked = { agent_id: z.string(), approval_id: z.string(), task_id: z.string().nullable() }
+    svc.event('approval_requested', z.object({ ...asked, tool_name: z.string() }))
+    const decision = z.enum(['approve', 'deny'])
+    svc.event('approval_resolved', z.object({ ...asked, decision, resolved_by: z.string() }))
+
+    svc.on('beat', () => settle(svc, config))
+    svc.on('goal_abandoned', () => settle(svc, config))
+    svc.on('goal_completed', () => settle(svc, config))
+    svc.tap('approval_gate', 'approvals', async (cycle: Cycle) => {
+      if ((await held(cycle.agent_id)).length === 0) return
+      cycle.result = 'parked'
+      cycle.done = true
+    })
+  },
+})

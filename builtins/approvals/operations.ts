@@ -1,0 +1,164 @@
+import {
+  ConflictError,
+  defineError,
+  InvalidInputError,
+  type OperationCall,
+  operation,
+  Page,
+  type PluginHandle,
+  z,
+} from '#kernel'
+import { AgentNotFoundError, Agents, AmbiguousAgentError } from '../agents/contract.ts'
+import { Store } from '../store/contract.ts'
+import {
+  AgentCannotDecideError,
+  APPROVAL_STATUSES,
+  Approval,
+  ApprovalNotFoundError,
+  ApprovalResolvedError,
+  ApprovalSummary,
+  UnknownDecisionError,
+} from './contract.ts'
+import { deadline, resolve } from './decisions.ts'
+import type { ApprovalConfig } from './gate.ts'
+import { type ApprovalRow, countApprovals, findApproval, listApprovals } from './repository.ts'
+import { detail, renderApproval, renderQueue, summary } from './view.ts'
+
+const id = z.string().min(1).max(128).describe("An agent's id, or its name when only one has it")
+const approval_id = z.string().min(1).max(128).describe("An approval's id")
+const status = z
+  .enum([...APPROVAL_STATUSES, 'all'])
+  .default('pending')
+  .describe('Pending ones, oldest first; others and all, newest first')
+const Decision = z.strictObject({
+  approval_id,
+  // What else it may be is refused in words, with the status that the specification has for it.
+  decision: z
+    .unknown()
+    .optional()
+    .meta({ type: 'string', enum: ['approve', 'deny'], description: '`approve` or `deny`' }),
+  reason: z.string().max(2000).nullish().describe('Why; of a denial the agent is told'),
+  arguments: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .describe('What is approved in place of what was asked for, as the tool takes it'),
+})
+type Decision = z.output<typeof Decision>
+
+const NothingToEditError = defineError({
+  code: 'nothing_to_edit',
+  status: 422,
+  exit: 2,
+  title: 'Nothing to edit',
+  sentence: () => 'Arguments can only be given with the decision "approve".',
+})
+
+const ofAgents = [AgentNotFoundError, AmbiguousAgentError] as const
+const decides = [
+  UnknownDecisionError,
+  ApprovalNotFoundError,
+  ApprovalResolvedError,
+  AgentCannotDecideError,
+  NothingToEditError,
+  InvalidInputError,
+  ConflictError,
+] as const
+
+/** Who decides: the user that a request names, or the command line. */
+export function whoAsks({ face, local, tenant }: OperationCall): string {
+  return face === 'cli' || (local && tenant === 'default') ? 'cli' : tenant
+}
+
+export function approvalOperations(svc: PluginHandle, config: ApprovalConfig) {
+  const store = () => svc.use(Store)
+  const limit = () => deadline(svc, config)
+  const agentOf = async (ref: string) => (await svc.use(Agents).find(ref)).agent_id
+  const found = async (approval_id: string, agent_id?: string): Promise<ApprovalRow> => {
+    const row = await findApproval(store(), approval_id)
+    if (row && (agent_id === undefined || row.agent_id === agent_id)) return row
+    throw new ApprovalNotFoundError({ approval_id, ...(agent_id === undefined ? {} : { agent_id }) })
+  }
+  const decided = async (row: ApprovalRow, input: Decision, call: OperationCall) => {
+    const { decision, reason = null, arguments: args } = input
+    if (decision !== 'approve' && decision !== 'deny') throw new UnknownDecisionError()
+    if (args !== undefined && decision === 'deny') throw new NothingToEditError()
+    const more = args === undefined ? {} : { arguments: args }
+    return detail(await resolve(svc, row, { decision, reason, resolved_by: whoAsks(call), ...more }), limit())
+  }
+
+  return [
+    operation({
+      name: 'approvals.queue',
+      summary: 'Tool calls of all agents that wait for a decision, oldest first',
+      input: Page.extend({ status }),
+      output: z.array(ApprovalSummary),
+      http: { method: 'GET', path: '/approvals' },
+      cli: { usage: 'approvals', short: { limit: 'n', status: 's' } },
+      mcp: true,
+      run: async ({ status, limit: max, offset }) =>
+        (await listApprovals(store(), { status }, max, offset)).map(row => summary(row, limit())),
+      count: ({ status }) => countApprovals(store(), { status }),
+      render: renderQueue,
+    }),
+    operation({
+      name: 'approvals.list',
+      summary: "An agent's tool calls that wait for a decision, or its history of them",
+      input: Page.extend({ id, status }),
+      output: z.array(ApprovalSummary),
+      http: { method: 'GET', path: '/agents/{id}/approvals' },
+      cli: { usage: 'approvals of <id>', short: { limit: 'n', status: 's' } },
+      mcp: true,
+      errors: ofAgents,
+      run: async ({ id, status, limit: max, offset }) =>
+        (await listApprovals(store(), { agent_id: await agentOf(id), status }, max, offset)).map(row =>
+          summary(row, limit()),
+        ),
+      count: async ({ id, status }) => countApprovals(store(), { agent_id: await agentOf(id), status }),
+      render: renderQueue,
+    }),
+    operation({
+      name: 'approvals.get',
+      summary: 'One approval of an agent, with all of its arguments',
+      input: z.object({ id, approval_id }),
+      output: Approval,
+      http: { method: 'GET', path: '/agents/{id}/approvals/{approval_id}' },
+      errors: [...ofAgents, ApprovalNotFoundError],
+      run: async ({ id, approval_id }) => detail(await found(approval_id, await agentOf(id)), limit()),
+    }),
+    operation({
+      name: 'approvals.show',
+      summary: 'One approval, with all of its arguments',
+      input: z.object({ approval_id }),
+      output: Approval,
+      http: { method: 'GET', path: '/approvals/{approval_id}' },
+      cli: { usage: 'approvals show <approval_id>' },
+      mcp: true,
+      errors: [ApprovalNotFoundError],
+      run: async ({ approval_id }) => detail(await found(approval_id), limit()),
+      render: renderApproval,
+    }),
+    operation({
+      name: 'approvals.resolve',
+      summary: 'Approve or deny a tool call of an agent; with other arguments than it asked for, if they are given',
+      input: Decision.extend({ id }),
+      output: Approval,
+      http: { method: 'POST', path: '/agents/{id}/approvals/{approval_id}' },
+      errors: [...ofAgents, ...decides],
+      run: async (input, call) => decided(await found(input.approval_id, await agentOf(input.id)), input, call),
+    }),
+    operation({
+      name: 'approvals.decide',
+      summary: 'Approve or deny a tool call by the id of its approval',
+      input: Decision,
+      output: Approval,
+      http: { method: 'POST', path: '/approvals/{approval_id}' },
+      cli: [
+        { usage: 'approve <approval_id>', preset: { decision: 'approve' }, short: { reason: 'r' } },
+        { usage: 'deny <approval_id>', preset: { decision: 'deny' }, short: { reason: 'r' } },
+      ],
+      errors: decides,
+      run: async (input, call) => decided(await found(input.approval_id), input, call),
+      render: ({ approval_id, status, edited }) => `${approval_id}: ${status}${edited ? ', with other arguments' : ''}`,
+    }),
+  ]
+}

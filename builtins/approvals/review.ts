@@ -1,0 +1,42 @@
+import { type PluginHandle, sentenceOf, within } from '#kernel'
+import { type Canonical, canonical } from './canonical.ts'
+import { ApprovalReviewers, type GatedCall, type Review } from './contract.ts'
+
+const LIMIT_MS = 10_000
+
+/** What all reviewers together make of a call. */
+export interface Reviewed {
+  /** The arguments that are to be decided on, where a reviewer changed them. */
+  edited?: Canonical
+  decision?: { approve: boolean; reason: string | null; by: string }
+}
+
+/** Asks the reviewers in their order, each about what the one before left, until one decides. */
+export async function review(svc: PluginHandle, call: GatedCall): Promise<Reviewed> {
+  const reviewers = [...svc.list(ApprovalReviewers)].sort((a, b) => (a.stage ?? 0) - (b.stage ?? 0))
+  const reviewed: Reviewed = {}
+  const { agent_id, goal_id, task_id, tool } = call
+  for (const reviewer of reviewers) {
+    const args: unknown = reviewed.edited ? JSON.parse(reviewed.edited.json) : structuredClone(call.arguments)
+    const asked = { agent_id, goal_id, task_id, tool_name: tool.name, arguments: args }
+    try {
+      const work = (async () => reviewer.review(asked))()
+      const answer: Review | undefined = await within(svc.clock, LIMIT_MS, `The reviewer "${reviewer.name}"`, work)
+      if (!answer) continue
+      if (answer.decision === 'edit') {
+        tool.parameters.parse(answer.arguments)
+        reviewed.edited = canonical(answer.arguments)
+      } else if (answer.decision !== 'approve' && answer.decision !== 'deny') {
+        throw new TypeError('it answered neither approve, deny nor edit')
+      } else {
+        const by = `reviewer:${reviewer.name}`
+        reviewed.decision = { approve: answer.decision === 'approve', reason: answer.reason ?? null, by }
+        return reviewed
+      }
+    } catch (error) {
+      // It has said nothing: the decision stays with the others, at last with people.
+      svc.log.error({ agent_id }, `the reviewer "${reviewer.name}" of ${tool.name}: ${sentenceOf(error)}`)
+    }
+  }
+  return reviewed
+}

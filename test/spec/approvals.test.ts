@@ -1,0 +1,398 @@
+import { describe, expect, it } from 'vitest'
+import { definePlugin } from '#kernel'
+import { ApprovalReviewers, type Review } from '../../builtins/approvals/contract.ts'
+import { Store } from '../../builtins/store/contract.ts'
+import { beat, settled, together, toolCall, until } from '../support/index.ts'
+import { completed, decide, finish, gated, history, parked, pending, results, show, steppedIn } from './gated.ts'
+import { detail, goalsOf } from './rooms.ts'
+
+const send = (to: string, more = {}) => toolCall('send', { to, ...more })
+
+describe('a gated tool', () => {
+  it('does not run: its call is asked about, its goal stays, and the agent waits without a model call', async () => {
+    await using home = await gated([send('ann'), finish()])
+    const asked = await parked(home)
+    expect(asked).toMatchObject({ agent_id: home.id, tool_name: 'send', arguments: { to: 'ann' }, status: 'pending' })
+    expect(asked.goal_id).toBe((await goalsOf(home, home.id))[0]?.goal_id)
+    expect(await detail(home, home.id)).toMatchObject({
+      status: 'waiting_approval',
+      next: { at: null, reason: expect.stringContaining(asked.approval_id) },
+    })
+    const before = home.server.requests.length
+    const results: string[] = []
+    home.kernel.hooks.on('cycle_end', ({ result }) => void results.push(result))
+    for (let n = 0; n < 3; n++) await beat(home)
+    expect(results).toEqual(['parked', 'parked', 'parked'])
+    expect(home.server.requests).toHaveLength(before)
+    expect(home.runs).toEqual([])
+    expect((await goalsOf(home, home.id))[0]?.status).toBe('active')
+    const calls = await home.kernel.use(Store).all('SELECT state FROM tool_calls')
+    expect(calls).toEqual([{ state: 'parked' }])
+  })
+
+  it('that is approved runs on the next cycle, from the stored call, and the model is given its result', async () => {
+    await using home = await gated([send('ann'), finish()])
+    const { approval_id } = await parked(home)
+    expect(await decide(home, approval_id, { decision: 'approve', reason: 'fine' })).toMatchObject({
+      status: 'approved',
+      resolved_by: 'cli',
+      reason: 'fine',
+    })
+    await completed(home)
+    expect(home.runs).toEqual([{ tool: 'send', args: { to: 'ann' } }])
+    expect(results(home.server)).toEqual(['send ran 1'])
+    // Asked for the call, then for what comes after it: not once for nothing.
+    expect(steppedIn(home.server)).toBe(2)
+    const [row] = await home.kernel
+      .use(Store)
+      .all<{ state: string; approval_id: string; call_id: string }>(
+        'SELECT state, approval_id, call_id FROM tool_calls',
+      )
+    expect(row).toMatchObject({ state: 'done', approval_id })
+    expect(await show(home, approval_id)).toMatchObject({ status: 'consumed', call_id: row?.call_id })
+  })
+
+  it('that is denied does not run: the agent is told why, and goes on otherwise', async () => {
+    await using home = await gated([send('ann'), toolCall('look'), finish()])
+    const { approval_id } = await parked(home)
+    await decide(home, approval_id, { decision: 'deny', reason: 'not to Ann' })
+    await completed(home)
+    expect(home.runs.map(run => run.tool)).toEqual(['look'])
+    expect(results(home.server)[0]).toMatch(/^Error: not run: .*not to Ann/)
+    expect(await show(home, approval_id)).toMatchObject({ status: 'denied', used_at: null })
+  })
+
+  it('leaves the other calls of its turn alone: they have run when it is decided', async () => {
+    await using home = await gated([
+      together(toolCall('look', { n: 1 }), send('ann'), toolCall('look', { n: 2 })),
+      finish(),
+    ])
+    const { approval_id } = await parked(home)
+    expect(home.runs.map(run => run.args)).toEqual([{ n: 1 }, { n: 2 }])
+    await decide(home, approval_id, { decision: 'approve' })
+    await completed(home)
+    expect(home.runs).toHaveLength(3)
+    expect(results(home.server)).toEqual(['look ran 1', 'send ran 3', 'look ran 2'])
+  })
+
+  it('keeps its goal from being finished in the same turn', async () => {
+    await using home = await gated([together(send('ann'), finish('too early')), finish('now')])
+    const { approval_id } = await parked(home)
+    expect((await goalsOf(home, home.id))[0]?.status).toBe('active')
+    await decide(home, approval_id, { decision: 'approve' })
+    await completed(home)
+    expect((await goalsOf(home, home.id))[0]?.result).toBe('now')
+    expect(results(home.server)).toEqual(['send ran 1', expect.stringContaining('waits for the operator')])
+  })
+
+  it('is one that is configured or says so itself, unless auto_approve names it', async () => {
+    const config = { approval: { enabled: true, require_for: ['look', 'again'], auto_approve: ['send', 'again'] } }
+    await using home = await gated(
+      [together(send('ann'), toolCall('again'), toolCall('wipe'), toolCall('look')), finish()],
+      {
+        config,
+      },
+    )
+    await parked(home)
+    expect((await pending(home)).map(each => each.tool_name).sort()).toEqual(['look', 'wipe'])
+    expect(home.runs.map(run => run.tool).sort()).toEqual(['again', 'send'])
+  })
+
+  it('runs like any other while approvals are not enabled', async () => {
+    await using home = await gated([send('ann'), finish()], { config: { approval: { enabled: false } } })
+    await completed(home)
+    expect(home.runs).toHaveLength(1)
+    expect(await history(home, home.id)).toEqual([])
+  })
+
+  it('with wrong arguments is not asked about: the model is told', async () => {
+    await using home = await gated([toolCall('send', { to: 7 }), finish()])
+    await completed(home)
+    expect(results(home.server)[0]).toMatch(/to: .*expected string/)
+    expect(await history(home, home.id)).toEqual([])
+  })
+
+  it('stays asked about in a house that begins each pursuit anew', async () => {
+    await using home = await gated([send('ann'), finish()], {
+      config: { approval: { enabled: true }, daemon: { pursuit_resume: false } },
+    })
+    const { approval_id } = await parked(home)
+    await decide(home, approval_id, { decision: 'approve' })
+    await completed(home)
+    expect(home.runs).toHaveLength(1)
+    expect(await history(home, home.id)).toHaveLength(1)
+  })
+})
+
+describe('an approval', () => {
+  it('is for these arguments: others are asked about anew', async () => {
+    await using home = await gated([send('ann'), send('bob'), finish()])
+    await decide(home, (await parked(home)).approval_id, { decision: 'approve' })
+    await until(async () => (await pending(home))[0]?.args_sha256 !== undefined)
+    expect((await pending(home))[0]).toMatchObject({ arguments: { to: 'bob' } })
+    await settled(home)
+    expect(home.runs).toEqual([{ tool: 'send', args: { to: 'ann' } }])
+  })
+
+  it('is used up by one run: the same call is asked about again', async () => {
+    await using home = await gated([send('ann'), send('ann'), finish()])
+    const first = await parked(home)
+    await decide(home, first.approval_id, { decision: 'approve' })
+    await until(async () => (await pending(home)).length > 0)
+    const second = await parked(home)
+    expect(second.approval_id).not.toBe(first.approval_id)
+    expect(second.args_sha256).toBe(first.args_sha256)
+    expect(home.runs).toHaveLength(1)
+  })
+
+  it('is shared by identical calls of a turn, whatever the order of their keys and the form of their numbers, and used up once', async () => {
+    const same = ['{"to":"ann","n":1}', '{"n":1.0,"to":"ann"}', '{ "n" : 1e0, "to": "a\\u006en" }']
+    await using home = await gated([together(...same.map(args => toolCall('send', args))), finish()])
+    const { approval_id } = await parked(home)
+    expect(await pending(home)).toHaveLength(1)
+    await decide(home, approval_id, { decision: 'approve' })
+    await completed(home)
+    expect(home.runs).toHaveLength(1)
+    const told = results(home.server)
+    expect(told.filter(each => each === 'send ran 1')).toHaveLength(1)
+    expect(told.filter(each => /identical call/.test(each))).toHaveLength(2)
+  })
+
+  it('takes two Unicode forms of a letter for two texts', async () => {
+    await using home = await gated([together(send('é'.normalize('NFC')), send('é'.normalize('NFD'))), finish()])
+    await parked(home)
+    expect(await pending(home)).toHaveLength(2)
+  })
+
+  it('may be given with other arguments: these run, the model is told, and what was asked for is kept', async () => {
+    await using home = await gated([send('ann'), finish()])
+    const { approval_id } = await parked(home)
+    expect(await decide(home, approval_id, { decision: 'approve', arguments: { to: 'eve', n: 2 } })).toMatchObject({
+      edited: true,
+      arguments: { to: 'eve', n: 2 },
+      original_arguments: { to: 'ann' },
+    })
+    await completed(home)
+    expect(home.runs).toEqual([{ tool: 'send', args: { to: 'eve', n: 2 } }])
+    expect(results(home.server)[0]).toMatch(/operator changed the arguments.*\{"n":2,"to":"eve"\}\n\nsend ran 1/)
+    const [row] = await home.kernel.use(Store).all<{ arguments: string }>('SELECT arguments FROM tool_calls')
+    expect(JSON.parse(row!.arguments)).toEqual({ to: 'eve', n: 2 })
+  })
+
+  it('takes other arguments only as the tool does, and only for an approval', async () => {
+    await using home = await gated([send('ann'), finish()])
+    const { approval_id } = await parked(home)
+    await expect(decide(home, approval_id, { decision: 'approve', arguments: { to: 5 } })).rejects.toMatchObject({
+      status: 422,
+      errors: [{ path: 'arguments.to' }],
+    })
+    await expect(decide(home, approval_id, { decision: 'deny', arguments: {} })).rejects.toMatchObject({ status: 422 })
+    expect((await pending(home))[0]).toMatchObject({ arguments: { to: 'ann' }, edited: false })
+  })
+
+  it('is denied by itself once its goal has ended', async () => {
+    await using home = await gated([send('ann'), finish()])
+    const { approval_id, goal_id } = await parked(home)
+    await home.kernel.invoke('goals.abandon', { goal_id })
+    await until(async () => (await pending(home)).length === 0)
+    expect(await show(home, approval_id)).toMatchObject({ status: 'denied', resolved_by: 'system' })
+    expect((await detail(home, home.id)).status).not.toBe('waiting_approval')
+    expect(home.runs).toEqual([])
+  })
+
+  it('goes with its agent', async () => {
+    await using home = await gated([send('ann'), finish()])
+    await parked(home)
+    await home.kernel.invoke('agents.delete', { id: home.id })
+    expect(await pending(home)).toEqual([])
+  })
+
+  it('outlives a pause of its agent, which waits on afterwards', async () => {
+    await using home = await gated([send('ann'), finish()])
+    const { approval_id } = await parked(home)
+    await home.kernel.invoke('agents.pause', { id: home.id })
+    expect((await detail(home, home.id)).status).toBe('paused')
+    const before = home.server.requests.length
+    expect(await home.kernel.invoke('agents.resume', { id: home.id })).toMatchObject({ status: 'waiting_approval' })
+    await beat(home)
+    expect(home.server.requests).toHaveLength(before)
+    await decide(home, approval_id, { decision: 'approve' })
+    await completed(home)
+  })
+
+  it('of which long arguments are listed by length and hash shows all of them', async () => {
+    const payload = `${'x'.repeat(100_000)}; rm -rf /`
+    await using home = await gated([send('ann', { text: payload }), finish()])
+    const listed = await parked(home)
+    expect(listed).toMatchObject({ arguments: null, args_sha256: expect.stringMatching(/^[0-9a-f]{64}$/) })
+    expect(listed.args_chars).toBeGreaterThan(100_000)
+    expect((await show(home, listed.approval_id)).arguments).toEqual({ to: 'ann', text: payload })
+  })
+})
+
+describe('a deadline', () => {
+  const config = { approval: { enabled: true, timeout_cycles: 3 } }
+
+  it('denies what nobody decided within so many heartbeats, and the agent goes on', async () => {
+    await using home = await gated([send('ann'), finish()], { config })
+    const { approval_id, created_at, expires_at } = await parked(home)
+    expect(Date.parse(String(expires_at)) - Date.parse(created_at)).toBe(30_000)
+    await beat(home)
+    await beat(home)
+    expect(await pending(home)).toHaveLength(1)
+    await beat(home)
+    await beat(home)
+    expect(await show(home, approval_id)).toMatchObject({ status: 'denied', resolved_by: 'system' })
+    await until(async () => (await goalsOf(home, home.id))[0]?.status === 'completed')
+    expect(home.runs).toEqual([])
+  })
+
+  it('counts by the wall: a clock set forward denies, one set back never early', async () => {
+    await using home = await gated([send('ann'), finish()], { config })
+    const { approval_id } = await parked(home)
+    home.clock.jump(-2 * 86_400_000)
+    for (let n = 0; n < 4; n++) await beat(home)
+    expect((await show(home, approval_id)).status).toBe('pending')
+    home.clock.jump(4 * 86_400_000)
+    await beat(home)
+    expect((await show(home, approval_id)).status).toBe('denied')
+  })
+
+  it('counts in the heartbeats that are in force when it is looked at', async () => {
+    await using home = await gated([send('ann'), finish()], { config })
+    const { approval_id } = await parked(home)
+    await home.kernel.config.patch({ daemon: { heartbeat: 3600 } })
+    for (let n = 0; n < 2; n++) await beat(home)
+    await home.clock.advance(60_000)
+    expect((await show(home, approval_id)).status).toBe('pending')
+  })
+})
+
+describe('a rule', () => {
+  const grant = (home: Awaited<ReturnType<typeof gated>>, rule: object) =>
+    home.kernel.invoke('approvals.grant', { tool_name: 'send', ...rule }) as Promise<{ rule_id: string }>
+
+  it('lets matching calls run without asking, as often as it says, and stands on what it let through', async () => {
+    await using home = await gated([send('drafts/x'), send('drafts/y'), send('drafts/z'), finish()])
+    await parked(home)
+    const { rule_id } = await grant(home, { arguments: { to: { glob: 'drafts/*' } }, uses: 1, reason: 'only drafts' })
+    await decide(home, (await pending(home))[0]!.approval_id, { decision: 'approve' })
+    await until(async () => home.runs.length === 2 && (await pending(home)).length === 1)
+    expect((await pending(home))[0]?.arguments).toEqual({ to: 'drafts/z' })
+    const used = (await history(home, home.id)).find(each => each.resolved_by === `rule:${rule_id}`)
+    expect(used).toMatchObject({ status: 'consumed', arguments: { to: 'drafts/y' }, reason: 'only drafts' })
+    expect(await home.kernel.invoke('approvals.rules', {})).toEqual([])
+    expect(await home.kernel.invoke('approvals.rules', { all: true })).toMatchObject([{ used: 1, active: false }])
+  })
+
+  it.each([
+    ['another value', { to: 'bob' }],
+    ['an argument that it does not name', { to: 'ann', n: 1 }],
+    ['a pattern that does not reach that far', { to: { glob: 'a*' }, text: { any: true } }],
+  ])('does not let through %s', async (_, args) => {
+    await using home = await gated([toolCall('look'), send('ann', { n: 2 }), finish()])
+    await grant(home, { arguments: args, uses: 5 })
+    await parked(home)
+    expect(home.runs.map(run => run.tool)).toEqual(['look'])
+  })
+
+  it('ends at its time, and when it is revoked', async () => {
+    await using home = await gated([finish()])
+    const until = (ms: number) => new Date(home.clock.ms() + ms).toISOString()
+    await grant(home, { until: until(60_000) })
+    const second = await grant(home, { until: until(600_000), agent: home.id })
+    await home.clock.advance(61_000)
+    expect(await home.kernel.invoke('approvals.rules', {})).toMatchObject([{ rule_id: second.rule_id }])
+    await home.kernel.invoke('approvals.revoke', { rule_id: second.rule_id }, { face: 'cli' })
+    expect(await home.kernel.invoke('approvals.rules', {})).toEqual([])
+    expect(await home.kernel.invoke('approvals.rule', { rule_id: second.rule_id })).toMatchObject({ revoked_by: 'cli' })
+    await expect(home.kernel.invoke('approvals.revoke', { rule_id: second.rule_id })).rejects.toMatchObject({
+      status: 404,
+    })
+  })
+
+  it('must have an end', async () => {
+    await using home = await gated([finish()])
+    await expect(grant(home, {})).rejects.toMatchObject({ code: 'endless_rule' })
+    await expect(grant(home, { until: '2020-01-01T00:00:00Z' })).rejects.toMatchObject({ code: 'endless_rule' })
+    await expect(grant(home, { uses: 1, arguments: { to: { glob: 5 } } })).rejects.toMatchObject({ status: 422 })
+  })
+})
+
+describe('a reviewer of a plugin', () => {
+  const reviewer = (name: string, answer: (args: Record<string, unknown>) => Review | undefined, stage = 0) =>
+    definePlugin({
+      name,
+      setup: svc =>
+        void svc.add(ApprovalReviewers, {
+          name,
+          stage,
+          review: ({ arguments: args }) => answer(args as Record<string, unknown>),
+        }),
+    })
+
+  it('may approve or deny in the operator’s place, by its name', async () => {
+    const strict = reviewer('strict', ({ to }) =>
+      to === 'ann' ? { decision: 'approve' } : { decision: 'deny', reason: 'only Ann' },
+    )
+    await using home = await gated([send('ann'), send('bob'), finish()], { builtins: [strict] })
+    await completed(home)
+    expect(home.runs).toEqual([{ tool: 'send', args: { to: 'ann' } }])
+    expect(results(home.server)[1]).toContain('only Ann')
+    expect((await history(home, home.id)).map(each => `${each.status} by ${each.resolved_by}`).sort()).toEqual([
+      'consumed by reviewer:strict',
+      'denied by reviewer:strict',
+    ])
+  })
+
+  it('may change the arguments before they are decided on; the next one sees its change', async () => {
+    const seen: unknown[] = []
+    const edits = reviewer('edits', args => ({ decision: 'edit', arguments: { ...args, n: 9 } }), -1)
+    const looks = reviewer('looks', args => void seen.push(args))
+    await using home = await gated([send('ann'), finish()], { builtins: [looks, edits] })
+    const asked = await parked(home)
+    expect(asked).toMatchObject({ arguments: { to: 'ann', n: 9 }, edited: true })
+    expect(seen).toEqual([{ to: 'ann', n: 9 }])
+    await decide(home, asked.approval_id, { decision: 'approve' })
+    await completed(home)
+    expect(home.runs).toEqual([{ tool: 'send', args: { to: 'ann', n: 9 } }])
+  })
+
+  it('that throws, answers nonsense, or wants what the tool does not take, has said nothing', async () => {
+    const bad = [
+      reviewer('throws', () => {
+        throw new Error('no idea')
+      }),
+      reviewer('odd', () => ({ decision: 'yes' }) as never),
+      reviewer('wrong', () => ({ decision: 'edit', arguments: { to: 5 } })),
+    ]
+    await using home = await gated([send('ann'), finish()], { builtins: bad })
+    expect(await parked(home)).toMatchObject({ arguments: { to: 'ann' }, edited: false })
+  })
+})
+
+describe('a crash', () => {
+  it('in the middle of a gated call leaves its outcome unknown; to run it again needs a new approval', async () => {
+    await using home = await gated([together(send('ann'), toolCall('again')), finish()])
+    await parked(home)
+    await home.kernel.invoke('agents.pause', { id: home.id })
+    for (const { approval_id } of await pending(home)) await decide(home, approval_id, { decision: 'approve' })
+    const { default: Sqlite } = await import('better-sqlite3')
+    const db = new Sqlite(home.kernel.project.database)
+    // As it stands after a kill between the taking and the outcome.
+    db.exec(
+      "UPDATE approvals SET status = 'consumed', used_by = (SELECT call_id FROM tool_calls t WHERE t.approval_id = approvals.approval_id)",
+    )
+    db.exec("UPDATE tool_calls SET state = 'started'")
+    db.close()
+    await home.kernel.invoke('agents.resume', { id: home.id })
+    await home.clock.advance(1_000)
+    const asked = await parked(home)
+    expect(asked.tool_name).toBe('again')
+    expect(home.runs).toEqual([])
+    await decide(home, asked.approval_id, { decision: 'approve' })
+    await completed(home)
+    expect(home.runs.map(run => run.tool)).toEqual(['again'])
+    expect(results(home.server)).toEqual([expect.stringContaining('unknown'), 'again ran 1'])
+  })
+})
