@@ -1,0 +1,50 @@
+import { definePlugin, type PluginHandle, sentenceOf, z } from '#kernel'
+import { Effects } from '../store/contract.ts'
+import { Sessions } from './contract.ts'
+import { sessionOperations } from './operations.ts'
+import { SESSION_EFFECTS } from './repository.ts'
+import { SessionBook } from './sessions.ts'
+
+const SessionsConfig = z.object({
+  session_ttl_hours: z
+    .number()
+    .min(0)
+    .max(1_000_000)
+    .default(0)
+    .describe('Hours of idleness after which a running session expires; 0: never'),
+})
+
+export default definePlugin({
+  name: 'sessions',
+  description: 'Groups the tasks of one user with one agent: their conversation and what they cost.',
+  needs: ['store', 'agents'],
+  section: 'server',
+  config: SessionsConfig,
+  setup(svc, config) {
+    const book = new SessionBook(svc, config)
+    svc.provide(Sessions, book)
+    for (const effect of SESSION_EFFECTS) svc.add(Effects, effect.kind)
+    for (const operation of sessionOperations(svc, book)) svc.operation(operation)
+    svc.start(() => expireNowAndThen(svc, book))
+  },
+})
+
+/** How often the daemon looks, in milliseconds. Whoever resolves a session sees to it anyway. */
+const LOOK_MS = 60_000
+
+function expireNowAndThen(svc: PluginHandle, book: SessionBook) {
+  const stop = new AbortController()
+  const look = async () => {
+    for (;;) {
+      await svc.clock.sleep(LOOK_MS, stop.signal)
+      if (stop.signal.aborted) return
+      if (svc.config.get('retention.enabled') !== true) continue
+      await book.expire().catch(error => svc.log.warn({}, `sessions were not expired: ${sentenceOf(error)}`))
+    }
+  }
+  const looking = look()
+  return () => {
+    stop.abort()
+    return looking
+  }
+}

@@ -1,0 +1,102 @@
+import { operation, Page, type PluginHandle, z } from '#kernel'
+import { AgentDeadError, AgentNotFoundError, Agents, AmbiguousAgentError } from '../agents/contract.ts'
+import { Store } from '../store/contract.ts'
+import { OtherAgentSessionError, Session, SessionNotFoundError } from './contract.ts'
+import { countSessions, listSessions } from './repository.ts'
+import { type SessionBook, shown } from './sessions.ts'
+
+const agent_id = z.string().min(1).max(128).describe("An agent's id, or its name when only one has it")
+const session_id = z.string().min(1).max(128).describe("A session's id")
+/** Longest metadata, in characters of its JSON. */
+const MAX_METADATA = 16_384
+
+const Opened = Session.extend({ created: z.boolean().describe('Whether this request made it') })
+type Opened = z.infer<typeof Opened>
+
+export function sessionOperations(svc: PluginHandle, book: SessionBook) {
+  const filter = async (ref: string | undefined, tenant: string) => ({
+    user_id: tenant,
+    agent_id: ref === undefined ? undefined : (await svc.use(Agents).find(ref)).agent_id,
+  })
+
+  return [
+    operation({
+      name: 'sessions.create',
+      summary: 'Open a session with an agent, or find the running one of this user and key',
+      input: z.strictObject({
+        agent_id,
+        session_key: z.string().min(1).max(256).nullish().describe("The user's own name for it"),
+        task: z.string().max(4000).default('').describe('What it is about'),
+        metadata: z
+          .record(z.string(), z.unknown())
+          .refine(value => JSON.stringify(value).length <= MAX_METADATA, `must be at most ${MAX_METADATA} characters`)
+          .nullish()
+          .describe('Whatever the client wants to find again'),
+      }),
+      output: Opened,
+      http: {
+        method: 'POST',
+        path: '/sessions',
+        status: 201,
+        statuses: { 200: 'It was open already' },
+        statusOf: ({ created }: Opened) => (created ? 201 : 200),
+        location: ({ session_id }: Opened) => `/sessions/${session_id}`,
+      },
+      cli: { usage: 'sessions open <agent_id>', short: { session_key: 'k' } },
+      mcp: true,
+      errors: [AgentNotFoundError, AmbiguousAgentError, AgentDeadError, OtherAgentSessionError],
+      async run({ metadata, session_key, ...wanted }, { tenant }) {
+        const { session, created } = await book.open({ ...wanted, tenant, session_key, metadata })
+        return { ...session, created }
+      },
+      render: ({ session_id, created }) => `${session_id}${created ? '' : '  (it was open already)'}`,
+    }),
+    operation({
+      name: 'sessions.list',
+      summary: 'Sessions of this user, newest first',
+      input: Page.extend({ agent_id: agent_id.optional() }),
+      output: z.array(Session),
+      http: { method: 'GET', path: '/sessions' },
+      cli: { usage: 'sessions [agent_id]', short: { limit: 'n' } },
+      mcp: true,
+      errors: [AgentNotFoundError, AmbiguousAgentError],
+      async run({ agent_id, ...page }, { tenant }) {
+        const rows = await listSessions(svc.use(Store), await filter(agent_id, tenant), book.idleBefore, page)
+        return rows.map(shown)
+      },
+      count: async ({ agent_id }, { tenant }) => countSessions(svc.use(Store), await filter(agent_id, tenant)),
+      render: sessions => sessions.map(line).join('\n') || 'no sessions yet',
+    }),
+    operation({
+      name: 'sessions.get',
+      summary: 'One session',
+      input: z.object({ session_id }),
+      output: Session,
+      http: { method: 'GET', path: '/sessions/{session_id}' },
+      cli: { usage: 'session <session_id>' },
+      mcp: true,
+      errors: [SessionNotFoundError],
+      run: ({ session_id }, { tenant }) => book.get(session_id, tenant),
+    }),
+    operation({
+      name: 'sessions.close',
+      summary: 'Close a session; it stays as a record',
+      input: z.object({ session_id }),
+      output: z.null(),
+      http: { method: 'DELETE', path: '/sessions/{session_id}', status: 204 },
+      cli: { usage: 'sessions close <session_id>' },
+      mcp: true,
+      errors: [SessionNotFoundError],
+      async run({ session_id }, { tenant }) {
+        await book.close(session_id, tenant)
+        return null
+      },
+      render: () => 'closed',
+    }),
+  ]
+}
+
+function line({ session_id, agent_id, status, session_key, task, cost_usd, tokens }: Session): string {
+  const about = [session_key && `[${session_key}]`, task.replace(/\s+/g, ' ').slice(0, 60)].filter(Boolean).join(' ')
+  return `${session_id}  ${agent_id}  ${status}  ${tokens} tokens, $${cost_usd.toFixed(4)}  ${about}`.trimEnd()
+}

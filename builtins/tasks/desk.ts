@@ -1,0 +1,222 @@
+import { type OperationCall, type PluginHandle, StoppingError, type SvcError, sentenceOf } from '#kernel'
+import { AgentDeadError, AgentNotFoundError, Agents } from '../agents/contract.ts'
+import { Guardrails } from '../guardrails/contract.ts'
+import { problemOf, ServerStoppingError } from '../rest/contract.ts'
+import { Sessions, sessionUsed } from '../sessions/contract.ts'
+import { appendEvent, Store } from '../store/contract.ts'
+import { type Admitted, admit, hashOf, type TaskInput } from './admission.ts'
+import { IdempotencyKeyReusedError, TaskCancelledError, TaskInterruptedError, TaskNotFoundError } from './contract.ts'
+import { endTask, insertTask, takeTask } from './effects.ts'
+import { Keeper } from './keeper.ts'
+import { decidedTasks, findByKey, findTask, lostTasks, type TaskRow, type TextMode, textEnd } from './repository.ts'
+import { TaskRun } from './run.ts'
+
+/** How often somebody looks whether a task that another process works on has gone on, in milliseconds. */
+const POLL_MS = 200
+/** A task that was lost with its process so often is given up. */
+const MAX_INTERRUPTIONS = 5
+/** So often another request may be first before something else must be wrong. */
+const TRIES = 5
+
+/** A task that this request began or found. */
+export interface Begun {
+  task_id: string
+  /** The run that ends when this request does. */
+  carried: TaskRun | undefined
+}
+
+/** Begins tasks, keeps those that run in this process, and takes up those that another left. */
+export class TaskDesk {
+  readonly #svc: PluginHandle
+  readonly #config: { readonly toolkits: readonly string[] }
+  readonly #runs = new Map<string, TaskRun>()
+  readonly #keeper: Keeper
+  readonly #owner: string
+  #stopped = false
+
+  constructor(svc: PluginHandle, config: { readonly toolkits: readonly string[] }) {
+    this.#svc = svc
+    this.#config = config
+    this.#owner = svc.ports.ids.make('tasks', 12)
+    this.#keeper = new Keeper(svc, this.#owner, this.#runs)
+  }
+
+  get #store(): Store {
+    return this.#svc.use(Store)
+  }
+
+  /** The run of a task in this process. */
+  running(task_id: string): TaskRun | undefined {
+    return this.#runs.get(task_id)
+  }
+
+  /**
+   * Begins a task, or finds the one that was begun with the same Idempotency-Key.
+   * @throws AgentNotFoundError, AgentDeadError, BudgetExhaustedError, IdempotencyKeyReusedError, and what sessions throw
+   */
+  async begin(input: TaskInput, call: OperationCall, streams: boolean): Promise<Begun> {
+    if (this.#stopped) throw new StoppingError()
+    const request_hash = hashOf(input)
+    let asked: Admitted | undefined
+    for (let tries = 0; tries < TRIES; tries++) {
+      const { agent_id, died_at } = await this.#svc.use(Agents).find(input.id)
+      const known = await this.#known(agent_id, call)
+      if (known && known.request_hash !== request_hash) throw new IdempotencyKeyReusedError(known)
+      if (known) return { task_id: known.task_id, carried: undefined }
+      if (died_at !== null) throw new AgentDeadError({ agent_id })
+      asked ??= await admit(this.#svc, agent_id, input.instruction)
+      const row = await this.#insert(
+        { ...input, instruction: asked.instruction },
+        agent_id,
+        request_hash,
+        call,
+        streams,
+      )
+      if (row) return { task_id: row.task_id, carried: this.#carry(this.#start(row, 0, asked.blocked), call) }
+    }
+    throw new AgentNotFoundError({ ref: input.id })
+  }
+
+  /** The task as it stands once it does not run any more, in whatever process. @throws TaskNotFoundError when it is removed meanwhile */
+  async settled(task_id: string, signal: AbortSignal | undefined): Promise<TaskRow> {
+    for (;;) {
+      const run = this.#runs.get(task_id)
+      if (run) while (!run.text.over && !signal?.aborted) await run.text.changed(signal)
+      const row = await this.find(task_id)
+      if (row.status !== 'running') return row
+      if (signal?.aborted) throw new TaskCancelledError()
+      await this.elsewhere(row, signal)
+    }
+  }
+
+  /** Waits a moment for a task that runs in another process; sees to it when that process is gone. */
+  async elsewhere(row: TaskRow, signal: AbortSignal | undefined): Promise<void> {
+    if (this.#stopped) throw new StoppingError()
+    if (this.#runs.has(row.task_id)) return
+    const { clock } = this.#svc
+    if (row.lease_until < clock.ms()) await this.#recover(row)
+    // One of ours that is just being begun or ended.
+    if (row.owner === this.#owner) await clock.yield()
+    else await clock.sleep(POLL_MS, signal)
+  }
+
+  /** @throws TaskNotFoundError */
+  async find(task_id: string): Promise<TaskRow> {
+    const row = await findTask(this.#store, task_id)
+    if (!row) throw new TaskNotFoundError({ task_id })
+    return row
+  }
+
+  /** Tells the tasks whose process is gone from those that run: for whoever is about to show some. */
+  async settleLost(): Promise<void> {
+    for (const row of await lostTasks(this.#store, this.#svc.clock.ms())) await this.#recover(row)
+  }
+
+  /** Goes on with a task that waits for the operator, or was left by its process. Does nothing when somebody else does. */
+  async resume(task_id: string): Promise<void> {
+    const seen = await findTask(this.#store, task_id)
+    if (!seen || this.#stopped || this.#runs.has(task_id)) return
+    const taken = await this.#store.apply([takeTask({ task_id, owner: this.#owner, epoch: seen.epoch })])
+    if (taken) this.#start(await this.find(task_id), await textEnd(this.#store, task_id))
+  }
+
+  /** Takes up what other processes left, and what the operator decided elsewhere. */
+  async sweep(): Promise<void> {
+    await this.settleLost()
+    for (const task_id of await decidedTasks(this.#store)) await this.resume(task_id)
+  }
+
+  /** Ends the runs of an agent that was deleted. */
+  forget(agent_id: string): void {
+    for (const run of this.#runs.values()) {
+      if (run.row.agent_id === agent_id) run.abort(new AgentNotFoundError({ ref: agent_id }))
+    }
+  }
+
+  /** Takes tasks again, after a stop. */
+  open(): void {
+    this.#stopped = false
+  }
+
+  /** Ends all runs: detached ones go on in another process. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    for (const run of this.#runs.values()) run.abort(new StoppingError())
+    await Promise.all([...this.#runs.values()].map(run => run.ended))
+    await this.#keeper.stop()
+  }
+
+  async #known(agent_id: string, { tenant, idempotency_key }: OperationCall): Promise<TaskRow | undefined> {
+    if (idempotency_key === undefined) return undefined
+    return findByKey(this.#store, { user_id: tenant, agent_id, key: idempotency_key })
+  }
+
+  /** @returns undefined when another request was first with the session or the key, or the agent is gone */
+  async #insert(
+    { instruction, max_steps, session_id: given, session_key }: TaskInput,
+    agent_id: string,
+    request_hash: string,
+    { tenant, idempotency_key, request_id }: OperationCall,
+    streams: boolean,
+  ): Promise<TaskRow | undefined> {
+    const wanted = { agent_id, tenant, session_id: given, session_key, task: instruction.slice(0, 200) }
+    const { session_id, effects } = await this.#svc.use(Sessions).resolve(wanted)
+    const guarded = this.#svc.has(Guardrails) && this.#svc.use(Guardrails).enabled
+    const text: TextMode = streams ? (guarded ? 'suppressed' : 'shown') : 'none'
+    const task_id = this.#svc.ports.ids.make('task', 12)
+    const made = { task_id, agent_id, session_id, instruction, max_steps, text, request_id, request_hash }
+    const inserted = await this.#store.apply([
+      ...effects,
+      insertTask({ ...made, user_id: tenant, idempotency_key: idempotency_key ?? null, owner: this.#owner }),
+      sessionUsed({ session_id, input_tokens: 0, output_tokens: 0, cost_micros: 0, duration_ms: 0 }),
+    ])
+    return inserted ? this.find(task_id) : undefined
+  }
+
+  #start(row: TaskRow, place: number, blocked?: SvcError): TaskRun {
+    const run = new TaskRun(this.#svc, this.#config.toolkits, row, place, blocked)
+    this.#runs.set(row.task_id, run)
+    this.#keeper.keep()
+    void run.ended.then(() => {
+      // One whose end was not written stays, to say so, until its time is over and it is settled as lost.
+      if (!run.text.failed) this.#runs.delete(row.task_id)
+      // Decided while the task was not waiting yet.
+      return this.#stopped ? undefined : this.#goOn(row.task_id)
+    })
+    return run
+  }
+
+  async #goOn(task_id: string): Promise<void> {
+    try {
+      for (const decided of await decidedTasks(this.#store, task_id)) await this.resume(decided)
+    } catch (error) {
+      this.#svc.log.warn({ task_id }, `it may wait although all is decided: ${sentenceOf(error)}`)
+    }
+  }
+
+  /** Without an Idempotency-Key a task ends with its client. */
+  #carry(run: TaskRun, { signal, idempotency_key }: OperationCall): TaskRun | undefined {
+    if (idempotency_key !== undefined) return undefined
+    const gone = () =>
+      run.abort(signal.reason instanceof ServerStoppingError ? new TaskInterruptedError() : new TaskCancelledError())
+    if (signal.aborted) gone()
+    else signal.addEventListener('abort', gone, { once: true })
+    void run.ended.then(() => signal.removeEventListener('abort', gone))
+    return run
+  }
+
+  /** A task that its process left: a detached one goes on here, if this process stays; any other has failed. */
+  async #recover(row: TaskRow): Promise<void> {
+    const { task_id, agent_id, session_id, epoch, request_id, output } = row
+    if (this.#runs.get(task_id)?.text.failed) this.#runs.delete(task_id)
+    const stays = this.#svc.roles.has('daemon') || this.#svc.roles.has('server')
+    if (row.detached && row.interruptions < MAX_INTERRUPTIONS) return stays ? this.resume(task_id) : undefined
+    const error = problemOf(new TaskInterruptedError(), request_id)
+    const data = { agent_id, task_id, session_id, status: 'failed' }
+    await this.#store.apply([
+      takeTask({ task_id, owner: this.#owner, epoch }),
+      endTask({ task_id, status: 'failed', output, error, approval_ids: [], duration_ms: 0 }),
+      appendEvent({ type: 'task_ended', agent_id, data }),
+    ])
+  }
+}

@@ -1,0 +1,189 @@
+import { type OperationCall, operation, Page, type PluginHandle, stream, z } from '#kernel'
+import { AgentDeadError, AgentNotFoundError, Agents, AmbiguousAgentError } from '../agents/contract.ts'
+import { BudgetExhaustedError } from '../budget/contract.ts'
+import { OtherAgentSessionError, SessionClosedError, SessionNotFoundError, Sessions } from '../sessions/contract.ts'
+import { isoTime, Store } from '../store/contract.ts'
+import {
+  IdempotencyKeyReusedError,
+  TASK_EVENTS,
+  Task,
+  TaskCancelledError,
+  TaskMessage,
+  TaskNotFoundError,
+  TaskResponse,
+} from './contract.ts'
+import type { TaskDesk } from './desk.ts'
+import { followTask } from './follow.ts'
+import { countMessages, countTasks, listTasks, sessionMessages, type TaskRow } from './repository.ts'
+import { responseOf, taskOf } from './shape.ts'
+
+/** Longest instruction, in code points. */
+const MAX_INSTRUCTION = 100_000
+
+const id = z.string().min(1).max(128).describe("An agent's id, or its name when only one has it")
+const task_id = z.string().min(1).max(128).describe("A task's id")
+const found = [AgentNotFoundError, AmbiguousAgentError] as const
+
+const TaskInput = z.strictObject({
+  id,
+  instruction: z
+    .string()
+    .refine(text => text.trim() !== '', 'must not be empty')
+    .refine(text => [...text].length <= MAX_INSTRUCTION, `must be at most ${MAX_INSTRUCTION} characters (code points)`)
+    .meta({ minLength: 1, maxLength: MAX_INSTRUCTION, examples: ['Say which of the notes is the oldest.'] })
+    .describe('What is to be done'),
+  max_steps: z.number().int().min(1).max(1000).default(25).describe('Answers of the model after which it ends'),
+  session_id: z.string().min(1).max(128).nullish().describe('The session that it belongs to; goes before session_key'),
+  session_key: z
+    .string()
+    .min(1)
+    .max(256)
+    .nullish()
+    .describe("The user's own name for the session, which is made when there is none; a fresh one without both"),
+})
+const begins = {
+  input: TaskInput,
+  errors: [
+    ...[...found, AgentDeadError, SessionNotFoundError, SessionClosedError, OtherAgentSessionError],
+    // Its agent may be deleted while it runs, and it with it.
+    ...[BudgetExhaustedError, IdempotencyKeyReusedError, TaskNotFoundError],
+  ],
+}
+const KEY =
+  'It ends when its client goes away, unless the request has an Idempotency-Key: then it goes on, is taken up again by another process when this one dies, and the same request again gives the same task.'
+
+export function taskOperations(svc: PluginHandle, desk: TaskDesk) {
+  /** Tasks are their users' own; of others they are as if they were not. */
+  const mine = async (task_id: string, { tenant }: OperationCall): Promise<TaskRow> => {
+    await desk.settleLost()
+    const row = await desk.find(task_id)
+    if (row.user_id !== tenant) throw new TaskNotFoundError({ task_id })
+    return row
+  }
+  const agentOf = async (ref: string) => (await svc.use(Agents).find(ref)).agent_id
+
+  return [
+    operation({
+      name: 'tasks.run',
+      summary: 'Have an agent do one thing now, and wait for its answer',
+      description: `Runs beside the agent's own life, with a small set of tools. ${KEY}`,
+      ...begins,
+      output: TaskResponse,
+      http: { method: 'POST', path: '/agents/{id}/tasks', idempotent: true },
+      cli: { usage: 'task run <id> <instruction...>', short: { session_key: 'k', max_steps: 'm' } },
+      mcp: true,
+      async run(input, call) {
+        const { task_id, carried } = await desk.begin(input, call, false)
+        // A run that ends with its client is waited for, so that its end is told.
+        return responseOf(await desk.settled(task_id, carried ? undefined : call.signal))
+      },
+      render: shown,
+    }),
+    stream({
+      name: 'tasks.stream',
+      summary: 'Have an agent do one thing now, and follow what it says',
+      description: `Tells text as it comes, then the end. ${KEY}`,
+      ...begins,
+      events: TASK_EVENTS,
+      http: { method: 'POST', path: '/agents/{id}/tasks/stream', idempotent: true },
+      cli: { usage: 'run <id> <instruction...>', short: { session_key: 'k', max_steps: 'm' } },
+      async *run(input, call) {
+        const { task_id, carried } = await desk.begin(input, call, true)
+        try {
+          yield* followTask(svc, desk, task_id, call.last_event_id, carried ? undefined : call.signal)
+        } finally {
+          // Of no effect when it has ended.
+          carried?.abort(new TaskCancelledError())
+        }
+      },
+    }),
+    operation({
+      name: 'tasks.get',
+      summary: 'A task as it stands',
+      input: z.object({ task_id }),
+      output: Task,
+      http: { method: 'GET', path: '/tasks/{task_id}' },
+      cli: { usage: 'task <task_id>' },
+      mcp: true,
+      errors: [TaskNotFoundError],
+      run: async ({ task_id }, call) => taskOf(await mine(task_id, call)),
+    }),
+    stream({
+      name: 'tasks.follow',
+      summary: 'Follow a task, wherever it runs; with Last-Event-ID from there on',
+      input: z.object({ task_id }),
+      events: TASK_EVENTS,
+      http: { method: 'GET', path: '/tasks/{task_id}/stream' },
+      cli: { usage: 'task follow <task_id>' },
+      errors: [TaskNotFoundError],
+      async *run({ task_id }, call) {
+        await mine(task_id, call)
+        yield* followTask(svc, desk, task_id, call.last_event_id, call.signal)
+      },
+    }),
+    operation({
+      name: 'tasks.resume',
+      summary: 'Go on with a task that waited for approvals, and wait for its answer',
+      description:
+        'It goes on by itself when the decision reaches a running server; a task that has ended stays as it is.',
+      input: z.object({ task_id }),
+      output: TaskResponse,
+      http: { method: 'POST', path: '/tasks/{task_id}/resume' },
+      cli: { usage: 'task resume <task_id>' },
+      mcp: true,
+      errors: [TaskNotFoundError],
+      async run({ task_id }, call) {
+        await mine(task_id, call)
+        await desk.resume(task_id)
+        return responseOf(await desk.settled(task_id, call.signal))
+      },
+      render: shown,
+    }),
+    operation({
+      name: 'tasks.list',
+      summary: "An agent's one-shot tasks of this user, newest first",
+      input: Page.extend({ id }),
+      output: z.array(Task),
+      http: { method: 'GET', path: '/agents/{id}/tasks' },
+      cli: { usage: 'tasks <id>', short: { limit: 'n' } },
+      mcp: true,
+      errors: found,
+      async run({ id, ...page }, { tenant }) {
+        await desk.settleLost()
+        return (await listTasks(svc.use(Store), await agentOf(id), tenant, page)).map(taskOf)
+      },
+      count: async ({ id }, { tenant }) => countTasks(svc.use(Store), await agentOf(id), tenant),
+      render: tasks => tasks.map(line).join('\n') || 'no tasks yet',
+    }),
+    operation({
+      name: 'tasks.transcript',
+      summary: 'What was said in all tasks of a session, oldest first',
+      input: Page.extend({ session_id: z.string().min(1).max(128).describe("A session's id") }),
+      output: z.array(TaskMessage),
+      http: { method: 'GET', path: '/sessions/{session_id}/transcript' },
+      cli: { usage: 'session transcript <session_id>', short: { limit: 'n' } },
+      mcp: true,
+      errors: [SessionNotFoundError],
+      async run({ session_id, limit, offset }, { tenant }) {
+        await svc.use(Sessions).get(session_id, tenant)
+        const rows = await sessionMessages(svc.use(Store), session_id, limit, offset)
+        return rows.map(({ task_id, message, created_at }) => ({ task_id, ...message, at: isoTime(created_at) }))
+      },
+      count: async ({ session_id }, { tenant }) => {
+        await svc.use(Sessions).get(session_id, tenant)
+        return countMessages(svc.use(Store), session_id)
+      },
+      render: messages => messages.map(({ role, content }) => `${role}: ${content}`).join('\n\n'),
+    }),
+  ]
+}
+
+function shown({ status, output, error, approval_ids }: TaskResponse): string {
+  if (error) return `${output ? `${output}\n\n` : ''}${status}: ${error.detail}`
+  if (approval_ids.length === 0) return status === 'completed' ? output : `${output}\n\n${status}`.trim()
+  return `${status}: decide with svc approve ${approval_ids.join(', ')}`
+}
+
+function line({ task_id, status, instruction, cost_usd, created_at }: Task): string {
+  return `${task_id}  ${created_at}  ${status}  $${cost_usd.toFixed(4)}  ${instruction.replace(/\s+/g, ' ').slice(0, 60)}`
+}

@@ -1,0 +1,161 @@
+import type { Message } from '../models/contract.ts'
+import type { Store } from '../store/contract.ts'
+import type { Task } from './contract.ts'
+
+/** What of a task's answers is told as it comes: nothing, all, or nothing because guardrails are on. */
+export type TextMode = 'none' | 'shown' | 'suppressed'
+
+export interface TaskRow {
+  task_id: string
+  agent_id: string
+  session_id: string
+  user_id: string
+  instruction: string
+  max_steps: number
+  status: Task['status']
+  output: string
+  /** A problem document as JSON. */
+  error: string | null
+  /** JSON. */
+  approval_ids: string
+  text: TextMode
+  steps_taken: number
+  tool_calls_made: number
+  cost_micros: number
+  input_tokens: number
+  output_tokens: number
+  duration_ms: number
+  request_id: string
+  idempotency_key: string | null
+  request_hash: string
+  /** Goes on when its client goes away, and in another process when this one does. */
+  detached: number
+  /** How often its process was lost. */
+  interruptions: number
+  owner: string
+  epoch: number
+  lease_until: number
+  created_at: number
+  ended_at: number | null
+}
+
+export function findTask(store: Store, task_id: string): Promise<TaskRow | undefined> {
+  return store.get<TaskRow>('SELECT * FROM task_runs WHERE task_id = ?', [task_id])
+}
+
+export function findByKey(
+  store: Store,
+  { user_id, agent_id, key }: { user_id: string; agent_id: string; key: string },
+) {
+  return store.get<TaskRow>('SELECT * FROM task_runs WHERE user_id = ? AND agent_id = ? AND idempotency_key = ?', [
+    ...[user_id, agent_id, key],
+  ])
+}
+
+/** Newest first. */
+export function listTasks(
+  store: Store,
+  agent_id: string,
+  user_id: string,
+  { limit = -1, offset = 0 }: { limit?: number | undefined; offset?: number },
+): Promise<TaskRow[]> {
+  return store.all<TaskRow>(
+    'SELECT * FROM task_runs WHERE agent_id = ? AND user_id = ? ORDER BY created_at DESC, task_id DESC LIMIT ? OFFSET ?',
+    [agent_id, user_id, limit, offset],
+  )
+}
+
+export async function countTasks(store: Store, agent_id: string, user_id: string): Promise<number> {
+  const row = await store.get<{ n: number }>('SELECT count(*) AS n FROM task_runs WHERE agent_id = ? AND user_id = ?', [
+    agent_id,
+    user_id,
+  ])
+  return row?.n ?? 0
+}
+
+/** What the session's earlier tasks were asked and answered, newest first. */
+export function earlierExchanges(store: Store, { session_id, created_at }: TaskRow, limit: number) {
+  return store.all<{ instruction: string; output: string }>(
+    `SELECT instruction, output FROM task_runs WHERE session_id = ? AND status = 'completed' AND ended_at <= ?
+     ORDER BY ended_at DESC, task_id DESC LIMIT ?`,
+    [session_id, created_at, limit],
+  )
+}
+
+export interface MessageRow {
+  seq: number
+  message: Message
+}
+
+export async function loadMessages(store: Store, task_id: string): Promise<MessageRow[]> {
+  const rows = await store.all<{ seq: number; message: string }>(
+    'SELECT seq, message FROM task_messages WHERE task_id = ? ORDER BY seq',
+    [task_id],
+  )
+  return rows.map(({ seq, message }) => ({ seq, message: JSON.parse(message) as Message }))
+}
+
+/** The messages of all tasks of a session, in their order. */
+export async function sessionMessages(store: Store, session_id: string, limit = -1, offset = 0) {
+  const rows = await store.all<{ task_id: string; message: string; created_at: number }>(
+    `SELECT m.task_id, m.message, m.created_at FROM task_runs t JOIN task_messages m ON m.task_id = t.task_id
+     WHERE t.session_id = ? ORDER BY t.created_at, t.task_id, m.seq LIMIT ? OFFSET ?`,
+    [session_id, limit, offset],
+  )
+  return rows.map(({ message, ...row }) => ({ ...row, message: JSON.parse(message) as Message }))
+}
+
+export async function countMessages(store: Store, session_id: string): Promise<number> {
+  const row = await store.get<{ n: number }>(
+    'SELECT count(*) AS n FROM task_runs t JOIN task_messages m ON m.task_id = t.task_id WHERE t.session_id = ?',
+    [session_id],
+  )
+  return row?.n ?? 0
+}
+
+/** The journal's ids of this task's calls that have no outcome, by the id that the model knows; `waiting`: those that never began. */
+export async function unansweredCalls(store: Store, task_id: string) {
+  const rows = await store.all<{ model_call_id: string; call_id: string; state: string }>(
+    "SELECT model_call_id, call_id, state FROM tool_calls WHERE task_id = ? AND state <> 'done' ORDER BY started_at",
+    [task_id],
+  )
+  return {
+    unanswered: new Map(rows.map(row => [row.model_call_id, row.call_id])),
+    waiting: new Set(rows.filter(({ state }) => state !== 'started').map(({ call_id }) => call_id)),
+  }
+}
+
+/** The next piece of text after a place; `until` is the place after it, in UTF-16 units. */
+export function textAfter(store: Store, task_id: string, place: number) {
+  return store.get<{ until: number; text: string }>(
+    'SELECT until, text FROM task_texts WHERE task_id = ? AND until > ? ORDER BY until LIMIT 1',
+    [task_id, place],
+  )
+}
+
+/** The place after all text that was written down. */
+export async function textEnd(store: Store, task_id: string): Promise<number> {
+  const row = await store.get<{ until: number | null }>(
+    'SELECT max(until) AS until FROM task_texts WHERE task_id = ?',
+    [task_id],
+  )
+  return row?.until ?? 0
+}
+
+/** Tasks whose process gave no sign of life for too long. */
+export function lostTasks(store: Store, now: number): Promise<TaskRow[]> {
+  return store.all<TaskRow>("SELECT * FROM task_runs WHERE status = 'running' AND lease_until < ?", [now])
+}
+
+/** Tasks that wait for the operator although everything is decided; of all, or this one. */
+export async function decidedTasks(store: Store, task_id?: string): Promise<string[]> {
+  const waiting = await store.all<{ task_id: string; approval_ids: string }>(
+    "SELECT task_id, approval_ids FROM task_runs WHERE status = 'waiting_approval' AND (? IS NULL OR task_id = ?)",
+    [task_id, task_id],
+  )
+  if (waiting.length === 0) return []
+  const rows = await store.all<{ approval_id: string }>("SELECT approval_id FROM approvals WHERE status = 'pending'")
+  const pending = new Set(rows.map(({ approval_id }) => approval_id))
+  const isDecided = (ids: string) => !(JSON.parse(ids) as string[]).some(id => pending.has(id))
+  return waiting.filter(({ approval_ids }) => isDecided(approval_ids)).map(({ task_id }) => task_id)
+}

@@ -1,0 +1,58 @@
+import { join } from 'node:path'
+import type { PluginHandle } from '#kernel'
+import { Agents } from '../agents/contract.ts'
+import type { Message } from '../models/contract.ts'
+import { type Profile, Profiles } from '../profiles/contract.ts'
+import type { RunRequest, ToolSet } from '../runtime/contract.ts'
+import { Store } from '../store/contract.ts'
+import { REMEMBERED_TASKS, rememberedMessages, taskSystem } from './prompt.ts'
+import { earlierExchanges, type TaskRow, unansweredCalls } from './repository.ts'
+import { taskTools } from './tools.ts'
+
+/** Seconds that one tool call may take where no room says so. */
+const TOOL_TIMEOUT_S = 60
+
+/** What the loop is asked for a task, but for who listens. */
+export interface Prepared {
+  request: Omit<RunRequest, 'signal' | 'tools'>
+  profile: Profile
+  model: string | null
+  /** The tools of the moment. */
+  tools: () => ToolSet
+}
+
+/** Puts together what the model is told and may do. @param said what was said in the task so far; nothing yet begins it */
+export async function prepareRun(
+  svc: PluginHandle,
+  toolkits: readonly string[],
+  row: TaskRow,
+  said: readonly Message[],
+): Promise<Prepared> {
+  const { agent_id, task_id } = row
+  const agent = await svc.use(Agents).find(agent_id)
+  const profile = await svc.use(Profiles).get(agent.preset)
+  const tools = () => taskTools(svc, toolkits, profile)
+  const workspace = join(svc.project.workspaces, agent_id)
+  await svc.ports.files.mkdir(workspace, { recursive: true, mode: 0o700 })
+  const remembered = rememberedMessages(await earlierExchanges(svc.use(Store), row, REMEMBERED_TASKS))
+  const first: Message[] = said.length === 0 ? [{ role: 'user', content: row.instruction }] : []
+  const model = agent.model || profile.model || null
+  const { cycle_num } = agent
+  return {
+    ...{ profile, model, tools },
+    request: {
+      ...{ agent_id, goal_id: null, cycle_num, workspace, model },
+      ...(said.length === 0 ? {} : await unansweredCalls(svc.use(Store), task_id)),
+      call_prefix: `${task_id}:${row.epoch}`,
+      purpose: { agent_id, goal_id: null, cycle_num, kind: 'task' },
+      temperature: profile.temperature,
+      max_tokens: profile.max_tokens,
+      max_steps: row.max_steps - row.steps_taken,
+      system: taskSystem(profile, await svc.use(Profiles).skills(profile), tools()),
+      transcript: [...remembered, ...said],
+      tool_timeout: Number(svc.config.get('daemon.tool_timeout') ?? TOOL_TIMEOUT_S),
+      ends: 'text',
+      news: async () => first.splice(0),
+    },
+  }
+}

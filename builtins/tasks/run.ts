@@ -1,0 +1,262 @@
+import { createHash } from 'node:crypto'
+import { type Effect, InternalError, type PluginHandle, StoppingError, SvcError, sentenceOf } from '#kernel'
+import { Approvals } from '../approvals/contract.ts'
+import { bookSpend } from '../budget/contract.ts'
+import { toolResult } from '../goals/contract.ts'
+import { Guardrails, WITHHELD } from '../guardrails/contract.ts'
+import type { Spend } from '../models/contract.ts'
+import { problemOf } from '../rest/contract.ts'
+import { Runs } from '../runs/contract.ts'
+import { canonicalJson, type RunEnd, type RunEvent, Runtime } from '../runtime/contract.ts'
+import { sessionUsed } from '../sessions/contract.ts'
+import { appendEvent, Store, usdOf } from '../store/contract.ts'
+import { TaskCostLimitError, TaskInterruptedError } from './contract.ts'
+import { chargeTask, endTask, holdTask, recordAnswer, recordOutcome, releaseTask } from './effects.ts'
+import { type Ending, endingOf } from './ending.ts'
+import { loadMessages, type TaskRow } from './repository.ts'
+import { type Prepared, prepareRun } from './request.ts'
+import { LiveText } from './text.ts'
+import { Transcript } from './transcript.ts'
+
+/** Another process has taken the task over, or it was removed with its agent. */
+class LostTask extends Error {}
+
+/** One stretch of work on a task in this process: until it ends, or waits for the operator. What happens is written down before it goes on. */
+export class TaskRun {
+  readonly row: TaskRow
+  readonly text: LiveText
+  /** Resolves when it is over, in whatever way; what came of it stands in the task's row, or in `text.over`. */
+  readonly ended: Promise<void>
+  readonly #svc: PluginHandle
+  readonly #abort = new AbortController()
+  readonly #hold: { task_id: string; owner: string; epoch: number }
+  #transcript = new Transcript([])
+  #max_cost_usd = 0
+  #run_id: string | null = null
+  /** When the calls of the last answer began, on the monotonic clock. */
+  #asked: number
+  #cost_micros: number
+  /** What the model said last, checked. */
+  #output = ''
+  /** What was told of the answer that is on its way. */
+  #said = ''
+
+  /**
+   * @param place the place after what was told before
+   * @param blocked why it must not even begin
+   */
+  constructor(svc: PluginHandle, toolkits: readonly string[], row: TaskRow, place: number, blocked?: SvcError) {
+    this.#svc = svc
+    this.#asked = svc.clock.monotonic()
+    this.row = row
+    this.text = new LiveText(place)
+    this.#hold = { task_id: row.task_id, owner: row.owner, epoch: row.epoch }
+    this.#cost_micros = row.cost_micros
+    this.ended = this.#work(toolkits, blocked)
+  }
+
+  /** Ends it as failed for this reason; for a stop, a detached one is left for another process to go on with. */
+  abort(reason: SvcError): void {
+    this.#abort.abort(reason)
+  }
+
+  /** Text that is not written down yet. */
+  unwritten() {
+    return this.text.unwritten(this.#hold)
+  }
+
+  async #work(toolkits: readonly string[], blocked: SvcError | undefined): Promise<void> {
+    const began = this.#svc.clock.monotonic()
+    try {
+      const ending = await this.#drive(toolkits, blocked).catch(error => this.#failed(error))
+      if (ending) await this.#end(ending, this.#svc.clock.monotonic() - began)
+      await this.#endRun(ending?.status ?? 'interrupted')
+      this.text.end(ending ? undefined : new StoppingError())
+    } catch (error) {
+      if (!(error instanceof LostTask))
+        this.#svc.log.error(this.#fields, `its end was not written: ${sentenceOf(error)}`)
+      this.text.end(error instanceof LostTask ? undefined : error)
+    }
+  }
+
+  get #fields() {
+    const { agent_id, task_id, request_id } = this.row
+    return { agent_id, task_id, request_id }
+  }
+
+  async #drive(toolkits: readonly string[], blocked: SvcError | undefined): Promise<Ending> {
+    if (blocked) throw blocked
+    const { agent_id, task_id, session_id } = this.row
+    const rows = await loadMessages(this.#svc.use(Store), task_id)
+    this.#transcript = new Transcript(rows)
+    const prepared = await prepareRun(this.#svc, toolkits, this.row, this.#transcript.messages)
+    this.#max_cost_usd = prepared.profile.max_cost_usd
+    if (this.#svc.has(Runs)) {
+      const { model } = prepared
+      this.#run_id = await this.#svc
+        .use(Runs)
+        .begin('task', { agent_id, task_id, session_id, ...(model ? { model } : {}) })
+    }
+    if (this.row.epoch === 1) await this.#save([this.#event('task_started', {})])
+    const end = await this.#loop(prepared)
+    return endingOf(end, prepared.profile.max_tokens, this.#output !== '')
+  }
+
+  async #loop(prepared: Prepared): Promise<RunEnd> {
+    const events = this.#svc.use(Runtime).run({
+      ...prepared.request,
+      // Asked anew at each step: a toolkit may come or go meanwhile.
+      get tools() {
+        return prepared.tools()
+      },
+      signal: this.#abort.signal,
+      ...(this.row.text === 'shown' ? { onText: (text: string) => this.#show(text) } : {}),
+      ...this.#gate(),
+    })
+    try {
+      for (;;) {
+        const { value, done } = await events.next()
+        if (done) return value
+        await this.#write(value, prepared)
+      }
+    } finally {
+      await events.return?.(undefined as never)
+    }
+  }
+
+  #gate() {
+    if (!this.#svc.has(Approvals)) return {}
+    const { agent_id, task_id, session_id } = this.row
+    const gate = (call: { call_id: string; arguments: unknown }, tool: Parameters<Approvals['gate']>[0]['tool']) =>
+      this.#svc.use(Approvals).gate({
+        ...{ call_id: call.call_id, agent_id, goal_id: null, session_id, task_id, tool },
+        arguments: call.arguments,
+      })
+    return { gate }
+  }
+
+  #show(text: string): void {
+    // Answers of several steps are told one below the other.
+    const apart = this.#said === '' && this.text.until > 0 ? '\n\n' : ''
+    this.#said += text
+    this.text.say(apart + text)
+  }
+
+  async #write(event: RunEvent, { tools }: Prepared): Promise<void> {
+    const { agent_id, task_id, session_id, epoch } = this.row
+    if (event.type === 'outcome') {
+      const { call, message, effects } = event
+      const row = this.#transcript.outcome(call, message)
+      const duration = this.#svc.clock.monotonic() - this.#asked
+      const told = toolResult({ agent_id, goal_id: null, run_id: this.#run_id }, call, message, duration)
+      await this.#save([recordOutcome({ task_id, call_id: call.call_id, row }), told, ...effects])
+      return
+    }
+    const { heard, calls, spend } = event
+    const message = { ...event.message, content: await this.#checked(event.message.content) }
+    this.#output = message.content.trim() === '' ? this.#output : message.content
+    const approvals = this.#svc.has(Approvals) ? this.#svc.use(Approvals) : undefined
+    const intents = calls.map(call => {
+      const tool = tools().find(call.name)
+      const state = tool && approvals?.needed(tool) ? ('planned' as const) : ('started' as const)
+      return { ...call, args_hash: hashOf(call), state }
+    })
+    const rows = this.#transcript.answer(heard, message)
+    const booked = bookSpend({
+      ...spend,
+      agent_id,
+      goal_id: null,
+      run_id: this.#run_id,
+      kind: 'task',
+      step: event.step,
+    })
+    const recorded = recordAnswer({ task_id, agent_id, epoch, run_id: this.#run_id, rows, intents })
+    const { effects, written } = this.unwritten()
+    await this.#save([recorded, booked, ...charges(task_id, session_id, spend), ...effects], [booked])
+    written()
+    this.#asked = this.#svc.clock.monotonic()
+    this.#said = ''
+    this.#cost_micros += spend.cost_micros
+    const spent_usd = usdOf(this.#cost_micros)
+    if (calls.length > 0 && this.#max_cost_usd > 0 && spent_usd >= this.#max_cost_usd) {
+      throw new TaskCostLimitError({ spent_usd, limit_usd: this.#max_cost_usd })
+    }
+  }
+
+  /** What people may read of a text of the model. */
+  async #checked(text: string): Promise<string> {
+    const guardrails = this.#svc.has(Guardrails) ? this.#svc.use(Guardrails) : undefined
+    if (!guardrails?.enabled || text.trim() === '') return text
+    const checked = await guardrails.check('output', text, { agent_id: this.row.agent_id })
+    return checked.action === 'block' ? WITHHELD : checked.text
+  }
+
+  /** What becomes of a task whose work was broken off; undefined leaves it to another process. @throws LostTask */
+  async #failed(thrown: unknown): Promise<Ending | undefined> {
+    if (thrown instanceof LostTask) throw thrown
+    const { aborted, reason } = this.#abort.signal
+    const { spend, text } = thrown as { spend?: Spend | null; text?: string }
+    // What it cost has been booked; here it only counts for the task and its session.
+    const { task_id, session_id } = this.row
+    if (spend) await this.#save(charges(task_id, session_id, spend))
+    if (aborted && reason instanceof StoppingError && this.row.detached) {
+      const { effects } = this.unwritten()
+      await this.#svc.use(Store).apply([...effects, releaseTask(this.#hold)])
+      return undefined
+    }
+    const error: unknown = aborted ? (reason instanceof StoppingError ? new TaskInterruptedError() : reason) : thrown
+    if (text?.trim() || this.#said.trim()) this.#output = text?.trim() ? text : this.#said
+    if (error instanceof SvcError) return { status: 'failed', error }
+    this.#svc.log.error(this.#fields, error instanceof Error ? (error.stack ?? error.message) : String(error))
+    return { status: 'failed', error: new InternalError() }
+  }
+
+  async #end({ status, error, approval_ids = [] }: Ending, duration: number): Promise<void> {
+    const { task_id, session_id, request_id } = this.row
+    const duration_ms = Math.round(duration)
+    const problem = error ? problemOf(error, request_id) : null
+    const { effects, written } = this.unwritten()
+    await this.#save([
+      ...effects,
+      endTask({ task_id, status, output: this.#output, error: problem, approval_ids: [...approval_ids], duration_ms }),
+      sessionUsed({ session_id, input_tokens: 0, output_tokens: 0, cost_micros: 0, duration_ms }),
+      this.#event('task_ended', { status }),
+    ])
+    written()
+  }
+
+  /** The log of the run is a record beside the task: what goes wrong with it is not the task's failure. */
+  async #endRun(exit: string): Promise<void> {
+    if (!this.#run_id || !this.#svc.has(Runs)) return
+    const ended = this.#svc.use(Runs).end(this.#run_id, exit)
+    await ended.catch(error => this.#svc.log.warn(this.#fields, `its run was not ended: ${sentenceOf(error)}`))
+  }
+
+  #event(type: string, more: Record<string, unknown>): Effect {
+    const { agent_id, task_id, session_id } = this.row
+    return appendEvent({ type, agent_id, run_id: this.#run_id, data: { agent_id, task_id, session_id, ...more } })
+  }
+
+  /** Writes, as long as the task is ours. @param anyway what is written even when it isn't any more @throws LostTask */
+  async #save(effects: readonly Effect[], anyway: readonly Effect[] = []): Promise<void> {
+    const store = this.#svc.use(Store)
+    const hold = holdTask(this.#hold)
+    if (await store.apply([hold, ...effects])) return
+    if (anyway.length > 0) await store.apply(anyway)
+    if (!(await store.apply([hold]))) throw new LostTask('the task is not ours any more')
+    throw new Error('what a tool asked to be written was refused')
+  }
+}
+
+function charges(task_id: string, session_id: string, spend: Spend): Effect[] {
+  const { cost_micros, input_tokens, output_tokens } = spend
+  const charge = { cost_micros, input_tokens, output_tokens }
+  return [chargeTask({ task_id, ...charge }), sessionUsed({ session_id, ...charge, duration_ms: 0 })]
+}
+
+function hashOf({ name, arguments: args }: { name: string; arguments: unknown }): string {
+  return createHash('sha256')
+    .update(`${name} ${canonicalJson(args)}`)
+    .digest('hex')
+    .slice(0, 32)
+}

@@ -1,0 +1,99 @@
+import type { Effect } from '#kernel'
+import { recordText } from './effects.ts'
+
+/** Text that is written down already is kept in memory as far as readers are likely to be behind, in UTF-16 units. */
+const KEPT = 8_192
+
+/**
+ * What a task that runs in this process has said so far, for any number of readers. Each reads from its own place and gets
+ * all that came since in one piece, so a slow one costs nothing; what it missed for long it reads from the database.
+ */
+export class LiveText {
+  #text = ''
+  /** The place of the first unit of `#text`. */
+  #from: number
+  /** Up to here it is written down. */
+  #saved: number
+  #ended = false
+  #failure: unknown
+  readonly #waiting = new Set<() => void>()
+
+  /** @param from the place after what was said before, by another process or before an approval */
+  constructor(from: number) {
+    this.#from = from
+    this.#saved = from
+  }
+
+  get until(): number {
+    return this.#from + this.#text.length
+  }
+
+  /** Whether something is not written down yet. */
+  get unsaved(): boolean {
+    return this.#saved < this.until
+  }
+
+  get failed(): boolean {
+    return this.#failure !== undefined
+  }
+
+  say(text: string): void {
+    this.#text += text
+    this.#tell()
+  }
+
+  /** No more comes; a failure is thrown to the readers, who have nothing else to go by then. */
+  end(failure?: unknown): void {
+    this.#ended = true
+    this.#failure = failure
+    this.#tell()
+  }
+
+  /** What came after a place: undefined when that is no longer in memory. */
+  after(place: number): string | undefined {
+    return place >= this.#from ? this.#text.slice(place - this.#from) : undefined
+  }
+
+  /** Whether all has been said. @throws the failure that kept the end from being written down */
+  get over(): boolean {
+    if (this.#failure !== undefined) throw this.#failure
+    return this.#ended
+  }
+
+  /** Resolves when there is more, or no more to come, or the signal is aborted. */
+  changed(signal: AbortSignal | undefined): Promise<void> {
+    if (this.#ended || signal?.aborted) return Promise.resolve()
+    return new Promise(resolve => {
+      const done = () => {
+        this.#waiting.delete(done)
+        signal?.removeEventListener('abort', done)
+        resolve()
+      }
+      this.#waiting.add(done)
+      signal?.addEventListener('abort', done, { once: true })
+    })
+  }
+
+  /** The write of what is not written down yet, and what to call once it is. */
+  unwritten(hold: { task_id: string; owner: string; epoch: number }): { effects: Effect[]; written: () => void } {
+    let text = this.#text.slice(this.#saved - this.#from)
+    // The database takes no half of a surrogate pair; the other half comes with the next piece.
+    if (!this.#ended && /[\ud800-\udbff]$/.test(text)) text = text.slice(0, -1)
+    if (text === '') return { effects: [], written: () => {} }
+    const until = this.#saved + text.length
+    return {
+      effects: [recordText({ ...hold, until, text })],
+      written: () => {
+        this.#saved = Math.max(this.#saved, until)
+        const excess = Math.min(this.#saved, this.until - KEPT) - this.#from
+        if (excess <= 0) return
+        this.#text = this.#text.slice(excess)
+        this.#from += excess
+      },
+    }
+  }
+
+  #tell(): void {
+    for (const told of [...this.#waiting]) told()
+  }
+}

@@ -1,0 +1,267 @@
+import { describe, expect, it } from 'vitest'
+import { definePlugin, tool, z } from '#kernel'
+import { fault, type Reply, text, together, toolCall, turn, until } from '../support/index.ts'
+import { spawn } from './rooms.ts'
+import { all, done, followed, rows, run, said, streamed, tasked, taskOf } from './tasks-house.ts'
+
+const LONG = 'It is four, and it will stay four for as long as anybody counts.'
+
+/** A reply that comes when it is let. */
+function held(reply: Reply) {
+  let release = () => {}
+  const waited = new Promise<void>(resolve => {
+    release = resolve
+  })
+  return { release, script: () => waited.then(() => reply) }
+}
+
+describe('the stream of a task', () => {
+  it('tells text as it comes, in order and whole, and then the end', async () => {
+    await using home = await tasked(() => text(LONG))
+    const events = await all(await streamed(home, await spawn(home), 'What is two and two?'))
+    expect(events.map(({ event }) => event)).toEqual([...events.slice(1).map(() => 'token'), 'done'])
+    expect(events.length).toBeGreaterThan(2)
+    expect(said(events)).toBe(LONG)
+    expect(done(events)).toMatchObject({ status: 'completed', output: LONG, error: null })
+    expect(events.map(({ id }) => Number(id))).toEqual(events.map((_, n) => said(events.slice(0, n + 1)).length))
+  })
+
+  it('tells the texts of several steps one below the other; the output is the last', async () => {
+    const looks = tool({ name: 'look', description: 'Looks.', parameters: z.object({}), execute: () => 'four sheep' })
+    const plugin = definePlugin({ name: 'eyes', setup: svc => svc.toolkit({ name: 'memory', tools: [looks] }) })
+    await using home = await tasked(() => text('Four.'), { builtins: [plugin] })
+    home.server.enqueue(together(text('I look.'), toolCall('look')))
+    const events = await all(await streamed(home, await spawn(home), 'How many?'))
+    expect(said(events)).toBe('I look.\n\nFour.')
+    expect(done(events)).toMatchObject({ output: 'Four.', steps_taken: 2, tool_calls_made: 1 })
+  })
+
+  it('of a model that breaks off is repaired by one answer without streaming', async () => {
+    await using home = await tasked(() => text(LONG), { clock: 'system', config: { model: { retry_delay: 0 } } })
+    home.server.enqueue(fault('cleancut', 'It is fo'))
+    const events = await all(await streamed(home, await spawn(home), 'What is two and two?'))
+    expect(said(events)).toBe('It is fo')
+    expect(done(events)).toMatchObject({ status: 'completed', output: LONG })
+    expect(home.server.requests.map(({ body }) => body.stream ?? false)).toEqual([true, false])
+  })
+
+  it('of a model that breaks off twice ends as failed, with the text shown and the error', async () => {
+    await using home = await tasked(() => fault('rst'), { clock: 'system', config: { model: { retry_delay: 0 } } })
+    home.server.enqueue(fault('cleancut', 'It is fo'))
+    const events = await all(await streamed(home, await spawn(home), 'What is two and two?'))
+    expect(events.at(-1)?.event).toBe('done')
+    expect(done(events)).toMatchObject({ status: 'failed', output: 'It is fo', error: { code: 'model_error' } })
+  })
+
+  it.each(['hang', 'stall', 'rst', '500', 'badjson', 'html200', 'empty', 'cleancut', '429'] as const)(
+    'has exactly one end when the model answers with %s',
+    async mode => {
+      await using home = await tasked(() => fault(mode), {
+        clock: 'system',
+        config: { model: { idle_timeout: 0.3, total_timeout: 1, retry_delay: 0 } },
+      })
+      const events = await all(await streamed(home, await spawn(home), 'Do it.'))
+      expect(events.filter(({ event }) => event !== 'token').map(({ event }) => event)).toEqual(['done'])
+      expect(done(events)).toMatchObject({ status: 'failed', error: { code: 'model_error' } })
+    },
+  )
+
+  it('that cannot begin says why before its first event', async () => {
+    await using home = await tasked(() => text('Done.'))
+    const stream = await streamed(home, 'nobody', 'Do it.')
+    await expect(stream.next()).rejects.toMatchObject({ code: 'agent_not_found' })
+  })
+
+  it('is given to a slow reader in few large events, to a quick one as it comes', async () => {
+    await using home = await tasked(() => text(LONG.repeat(20)))
+    const quick = await streamed(home, await spawn(home), 'Say it.')
+    const first = await quick.next()
+    const { task_id } = (await rows<{ task_id: string }>(home, 'SELECT task_id FROM task_runs'))[0]!
+    const slow = await followed(home, task_id)
+    await slow.next()
+    const quickly = [first.value!, ...(await all(quick))]
+    const slowly = await all(slow)
+    expect(said(quickly)).toBe(LONG.repeat(20))
+    expect(slowly.map(({ event }) => event)).toEqual(['token', 'done'])
+    expect(LONG.repeat(20).endsWith(said(slowly))).toBe(true)
+  })
+
+  it('can be followed later, from any place', async () => {
+    await using home = await tasked(() => text(LONG))
+    const { task_id } = done(await all(await streamed(home, await spawn(home), 'What is two and two?')))
+    expect(said(await all(await followed(home, task_id)))).toBe(LONG)
+    for (const place of [0, 6, LONG.length - 1, LONG.length]) {
+      const events = await all(await followed(home, task_id, { last_event_id: String(place) }))
+      expect(said(events)).toBe(LONG.slice(place))
+      expect(done(events)).toMatchObject({ output: LONG })
+    }
+    const odd = await all(await followed(home, task_id, { last_event_id: 'evt-7' }))
+    expect(said(odd)).toBe(LONG)
+  })
+
+  it('of a task that was asked for without one tells its end', async () => {
+    await using home = await tasked(() => text(LONG))
+    const { task_id, ...response } = await run(home, await spawn(home), 'What is two and two?')
+    const events = await all(await followed(home, task_id))
+    expect(events).toEqual([{ id: '0', event: 'done', data: { task_id, ...response } }])
+  })
+
+  it('is kept in memory only as far as readers need it, and read from the database before that', async () => {
+    const longer = Array.from({ length: 20_000 }, (_, n) => `${n} 🐑 `).join('')
+    await using home = await tasked(() => text(longer))
+    const quick = await streamed(home, await spawn(home), 'Count.')
+    const first = await quick.next()
+    const { task_id } = (await rows<{ task_id: string }>(home, 'SELECT task_id FROM task_runs'))[0]!
+    const slow = await followed(home, task_id)
+    const events = [first.value!]
+    for (let next = await quick.next(); !next.done; next = await quick.next()) {
+      events.push(next.value)
+      await home.clock.advance(250)
+    }
+    expect(said(events)).toBe(longer)
+    expect(said(await all(slow))).toBe(longer)
+    const middle = await followed(home, task_id, { last_event_id: '100001' })
+    expect(said(await all(middle))).toBe(longer.slice(100_001))
+  })
+
+  it('keeps text whole whatever is in it', async () => {
+    const odd = `a\r\nb\0c\u2028d${'🐑'.repeat(3000)}\u202ee"\\`
+    await using home = await tasked(() => text(odd))
+    const events = await all(await streamed(home, await spawn(home), 'Say it.'))
+    expect(said(events)).toBe(odd)
+    expect(said(await all(await followed(home, done(events).task_id)))).toBe(odd)
+  })
+})
+
+describe('a client that goes away', () => {
+  it('ends its task and the model call at once', async () => {
+    await using home = await tasked(() => fault('stall', 'It is'))
+    const gone = new AbortController()
+    const stream = await streamed(home, await spawn(home), 'Do it.', {}, { signal: gone.signal })
+    const first = await stream.next()
+    expect(first.value).toMatchObject({ event: 'token' })
+    gone.abort()
+    expect(await home.server.requests[0]?.ended).toBe('dropped')
+    const [{ task_id }] = (await rows<{ task_id: string }>(home, 'SELECT task_id FROM task_runs')) as [
+      { task_id: string },
+    ]
+    await until(async () => (await taskOf(home, task_id)).status !== 'running')
+    expect(await taskOf(home, task_id)).toMatchObject({
+      ...{ status: 'failed', output: said([first.value!]) },
+      error: { code: 'task_cancelled' },
+    })
+    expect((await rows<{ n: number }>(home, 'SELECT sum(input_tokens) AS n FROM spend'))[0]?.n).toBeGreaterThan(0)
+  })
+
+  it('ends it too by leaving the stream', async () => {
+    const { release, script } = held(text('It is'))
+    await using home = await tasked(n =>
+      n.n === 1 ? text('Let me see. ', { tool_calls: [{ name: 'x', arguments: '{}' }] }) : script(),
+    )
+    const stream = await streamed(home, await spawn(home), 'Do it.')
+    await stream.next()
+    await stream.return?.()
+    release()
+    const [{ task_id }] = (await rows<{ task_id: string }>(home, 'SELECT task_id FROM task_runs')) as [
+      { task_id: string },
+    ]
+    await until(async () => (await taskOf(home, task_id)).status !== 'running')
+    expect(await taskOf(home, task_id)).toMatchObject({ error: { code: 'task_cancelled' } })
+  })
+
+  it('ends nothing when it only followed', async () => {
+    const { release, script } = held(text(LONG))
+    await using home = await tasked(script)
+    const owner = all(await streamed(home, await spawn(home), 'Do it.'))
+    await home.server.request(1)
+    const [{ task_id }] = (await rows<{ task_id: string }>(home, 'SELECT task_id FROM task_runs')) as [
+      { task_id: string },
+    ]
+    const gone = new AbortController()
+    const follower = all(await followed(home, task_id, { signal: gone.signal })).catch(error => error)
+    await turn()
+    gone.abort()
+    await follower
+    release()
+    expect(done(await owner)).toMatchObject({ status: 'completed' })
+  })
+
+  it('with an Idempotency-Key leaves a task that goes on', async () => {
+    const { release, script } = held(text(LONG))
+    await using home = await tasked(script)
+    const gone = new AbortController()
+    const call = { signal: gone.signal, idempotency_key: 'k-1' }
+    const id = await spawn(home)
+    const asked = run(home, id, 'Do it.', {}, call).catch(error => error)
+    await home.server.request(1)
+    gone.abort()
+    await asked
+    release()
+    expect(await run(home, id, 'Do it.', {}, { idempotency_key: 'k-1' })).toMatchObject({ output: LONG })
+    expect(home.server.requests).toHaveLength(1)
+  })
+})
+
+describe('an Idempotency-Key', () => {
+  const call = { idempotency_key: 'k-1' }
+
+  it('gives the first answer again, by every way of asking', async () => {
+    await using home = await tasked(({ n }) => text(`Answer ${n}.`))
+    const id = await spawn(home)
+    const first = await run(home, id, 'Do it.', {}, call)
+    expect(await run(home, id, 'Do it.', {}, call)).toEqual(first)
+    expect(done(await all(await streamed(home, id, 'Do it.', {}, call)))).toEqual(first)
+    expect(home.server.requests).toHaveLength(1)
+  })
+
+  it('gives a failed answer again too: what failed is not tried twice behind its back', async () => {
+    await using home = await tasked(() => text(''))
+    const id = await spawn(home)
+    const first = await run(home, id, 'Do it.', {}, call)
+    expect(first).toMatchObject({ status: 'failed' })
+    expect(await run(home, id, 'Do it.', {}, call)).toEqual(first)
+  })
+
+  it.each([
+    ['instruction', 'Do that.', {}],
+    ['max_steps', 'Do it.', { max_steps: 3 }],
+    ['session_key', 'Do it.', { session_key: 's' }],
+  ])('with another %s is refused', async (_, instruction, more) => {
+    await using home = await tasked(() => text('Done.'))
+    const id = await spawn(home)
+    const { task_id } = await run(home, id, 'Do it.', {}, call)
+    await expect(run(home, id, instruction, more, call)).rejects.toMatchObject({
+      ...{ code: 'idempotency_key_reused', status: 422, message: expect.stringContaining(task_id) },
+    })
+  })
+
+  it('is one for each user and agent', async () => {
+    await using home = await tasked(({ n }) => text(`Answer ${n}.`))
+    const [a, b] = [await spawn(home), await spawn(home)]
+    const outputs = []
+    for (const [id, tenant] of [
+      [a, 'alice'],
+      [a, 'bob'],
+      [b, 'alice'],
+    ] as const)
+      outputs.push((await run(home, id, 'Do it.', {}, { ...call, tenant })).output)
+    expect(outputs).toEqual(['Answer 1.', 'Answer 2.', 'Answer 3.'])
+  })
+
+  it('has twenty requests at once run one task', async () => {
+    const { release, script } = held(text(LONG))
+    await using home = await tasked(script)
+    const id = await spawn(home)
+    const asked = Array.from({ length: 20 }, (_, n) =>
+      n % 2
+        ? run(home, id, 'Do it.', { session_key: 's' }, call)
+        : streamed(home, id, 'Do it.', { session_key: 's' }, call).then(all).then(done),
+    )
+    await home.server.request(1)
+    release()
+    const responses = await Promise.all(asked)
+    expect(new Set(responses.map(({ task_id }) => task_id)).size).toBe(1)
+    expect(home.server.requests).toHaveLength(1)
+    expect(await rows(home, 'SELECT 1 FROM task_runs')).toHaveLength(1)
+  })
+})
