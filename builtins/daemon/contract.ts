@@ -1,5 +1,5 @@
 // No zod here: the command line reads this before it knows whether it needs a kernel.
-import { defineError, token } from '#kernel'
+import { defineError, point, token, type Undo } from '#kernel'
 import type { DaemonStatus } from './status.ts'
 
 export type { DaemonStatus } from './status.ts'
@@ -44,9 +44,41 @@ export interface Daemon {
   stop(): Promise<void>
   /** The project's daemon, in whatever process it is. */
   status(): Promise<DaemonStatus>
+  /** What is known of it without asking it or the database. */
+  find(): Promise<FoundDaemon | undefined>
 }
 export const Daemon = token<Daemon>('daemon')
 
+/** Whether the operator has frozen the daemon: no cycle enters a phase then, and nothing that costs may begin. */
+export interface Freeze {
+  /** Read from the database each time, and cheap: a freeze holds at once in every process. */
+  frozen(): Promise<boolean>
+  /** Since when, in milliseconds; null while nothing is frozen. */
+  since(): Promise<number | null>
+}
+export const Freeze = token<Freeze>('freeze')
+
+declare module '#kernel' {
+  interface Events {
+    daemon_paused: Record<string, never>
+    daemon_resumed: Record<string, never>
+  }
+}
+
+/** What has to happen in the process that has just become the project's only daemon, once, before its first cycle. */
+export interface DaemonStart {
+  name: string
+  /** @returns what is to happen when it stops, after its last cycle */
+  begin(): Promise<Undo | void>
+}
+export const DaemonStarts = point<DaemonStart>('daemon_starts', { key: start => start.name })
+
+export const DaemonFrozenError = defineError({
+  code: 'daemon_frozen',
+  status: 409,
+  title: 'Daemon frozen',
+  sentence: () => 'The daemon is frozen, so no model is called for its agents; go on with: svc daemon resume',
+})
 export const DaemonRunningError = defineError({
   code: 'daemon_running',
   status: 409,

@@ -1,8 +1,7 @@
 import { connect } from 'node:net'
 import { join, resolve } from 'node:path'
-import type { Ports } from '#kernel'
+import { identityOf, type Ports } from '#kernel'
 import { type FoundDaemon, HOLDER_FILE, type Holder } from './contract.ts'
-import { identityOf } from './identity.ts'
 
 /** After this long without a round of its loop a daemon counts as stalled, in milliseconds. The loop comes round every 250. */
 const STALLED_AFTER_MS = 10_000

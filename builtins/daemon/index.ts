@@ -1,6 +1,9 @@
-import { definePlugin } from '#kernel'
-import { Effects } from '../store/contract.ts'
-import { Daemon } from './contract.ts'
+import { definePlugin, z } from '#kernel'
+import { CallLimits } from '../models/contract.ts'
+import { Effects, Store } from '../store/contract.ts'
+import { Daemon, Freeze } from './contract.ts'
+import { FREEZE_EFFECTS, freezeLimit, frozenSince } from './freeze.ts'
+import { findDaemon } from './holder.ts'
 import { DaemonLife } from './life.ts'
 import { leaveDaemon, takeDaemon } from './lock.ts'
 import { daemonOperations } from './operations.ts'
@@ -12,9 +15,22 @@ export default definePlugin({
   needs: ['store', 'agents'],
   setup(svc) {
     const life = new DaemonLife(svc)
-    svc.provide(Daemon, { start: () => life.start(), stop: () => life.stop(), status: () => daemonStatus(svc) })
-    for (const effect of [takeDaemon, leaveDaemon]) svc.add(Effects, effect.kind)
+    svc.provide(Daemon, {
+      start: () => life.start(),
+      stop: () => life.stop(),
+      status: () => daemonStatus(svc),
+      find: () => findDaemon(svc.ports, svc.project.svc),
+    })
+    for (const effect of [takeDaemon, leaveDaemon, ...FREEZE_EFFECTS]) svc.add(Effects, effect.kind)
     for (const operation of daemonOperations(svc)) svc.operation(operation)
+
+    const since = () => frozenSince(svc.use(Store))
+    const frozen = async () => (await since()) !== null
+    svc.provide(Freeze, { since, frozen })
+    svc.guard('*', { name: 'freeze', shouldProceed: async () => !(await frozen()) })
+    svc.add(CallLimits, freezeLimit(frozen))
+    for (const event of ['daemon_paused', 'daemon_resumed']) svc.event(event, z.object({}))
+
     svc.start(async () => {
       await life.start()
       return () => life.stop()

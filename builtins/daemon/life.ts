@@ -1,9 +1,8 @@
 import { join, resolve } from 'node:path'
-import { type PluginHandle, replaceFile, sentenceOf, type Undo } from '#kernel'
+import { identityOf, type PluginHandle, replaceFile, sentenceOf, type Undo } from '#kernel'
 import { Rest } from '../rest/contract.ts'
 import { Store } from '../store/contract.ts'
-import { HOLDER_FILE, type Holder, PID_FILE, STOP_FILE } from './contract.ts'
-import { identityOf } from './identity.ts'
+import { DaemonStarts, HOLDER_FILE, type Holder, PID_FILE, STOP_FILE } from './contract.ts'
 import { socketPlace, takeLock } from './lock.ts'
 
 /** How often the time of the loop's last round is noted, in milliseconds. */
@@ -40,6 +39,10 @@ export class DaemonLife {
     this.#undo.push(await takeLock(this.#svc, holder))
     const freed = await this.#svc.use(Store).recover()
     if (freed > 0) log.info({}, `${freed} leases of a daemon that is gone were freed`)
+    for (const { begin } of this.#svc.list(DaemonStarts)) {
+      const undo = await begin()
+      if (undo) this.#undo.push(undo)
+    }
     this.#undo.push(await this.#writeFiles(holder))
     if (this.#svc.has(Rest)) {
       const listening = await this.#svc.use(Rest).listen({ socket: resolve(project.svc, holder.socket) })

@@ -1,5 +1,12 @@
 import { operation, type PluginHandle, z } from '#kernel'
+import { isoTime, Store } from '../store/contract.ts'
+import { freeze, thaw } from './freeze.ts'
 import { DaemonStatus, daemonStatus } from './status.ts'
+
+const Frozen = z.object({
+  status: z.enum(['paused', 'running']),
+  frozen_since: z.iso.datetime().nullable(),
+})
 
 export function daemonOperations(svc: PluginHandle) {
   return [
@@ -14,16 +21,47 @@ export function daemonOperations(svc: PluginHandle) {
       run: () => daemonStatus(svc),
       render,
     }),
+    operation({
+      name: 'daemon.pause',
+      summary: 'Freeze the daemon: no agent enters a phase and nothing is spent, until it is resumed',
+      description: 'Lasts over restarts. It leaves the agents as they are: one that was paused stays so afterwards.',
+      input: z.object({}),
+      output: Frozen,
+      http: { method: 'POST', path: '/daemon/pause', daemon: true },
+      cli: { usage: 'daemon pause' },
+      mcp: true,
+      async run() {
+        const since = await freeze(svc.use(Store))
+        return { status: 'paused' as const, frozen_since: isoTime(since) }
+      },
+      render: ({ frozen_since }) => `frozen since ${frozen_since}; go on with: svc daemon resume`,
+    }),
+    operation({
+      name: 'daemon.resume',
+      summary: 'End the freeze: agents go on with their next heartbeat',
+      input: z.object({}),
+      output: Frozen,
+      http: { method: 'POST', path: '/daemon/resume', daemon: true },
+      cli: { usage: 'daemon resume' },
+      mcp: true,
+      async run() {
+        await thaw(svc.use(Store))
+        return { status: 'running' as const, frozen_since: null }
+      },
+      render: () => 'not frozen; agents that are not paused go on with their next heartbeat',
+    }),
   ]
 }
 
 function render(status: DaemonStatus): string {
   const agents = Object.entries(status.agents).filter(([, count]) => count > 0)
-  const lines: [string, string][] = [
+  const lines: (readonly [string, string])[] = [
     ['daemon', headline(status)],
+    ...(status.frozen ? [['frozen', `since ${status.frozen_since}; go on with: svc daemon resume`] as const] : []),
     ['heartbeat', `${status.heartbeat_s} s`],
     ['in flight', `${status.in_flight} cycles`],
     ['agents', agents.map(([name, count]) => `${count} ${name}`).join(', ') || 'none; spawn one with: svc spawn coder'],
+    ...(status.budget ? [['budget', status.budget] as const] : []),
   ]
   return lines.map(([name, value]) => `${name.padEnd(10)}  ${value}`).join('\n')
 }

@@ -1,6 +1,9 @@
 import { type PluginHandle, z } from '#kernel'
 import { Agents } from '../agents/contract.ts'
+import { Budget } from '../budget/contract.ts'
+import { Store } from '../store/contract.ts'
 import type { FoundDaemon } from './contract.ts'
+import { frozenSince } from './freeze.ts'
 import { findDaemon } from './holder.ts'
 
 export const DaemonStatus = z.object({
@@ -14,8 +17,11 @@ export const DaemonStatus = z.object({
   last_tick_at: z.iso.datetime().nullable().describe('When its loop last came round'),
   last_tick_age_s: z.number().nullable(),
   heartbeat_s: z.number().describe("Seconds between an agent's cycles"),
+  frozen: z.boolean().describe('The operator has frozen it: no cycle enters a phase'),
+  frozen_since: z.iso.datetime().nullable(),
   in_flight: z.number().int().describe('Cycles that run now'),
   agents: z.record(z.string(), z.number().int()).describe('How many agents have each status'),
+  budget: z.string().nullable().describe('What is spent, in a sentence'),
 })
 export type DaemonStatus = z.infer<typeof DaemonStatus>
 
@@ -25,13 +31,17 @@ export async function daemonStatus(svc: PluginHandle): Promise<DaemonStatus> {
   const now = svc.clock.ms()
   const counts = await svc.use(Agents).counts()
   const { goals_active: _, total: __, ...agents } = counts
+  const frozen = await frozenSince(svc.use(Store))
   return {
     running: found?.alive ?? false,
     health: healthOf(found),
     ...timesOf(found, now),
     heartbeat_s: Number(svc.config.get('daemon.heartbeat')),
+    frozen: frozen !== null,
+    frozen_since: frozen === null ? null : isoTime(frozen),
     in_flight: svc.heartbeat.live ? svc.heartbeat.inFlight.length : counts.working,
     agents,
+    budget: svc.has(Budget) ? (await svc.use(Budget).status()).message : null,
   }
 }
 

@@ -1,13 +1,37 @@
-export interface Gauge {
-  name: string
-  /** One line without a backslash. */
-  help: string
-  value: number
+import type { Distribution, Metric, Reading, Sample } from './contract.ts'
+
+/**
+ * One metric in the text format 0.0.4 of Prometheus; empty when nothing is known of it.
+ * The format: https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
+ */
+export function exposition({ name, help, type }: Omit<Metric, 'collect'>, reading: Reading): string {
+  if (reading === undefined) return ''
+  const samples: readonly Sample[] = typeof reading === 'number' ? [{ value: reading }] : reading
+  const lines = samples.flatMap(({ labels = {}, value }) =>
+    typeof value === 'number' ? line(name, labels, value) : distribution(name, labels, value),
+  )
+  return [`# HELP ${name} ${help.replace(/[\\\n]/g, escaped)}`, `# TYPE ${name} ${type}`, ...lines, ''].join('\n')
 }
 
-/** Gauges in the text exposition format 0.0.4 of Prometheus. */
-export function exposition(gauges: readonly Gauge[]): string {
-  return gauges
-    .map(({ name, help, value }) => `# HELP ${name} ${help}\n# TYPE ${name} gauge\n${name} ${value}\n`)
-    .join('')
+function distribution(name: string, labels: Sample['labels'], { buckets, sum, count }: Distribution): string[] {
+  return [
+    ...buckets.map(([le, upTo]) => line(`${name}_bucket`, { ...labels, le: numeral(le) }, upTo)),
+    line(`${name}_bucket`, { ...labels, le: '+Inf' }, count),
+    line(`${name}_sum`, labels, sum),
+    line(`${name}_count`, labels, count),
+  ]
+}
+
+function line(name: string, labels: Sample['labels'], value: number): string {
+  const pairs = Object.entries(labels ?? {}).map(([label, text]) => `${label}="${text.replace(/[\\"\n]/g, escaped)}"`)
+  return `${name}${pairs.length > 0 ? `{${pairs.join(',')}}` : ''} ${numeral(value)}`
+}
+
+function escaped(character: string): string {
+  return character === '\n' ? '\\n' : `\\${character}`
+}
+
+function numeral(value: number): string {
+  if (Number.isFinite(value) || Number.isNaN(value)) return String(value)
+  return value > 0 ? '+Inf' : '-Inf'
 }

@@ -1,28 +1,33 @@
-import { operation, type PluginHandle, z } from '#kernel'
-import { Agents } from '../agents/contract.ts'
+import { operation, type PluginHandle, sentenceOf, within, z } from '#kernel'
+import { type Metric, Metrics } from './contract.ts'
 import { exposition } from './exposition.ts'
 
+/** How long one metric may take to collect, in milliseconds. */
+const LIMIT_MS = 1_000
+
 export function metricsGet(svc: PluginHandle) {
+  /** Metrics that failed at the last scrape: told once, until they are well again. */
+  const failing = new Set<string>()
+  const read = async (metric: Metric) => {
+    try {
+      const text = exposition(
+        metric,
+        await within(svc.clock, LIMIT_MS, `The metric ${metric.name}`, Promise.resolve(metric.collect())),
+      )
+      failing.delete(metric.name)
+      return text
+    } catch (error) {
+      if (!failing.has(metric.name)) svc.log.warn({}, `the metric ${metric.name} is left out: ${sentenceOf(error)}`)
+      failing.add(metric.name)
+      return ''
+    }
+  }
   return operation({
     name: 'metrics.get',
-    summary: 'Gauges of agents and goals, in the text format of Prometheus',
+    summary: 'What is measured, in the text format of Prometheus',
     input: z.object({}),
     output: z.string(),
     http: { method: 'GET', path: '/metrics', produces: 'text/plain; version=0.0.4; charset=utf-8' },
-    async run() {
-      const { working, idle, waiting, waiting_approval, paused, dead, goals_active } = await svc.use(Agents).counts()
-      return exposition([
-        { name: 'svc_agents_working', help: 'Agents in a cycle now.', value: working },
-        { name: 'svc_agents_idle', help: 'Agents between two cycles.', value: idle },
-        {
-          name: 'svc_agents_waiting',
-          help: 'Agents that wait for an approval or for something else.',
-          value: waiting + waiting_approval,
-        },
-        { name: 'svc_agents_paused', help: 'Agents that were paused.', value: paused },
-        { name: 'svc_agents_dead', help: 'Agents that are dead and not deleted.', value: dead },
-        { name: 'svc_goals_active', help: 'Goals that are being pursued.', value: goals_active },
-      ])
-    },
+    run: async () => (await Promise.all(svc.list(Metrics).map(read))).join(''),
   })
 }

@@ -1,0 +1,59 @@
+import { z } from '#kernel'
+import type { CallLimit } from '../models/contract.ts'
+import { appendEvent, defineEffect, type Store } from '../store/contract.ts'
+import { DaemonFrozenError } from './contract.ts'
+
+const ROW = ['daemon', 'frozen'] as const
+
+/** Keeps the time of the first freeze; refused when it holds already. */
+const freezeDaemon = defineEffect({
+  name: 'daemon.freeze',
+  mustChange: true,
+  schema: z.object({}),
+  statements: (_, now) => [
+    {
+      sql: 'INSERT INTO plugin_values (namespace, key, value) VALUES (?, ?, ?) ON CONFLICT (namespace, key) DO NOTHING',
+      params: [...ROW, String(now)],
+    },
+  ],
+})
+/** Refused when nothing is frozen. */
+const thawDaemon = defineEffect({
+  name: 'daemon.thaw',
+  mustChange: true,
+  schema: z.object({}),
+  statements: () => [{ sql: 'DELETE FROM plugin_values WHERE namespace = ? AND key = ?', params: ROW }],
+})
+export const FREEZE_EFFECTS = [freezeDaemon, thawDaemon]
+
+/** Since when the daemon is frozen, in milliseconds; null when it is not. */
+export async function frozenSince(store: Store): Promise<number | null> {
+  const row = await store.get<{ value: string }>('SELECT value FROM plugin_values WHERE namespace = ? AND key = ?', ROW)
+  return row ? Number(row.value) : null
+}
+
+/** Freezes, unless that is so already. @returns since when it holds, in milliseconds */
+export async function freeze(store: Store): Promise<number> {
+  for (;;) {
+    await store.apply([freezeDaemon({}), appendEvent({ type: 'daemon_paused', agent_id: null, data: {} })])
+    const since = await frozenSince(store)
+    // Somebody may have ended it in between.
+    if (since !== null) return since
+  }
+}
+
+/** Ends the freeze, if there is one. */
+export async function thaw(store: Store): Promise<void> {
+  await store.apply([thawDaemon({}), appendEvent({ type: 'daemon_resumed', agent_id: null, data: {} })])
+}
+
+/** A pursuit that is under way makes no further model call. What a person asked of an agent, a one-shot task, goes on. */
+export function freezeLimit(frozen: () => Promise<boolean>): CallLimit {
+  return {
+    name: 'freeze',
+    async hold({ purpose }) {
+      if (purpose.kind !== 'task' && (await frozen())) throw new DaemonFrozenError()
+    },
+    async settle() {},
+  }
+}

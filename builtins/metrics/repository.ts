@@ -1,0 +1,51 @@
+import { z } from '#kernel'
+import { defineEffect, type Store } from '../store/contract.ts'
+
+/** What is counted lies among the plugins' values. */
+const NAMESPACE = 'metrics'
+/** One row for each count that is added to from several processes. */
+const COUNTS = 'count/'
+/** The key of what was added up of the events, as JSON. */
+export const EVENT_TOTALS = { namespace: NAMESPACE, key: 'events' }
+
+/** Adds to counts. */
+export const addCounts = defineEffect({
+  name: 'metrics.add',
+  schema: z.object({ counts: z.record(z.string(), z.number().int().min(0)) }),
+  statements: ({ counts }) =>
+    Object.entries(counts).map(([key, more]) => ({
+      sql: `INSERT INTO plugin_values (namespace, key, value) VALUES (?, ?, ?) ON CONFLICT (namespace, key)
+            DO UPDATE SET value = CAST(CAST(plugin_values.value AS BIGINT) + ? AS TEXT)`,
+      params: [NAMESPACE, `${COUNTS}${key}`, String(more), more],
+    })),
+})
+
+export async function readCounts(store: Store): Promise<Record<string, number>> {
+  const rows = await store.all<{ key: string; value: string }>(
+    'SELECT key, value FROM plugin_values WHERE namespace = ? AND key LIKE ?',
+    [NAMESPACE, `${COUNTS}%`],
+  )
+  return Object.fromEntries(rows.map(({ key, value }) => [key.slice(COUNTS.length), Number(value)]))
+}
+
+export async function readEventTotals(store: Store): Promise<unknown> {
+  const row = await store.get<{ value: string }>('SELECT value FROM plugin_values WHERE namespace = ? AND key = ?', [
+    EVENT_TOTALS.namespace,
+    EVENT_TOTALS.key,
+  ])
+  return row && (JSON.parse(row.value) as unknown)
+}
+
+/** Events after `seq`, oldest first; the data only of these types. */
+export function eventsAfter(store: Store, seq: number, types: readonly string[], limit: number) {
+  return store.all<{ seq: number; type: string; data: string | null }>(
+    `SELECT seq, type, CASE WHEN type IN (${types.map(() => '?').join(', ')}) THEN data END AS data
+     FROM events WHERE seq > ? ORDER BY seq LIMIT ?`,
+    [...types, seq, limit],
+  )
+}
+
+export async function countPendingApprovals(store: Store): Promise<number> {
+  const row = await store.get<{ n: number }>("SELECT count(*) AS n FROM approvals WHERE status = 'pending'")
+  return row?.n ?? 0
+}

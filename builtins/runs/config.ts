@@ -1,0 +1,41 @@
+import { join, resolve } from 'node:path'
+import { type PluginHandle, z } from '#kernel'
+
+/** What the room reads of its configuration. */
+export interface RunsConfig {
+  /** Holds a folder for each run. */
+  readonly folder: string
+  /** A file of a log that has become longer gets a successor, in bytes. */
+  readonly rotateAt: number
+}
+
+const Top = z.object({
+  logs_dir: z
+    .string()
+    .min(1)
+    .max(4096)
+    .default('logs')
+    .meta({ env: 'SVC_LOGS_DIR' })
+    .describe("Where run logs go, relative to the project's folder"),
+})
+
+export const RunsSection = z.object({
+  rotate_mb: z
+    .number()
+    .positive()
+    .max(1024)
+    .default(16)
+    .describe("Megabytes after which a run's log goes on in another file"),
+})
+
+export function runsConfig(svc: PluginHandle, section: z.output<typeof RunsSection>): RunsConfig {
+  const top = svc.section('', Top)
+  return {
+    get folder() {
+      return join(resolve(svc.project.root, top.logs_dir), 'runs')
+    },
+    get rotateAt() {
+      return section.rotate_mb * 1024 * 1024
+    },
+  }
+}

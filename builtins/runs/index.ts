@@ -1,0 +1,33 @@
+import { type Cycle, definePlugin } from '#kernel'
+import { DaemonStarts } from '../daemon/contract.ts'
+import { Effects } from '../store/contract.ts'
+import { RunsSection, runsConfig } from './config.ts'
+import { CycleDone, Runs } from './contract.ts'
+import { cycleBegins, cycleEnds } from './cycles.ts'
+import { runOperations } from './operations.ts'
+import { Recorder } from './recorder.ts'
+import { RUN_EFFECTS } from './repository.ts'
+import { RunDirectory } from './runs.ts'
+import { masker } from './secrets.ts'
+
+export default definePlugin({
+  name: 'runs',
+  description: 'What happened, run by run: a log and a manifest on disk, totals, and traces.',
+  needs: ['store'],
+  config: RunsSection,
+  section: 'runs',
+  setup(svc, section) {
+    const recorder = new Recorder(svc, runsConfig(svc, section))
+    const runs = new RunDirectory(svc, recorder)
+    const mask = masker(svc)
+    svc.provide(Runs, runs)
+    for (const effect of RUN_EFFECTS) svc.add(Effects, effect.kind)
+    for (const operation of runOperations(svc, runs, recorder)) svc.operation(operation)
+    svc.event('cycle_done', CycleDone)
+    svc.add(DaemonStarts, { name: 'runs', begin: () => runs.beginDaemon() })
+    svc.tap('approval_gate', { name: 'runs', stage: -1000 }, (cycle: Cycle) => cycleBegins(svc, cycle))
+    svc.tap('cleanup', { name: 'runs', stage: 1000 }, (cycle: Cycle) => cycleEnds(svc, mask, cycle))
+    svc.start(() => runs.recover(), { in: ['daemon', 'server'] })
+    svc.start(() => () => recorder.close(), { in: ['daemon', 'server', 'mcp', 'cli'] })
+  },
+})

@@ -1,0 +1,109 @@
+import type { Ports } from '#kernel'
+import { scanLines, segmentPath, segmentsOf, seqOf } from './log.ts'
+
+export interface LogLine {
+  seq: number
+  /** JSON, without a newline. */
+  text: string
+}
+
+export interface LogWriterOptions {
+  files: Ports['files']
+  folder: string
+  /** A file that has become longer gets a successor, in bytes. */
+  rotateAt: () => number
+  /** Something at the end of a file could not be read, and was set aside. */
+  onDamage: (file: string, bytes: number) => void
+}
+
+/**
+ * Appends to one run's log. How far it has come stands in the log itself, as the seq of its last whole line; so a log that
+ * was cut, damaged at its end or deleted is written again from there.
+ */
+export class LogWriter {
+  readonly #options: LogWriterOptions
+  /** Where the next line goes, once that is known. */
+  #place: { path: string; size: number; seq: number } | undefined
+
+  constructor(options: LogWriterOptions) {
+    this.#options = options
+  }
+
+  /** The seq of the last line; 0 for an empty log. What is broken after it is set aside first. */
+  async position(): Promise<number> {
+    const { files, folder } = this.#options
+    if (this.#place) {
+      const { path, size } = this.#place
+      const now = await files.stat(path).catch(() => undefined)
+      if (now?.size === size) return this.#place.seq
+      this.#place = undefined
+    }
+    await files.mkdir(folder, { recursive: true, mode: 0o700 })
+    for (const { path } of (await segmentsOf(files, folder)).reverse()) {
+      const end = await this.#repair(path)
+      if (!end) continue
+      this.#place = { path, ...end }
+      return end.seq
+    }
+    return 0
+  }
+
+  /** Appends lines, oldest first. When it throws, `position` tells what has come to the disk. */
+  async append(lines: readonly LogLine[]): Promise<void> {
+    const { files, folder, rotateAt } = this.#options
+    const [first, last] = [lines[0], lines.at(-1)]
+    if (!first || !last) return
+    const place = this.#place
+    const next = !place || place.size >= rotateAt()
+    const path = next ? segmentPath(folder, first.seq) : place.path
+    const bytes = Buffer.from(lines.map(({ text }) => `${text}\n`).join(''))
+    this.#place = undefined
+    await files.appendFile(path, bytes, { mode: 0o600 })
+    const size = (next ? 0 : place.size) + bytes.length
+    this.#place = { path, size, seq: last.seq }
+  }
+
+  /** Cuts a file after its last whole line. @returns undefined when it has none */
+  async #repair(path: string): Promise<{ size: number; seq: number } | undefined> {
+    const { files, onDamage } = this.#options
+    const end = await lastLine(files, path)
+    const { size } = await files.stat(path)
+    const keep = end?.size ?? 0
+    if (keep === size) return end
+    await setAside(files, path, keep)
+    await files.truncate(path, keep)
+    onDamage(path, size - keep)
+    return end
+  }
+}
+
+/** The last line that can be read, and where it ends. A file is rotated, so that it is no long way there. */
+async function lastLine(files: Ports['files'], path: string): Promise<{ size: number; seq: number } | undefined> {
+  let at = 0
+  let last: { size: number; seq: number } | undefined
+  await scanLines(path, {
+    files,
+    take(line) {
+      at += line.length + 1
+      const seq = seqOf(line.toString())
+      if (seq !== undefined) last = { size: at, seq }
+      return true
+    },
+    skip(bytes) {
+      at += bytes + 1
+    },
+  })
+  return last
+}
+
+/** Keeps what is cut off a file, beside it. */
+async function setAside(files: Ports['files'], path: string, from: number): Promise<void> {
+  const handle = await files.open(path, 'r')
+  try {
+    for await (const bytes of handle.createReadStream({ start: from, autoClose: false })) {
+      await files.appendFile(`${path}.corrupt`, bytes as Buffer, { mode: 0o600 })
+    }
+  } finally {
+    await handle.close()
+  }
+}

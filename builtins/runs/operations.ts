@@ -1,0 +1,51 @@
+import { operation, Page, type PluginHandle, z } from '#kernel'
+import { Run, RunDetail, RunNotFoundError, Trace } from './contract.ts'
+import type { Recorder } from './recorder.ts'
+import { renderRun, renderRuns, renderTrace } from './render.ts'
+import type { RunDirectory } from './runs.ts'
+import { TraceQuery, traceOf } from './tracing.ts'
+
+const id = z.string().min(1).max(128).describe("A run's id")
+
+export function runOperations(svc: PluginHandle, runs: RunDirectory, recorder: Recorder) {
+  return [
+    operation({
+      name: 'runs.list',
+      summary: 'Runs of the daemon and of one-shot tasks, newest first',
+      input: Page,
+      output: z.array(Run),
+      http: { method: 'GET', path: '/runs' },
+      cli: { usage: 'runs', short: { limit: 'n' } },
+      mcp: true,
+      run: page => runs.list(page),
+      count: () => runs.count(),
+      render: renderRuns,
+    }),
+    operation({
+      name: 'runs.get',
+      summary: 'One run: what happened in it, and what it was made of',
+      input: z.object({ id }),
+      output: RunDetail,
+      http: { method: 'GET', path: '/runs/{id}' },
+      cli: { usage: 'runs <id>' },
+      mcp: true,
+      errors: [RunNotFoundError],
+      run: ({ id }) => runs.detail(id),
+      render: renderRun,
+    }),
+    operation({
+      name: 'runs.trace',
+      summary: 'A run as a tree of spans: run, agents, goals, decisions and tool calls',
+      description:
+        'Read from the log of the run in pieces, oldest first. A long run comes in parts: ask again with `after` set to `next_after`.',
+      input: TraceQuery,
+      output: Trace,
+      http: { method: 'GET', path: '/runs/{run_id}/trace' },
+      cli: { usage: 'trace <run_id>', short: { limit: 'n' } },
+      mcp: true,
+      errors: [RunNotFoundError],
+      run: (query, { signal }) => traceOf(svc, runs, recorder, query, signal),
+      render: renderTrace,
+    }),
+  ]
+}

@@ -1,0 +1,66 @@
+import type { Ports } from '#kernel'
+import { scanLines, segmentsOf } from './log.ts'
+import type { LoggedEvent } from './trace.ts'
+
+export interface ReadOptions {
+  files: Ports['files']
+  signal: AbortSignal
+  /** Events up to this seq are passed over. */
+  after: number
+  /** Only this agent's events. */
+  agent_id?: string | undefined
+  /** Takes an event; false ends the reading. */
+  take: (event: LoggedEvent) => boolean
+}
+
+/**
+ * Reads a run's log in its order, in pieces, each event once however often its line was written.
+ * @returns whether the log was read to its end, and how many lines could not be read
+ */
+export async function readLog(folder: string, options: ReadOptions): Promise<{ complete: boolean; broken: number }> {
+  const { files, signal, after, agent_id } = options
+  // Looked for in the bytes: a line of another agent costs no parsing.
+  const needle = agent_id === undefined ? undefined : Buffer.from(`"agent_id":${JSON.stringify(agent_id)}`)
+  let seen = after
+  let broken = 0
+  const take = (line: Buffer): boolean => {
+    const told = toldSeq(line)
+    if (told !== undefined && (told <= seen || (needle && !line.includes(needle)))) return true
+    const event = parse(line)
+    if (!event) broken++
+    if (!event || event.seq <= seen || (agent_id !== undefined && event.agent_id !== agent_id)) return true
+    if (!options.take(event)) return false
+    seen = event.seq
+    return true
+  }
+  const segments = await segmentsOf(files, folder)
+  const begun = segments.findLastIndex(({ first }) => first <= after + 1)
+  for (const { path } of segments.slice(Math.max(begun, 0))) {
+    if (!(await scanLines(path, { files, signal, take, skip: () => void broken++ }))) return { complete: false, broken }
+  }
+  return { complete: true, broken }
+}
+
+/** The seq with which our lines begin, read without parsing them. */
+function toldSeq(line: Buffer): number | undefined {
+  const match = /^\{"seq":(\d{1,15}),/.exec(line.toString('latin1', 0, 24))
+  return match ? Number(match[1]) : undefined
+}
+
+function parse(line: Buffer): LoggedEvent | undefined {
+  try {
+    const event = JSON.parse(line.toString()) as Partial<LoggedEvent>
+    const { seq, type, at, data, agent_id } = event
+    const whole =
+      Number.isInteger(seq) &&
+      typeof type === 'string' &&
+      typeof at === 'string' &&
+      !Number.isNaN(Date.parse(at)) &&
+      (agent_id === null || typeof agent_id === 'string') &&
+      typeof data === 'object' &&
+      data !== null
+    return whole ? (event as LoggedEvent) : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,182 @@
+import { join } from 'node:path'
+import { type PluginHandle, sentenceOf } from '#kernel'
+import { isoTime, Store } from '../store/contract.ts'
+import type { RunsConfig } from './config.ts'
+import { countsOf } from './counts.ts'
+import { LONGEST_LINE } from './log.ts'
+import { type LogLine, LogWriter } from './log-writer.ts'
+import { writeManifest } from './manifest.ts'
+import { countRun, findRun, type RunEventRow, runEvents } from './repository.ts'
+import { masker } from './secrets.ts'
+
+/** How often the runs of this process are brought up to date, in milliseconds. */
+const FOLLOW_MS = 1_000
+/** Events in one piece of work: a few milliseconds of the event loop. */
+const BATCH = 250
+
+/** A run that this process writes. */
+interface Writing {
+  log: LogWriter
+  /** Pieces of work come one after another. */
+  last: Promise<void>
+  /** The log cannot be written at present; that was said once. */
+  failing: boolean
+  /** How many agents its manifest names. */
+  described: number
+}
+
+/**
+ * Carries what happened from the database, the truth, to where it is read: into the log of the run, and added up into its
+ * row. Both know how far they have come, so that nothing is lost or counted twice however the process ends.
+ */
+export class Recorder {
+  readonly #svc: PluginHandle
+  readonly #config: RunsConfig
+  readonly #mask: (json: string) => string
+  readonly #followed = new Map<string, Writing>()
+  #cancel: (() => void) | undefined
+
+  constructor(svc: PluginHandle, config: RunsConfig) {
+    this.#svc = svc
+    this.#config = config
+    this.#mask = masker(svc)
+  }
+
+  folderOf(run_id: string): string {
+    return join(this.#config.folder, run_id)
+  }
+
+  /** Keeps a run's log up to date from now on, beginning with its manifest: for the process whose run it is. */
+  follow(run_id: string): void {
+    this.#work(run_id, this.#follow(run_id), writing => this.#describe(run_id, writing))
+    this.#cancel ??= this.#svc.clock.after(FOLLOW_MS, () => this.#round())
+  }
+
+  /** The runs that this process writes now. */
+  get followed(): string[] {
+    return [...this.#followed.keys()]
+  }
+
+  /** Writes what is left of a run that has ended, its manifest as it stays, and lets it go. Nobody need wait for it. */
+  finish(run_id: string): Promise<void> {
+    const writing = this.#follow(run_id)
+    void this.catchUp(run_id)
+    return this.#work(run_id, writing, async () => {
+      await this.#describe(run_id, writing)
+      this.#followed.delete(run_id)
+    })
+  }
+
+  /** Resolves when nothing is being written of a run. */
+  settled(run_id: string): Promise<void> {
+    return this.#followed.get(run_id)?.last ?? Promise.resolve()
+  }
+
+  /** Resolves when all that has been committed so far is in the log and in the totals. Never throws. */
+  catchUp(run_id: string): Promise<void> {
+    const writing = this.#followed.get(run_id) ?? this.#writing(run_id)
+    return this.#work(run_id, writing, () => this.#carry(run_id, writing))
+  }
+
+  /** Resolves when everything is written. */
+  async close(): Promise<void> {
+    this.#cancel?.()
+    await Promise.all(this.followed.map(run_id => this.catchUp(run_id)))
+    this.#followed.clear()
+  }
+
+  #follow(run_id: string): Writing {
+    const writing = this.#followed.get(run_id) ?? this.#writing(run_id)
+    this.#followed.set(run_id, writing)
+    return writing
+  }
+
+  /** One piece of work on a run after another. */
+  #work(run_id: string, writing: Writing, piece: (writing: Writing) => Promise<void>): Promise<void> {
+    writing.last = writing.last.then(() =>
+      piece(writing).catch(error => this.#svc.log.error({}, `run ${run_id}: ${sentenceOf(error)}`)),
+    )
+    return writing.last
+  }
+
+  async #round(): Promise<void> {
+    await Promise.all(this.followed.map(run_id => this.catchUp(run_id)))
+    this.#cancel = this.#followed.size > 0 ? this.#svc.clock.after(FOLLOW_MS, () => this.#round()) : undefined
+  }
+
+  #writing(run_id: string): Writing {
+    const log = new LogWriter({
+      files: this.#svc.ports.files,
+      folder: this.folderOf(run_id),
+      rotateAt: () => this.#config.rotateAt,
+      onDamage: (file, bytes) =>
+        this.#svc.log.warn({}, `${bytes} bytes at the end of ${file} were broken; they are in ${file}.corrupt now`),
+    })
+    return { log, last: Promise.resolve(), failing: false, described: -1 }
+  }
+
+  async #carry(run_id: string, writing: Writing): Promise<void> {
+    const store = this.#svc.use(Store)
+    const run = await findRun(store, run_id)
+    if (!run) return
+    let counted = run.counted_seq
+    let written = await this.#orFailing(writing, () => writing.log.position())
+    const isLost = written === 0 && counted > 0
+    for (;;) {
+      const rows = await runEvents(store, run_id, Math.min(counted, written ?? counted), BATCH)
+      const last = rows.at(-1)?.seq
+      if (last === undefined) break
+      if (written !== undefined) written = await this.#write(writing, rows, written)
+      if (last > counted) counted = await this.#count(run_id, rows, counted)
+      if (rows.length < BATCH) break
+      await this.#svc.clock.yield()
+    }
+    const agents = counted > run.counted_seq ? (await findRun(store, run_id))?.agents : run.agents
+    if (isLost || agents !== writing.described) await this.#describe(run_id, writing)
+  }
+
+  /** @returns the seq up to which all is counted now; another process may have been faster */
+  async #count(run_id: string, rows: readonly RunEventRow[], from: number): Promise<number> {
+    const store = this.#svc.use(Store)
+    const fresh = rows.filter(({ seq }) => seq > from)
+    const to = fresh.at(-1)?.seq ?? from
+    if (await store.apply([countRun({ run_id, from, to, ...countsOf(fresh) })])) return to
+    return (await findRun(store, run_id))?.counted_seq ?? to
+  }
+
+  /** Writes the manifest as the row stands now. */
+  async #describe(run_id: string, writing: Writing): Promise<void> {
+    const folder = this.folderOf(run_id)
+    const agents = await this.#orFailing(writing, () => writeManifest(this.#svc, folder, run_id, this.#mask))
+    writing.described = agents ?? writing.described
+  }
+
+  async #write(writing: Writing, rows: readonly RunEventRow[], written: number): Promise<number | undefined> {
+    const lines = rows.filter(({ seq }) => seq > written).map(row => this.#lineOf(row))
+    return this.#orFailing(writing, async () => {
+      await writing.log.append(lines)
+      return lines.at(-1)?.seq ?? written
+    })
+  }
+
+  /** A disk that is full keeps nobody from working: the log is caught up when it takes lines again. */
+  async #orFailing<T>(writing: Writing, work: () => Promise<T>): Promise<T | undefined> {
+    try {
+      const result = await work()
+      writing.failing = false
+      return result
+    } catch (error) {
+      if (!writing.failing) {
+        this.#svc.log.error({}, `a run's log cannot be written; it is caught up once it can: ${sentenceOf(error)}`)
+      }
+      writing.failing = true
+      return undefined
+    }
+  }
+
+  #lineOf({ seq, type, v, at, agent_id, cycle_num, run_id, data }: RunEventRow): LogLine {
+    const head = JSON.stringify({ seq, type, v, at: isoTime(at), agent_id, cycle_num, run_id })
+    const kept = data.length < LONGEST_LINE / 4 ? data : JSON.stringify({ left_out: `${data.length} characters` })
+    return { seq, text: this.#mask(`${head.slice(0, -1)},"data":${kept}}`) }
+  }
+}

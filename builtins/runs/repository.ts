@@ -1,0 +1,179 @@
+import { z } from '#kernel'
+import { defineEffect, type Store } from '../store/contract.ts'
+import { COUNTED, Counts } from './counts.ts'
+
+export interface RunRow extends Counts {
+  run_id: string
+  kind: string
+  pid: number
+  started_at: number
+  ended_at: number | null
+  exit: string | null
+  /** JSON of `RunFacts`. */
+  facts: string
+  agents: number
+  /** The seq of the last event that is in the totals. */
+  counted_seq: number
+}
+
+export interface RunAgentRow extends Counts {
+  agent_id: string
+  name: string
+  model: string
+  first_at: number
+  last_at: number
+}
+
+/** An event of a run, its data as the text that it is stored as. */
+export interface RunEventRow {
+  seq: number
+  type: string
+  v: number
+  at: number
+  agent_id: string | null
+  cycle_num: number | null
+  run_id: string
+  data: string
+}
+
+const TOTALS = COUNTED.join(', ')
+const COLUMNS = `run_id, kind, pid, started_at, ended_at, exit, facts, agents, ${TOTALS}, counted_seq`
+
+export function findRun(store: Store, run_id: string): Promise<RunRow | undefined> {
+  return store.get<RunRow>(`SELECT ${COLUMNS} FROM runs WHERE run_id = ?`, [run_id])
+}
+
+/** Newest first. */
+export function listRuns(store: Store, limit: number, offset: number): Promise<RunRow[]> {
+  return store.all<RunRow>(`SELECT ${COLUMNS} FROM runs ORDER BY started_at DESC, run_id DESC LIMIT ? OFFSET ?`, [
+    limit,
+    offset,
+  ])
+}
+
+export async function countRuns(store: Store): Promise<number> {
+  return (await store.get<{ n: number }>('SELECT count(*) AS n FROM runs'))?.n ?? 0
+}
+
+export function openRuns(store: Store): Promise<RunRow[]> {
+  return store.all<RunRow>(`SELECT ${COLUMNS} FROM runs WHERE ended_at IS NULL`)
+}
+
+/** Those that have ended beyond the newest `keep` of them. */
+export async function oldRuns(store: Store, keep: number): Promise<string[]> {
+  const rows = await store.all<{ run_id: string }>(
+    'SELECT run_id FROM runs WHERE ended_at IS NOT NULL ORDER BY started_at DESC, run_id DESC LIMIT -1 OFFSET ?',
+    [keep],
+  )
+  return rows.map(({ run_id }) => run_id)
+}
+
+/** In the order in which they first did something. */
+export function listRunAgents(store: Store, run_id: string): Promise<RunAgentRow[]> {
+  return store.all<RunAgentRow>(
+    `SELECT agent_id, name, model, first_at, last_at, ${TOTALS} FROM run_agents WHERE run_id = ? ORDER BY first_at, agent_id`,
+    [run_id],
+  )
+}
+
+export function findRunAgent(store: Store, run_id: string, agent_id: string): Promise<RunAgentRow | undefined> {
+  return store.get<RunAgentRow>(
+    `SELECT agent_id, name, model, first_at, last_at, ${TOTALS} FROM run_agents WHERE run_id = ? AND agent_id = ?`,
+    [run_id, agent_id],
+  )
+}
+
+/** A run's events after `seq`, oldest first. */
+export function runEvents(store: Store, run_id: string, after: number, limit: number): Promise<RunEventRow[]> {
+  return store.all<RunEventRow>(
+    'SELECT seq, type, v, at, agent_id, cycle_num, run_id, data FROM events WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ?',
+    [run_id, after, limit],
+  )
+}
+
+export async function lastEventAt(store: Store, run_id: string): Promise<number | undefined> {
+  const row = await store.get<{ at: number }>('SELECT at FROM events WHERE run_id = ? ORDER BY seq DESC LIMIT 1', [
+    run_id,
+  ])
+  return row?.at
+}
+
+/** What goals are about, as far as their agents still are there. */
+export async function objectivesOf(store: Store, goal_ids: readonly string[]): Promise<Map<string, string>> {
+  if (goal_ids.length === 0) return new Map()
+  const marks = goal_ids.map(() => '?').join(', ')
+  const rows = await store.all<{ goal_id: string; objective: string }>(
+    `SELECT goal_id, objective FROM goals WHERE goal_id IN (${marks})`,
+    goal_ids,
+  )
+  return new Map(rows.map(({ goal_id, objective }) => [goal_id, objective]))
+}
+
+/** Refused when the id is taken. */
+export const insertRun = defineEffect({
+  name: 'runs.insert',
+  mustChange: true,
+  schema: z.object({ run_id: z.string(), kind: z.string(), pid: z.number().int(), facts: z.string() }),
+  statements: ({ run_id, kind, pid, facts }, now) => [
+    {
+      sql: `INSERT INTO runs (run_id, kind, pid, started_at, facts) VALUES (?, ?, ?, ?, ?)
+            ON CONFLICT (run_id) DO NOTHING`,
+      params: [run_id, kind, pid, now, facts],
+    },
+  ],
+})
+
+export const endRun = defineEffect({
+  name: 'runs.end',
+  schema: z.object({ run_id: z.string(), exit: z.string(), at: z.number().int().optional() }),
+  statements: ({ run_id, exit, at }, now) => [
+    {
+      sql: 'UPDATE runs SET ended_at = ?, exit = ? WHERE run_id = ? AND ended_at IS NULL',
+      params: [at ?? now, exit, run_id],
+    },
+  ],
+})
+
+export const deleteRun = defineEffect({
+  name: 'runs.delete',
+  schema: z.object({ run_id: z.string() }),
+  statements: ({ run_id }) => [{ sql: 'DELETE FROM runs WHERE run_id = ?', params: [run_id] }],
+})
+
+const added = (table: string) => COUNTED.map(name => `${name} = ${table}.${name} + ?`).join(', ')
+
+/** Adds up what happened between two events. Refused when somebody else has done so already. */
+export const countRun = defineEffect({
+  name: 'runs.count',
+  mustChange: true,
+  schema: z.object({
+    run_id: z.string(),
+    from: z.number().int(),
+    to: z.number().int(),
+    totals: Counts,
+    agents: z.array(z.object({ agent_id: z.string(), first_at: z.number(), last_at: z.number(), counts: Counts })),
+  }),
+  statements: ({ run_id, from, to, totals, agents }) => [
+    ...agents.map(({ agent_id, first_at, last_at, counts }) => ({
+      sql: `INSERT INTO run_agents (run_id, agent_id, name, model, first_at, last_at, ${TOTALS})
+            VALUES (?, ?, coalesce((SELECT name FROM agents WHERE agent_id = ?), ''),
+              coalesce((SELECT model FROM agents WHERE agent_id = ?), ''), ?, ?, ${COUNTED.map(() => '?').join(', ')})
+            ON CONFLICT (run_id, agent_id) DO UPDATE SET last_at = ?, ${added('run_agents')}`,
+      params: [
+        ...[run_id, agent_id, agent_id, agent_id, first_at, last_at, ...valuesOf(counts)],
+        ...[last_at, ...valuesOf(counts)],
+      ],
+    })),
+    {
+      sql: `UPDATE runs SET counted_seq = ?, agents = (SELECT count(*) FROM run_agents WHERE run_id = ?), ${added('runs')}
+            WHERE run_id = ? AND counted_seq = ?`,
+      params: [to, run_id, ...valuesOf(totals), run_id, from],
+    },
+  ],
+})
+
+function valuesOf(counts: Counts): number[] {
+  return COUNTED.map(name => counts[name])
+}
+
+export const RUN_EFFECTS = [insertRun, endRun, deleteRun, countRun]

@@ -1,0 +1,209 @@
+import { type PluginHandle, sentenceOf } from '#kernel'
+import { Daemon } from '../daemon/contract.ts'
+import { isoTime, Store, usdOf } from '../store/contract.ts'
+import {
+  type Run,
+  type RunBeginning,
+  type RunDetail,
+  type RunFacts,
+  RunNotFoundError,
+  type Runs,
+  type RunTotals,
+} from './contract.ts'
+import type { Counts } from './counts.ts'
+import { lastSeqAt } from './log.ts'
+import { factsOf } from './manifest.ts'
+import type { Recorder } from './recorder.ts'
+import {
+  countRuns,
+  deleteRun,
+  endRun,
+  findRun,
+  insertRun,
+  lastEventAt,
+  listRunAgents,
+  listRuns,
+  oldRuns,
+  openRuns,
+  type RunRow,
+} from './repository.ts'
+
+/** Checked before an id becomes part of a path. */
+const RUN_ID = /^run-\d{8}-\d{6}-[0-9a-f]{6}$/
+
+/** Lives of daemons and tasks: their beginnings and ends, and what can be asked of them. */
+export class RunDirectory implements Runs {
+  readonly #svc: PluginHandle
+  readonly #recorder: Recorder
+
+  constructor(svc: PluginHandle, recorder: Recorder) {
+    this.#svc = svc
+    this.#recorder = recorder
+  }
+
+  get #store(): Store {
+    return this.#svc.use(Store)
+  }
+
+  async begin(kind: string, about: RunBeginning = {}): Promise<string> {
+    const facts = JSON.stringify(await factsOf(this.#svc, kind, about))
+    let run_id: string
+    do run_id = this.#newId()
+    while (!(await this.#store.apply([insertRun({ run_id, kind, pid: process.pid, facts })])))
+    this.#recorder.follow(run_id)
+    return run_id
+  }
+
+  /** The daemon's own run, for the process that holds its lock. @returns its end */
+  async beginDaemon(): Promise<() => Promise<void>> {
+    // With the lock in our hand no other daemon is left.
+    await this.#bury(run => run.kind === 'daemon')
+    const run_id = await this.begin('daemon')
+    return () => this.end(run_id, 'stopped')
+  }
+
+  async end(run_id: string, exit: string): Promise<void> {
+    await this.#store.apply([endRun({ run_id, exit })])
+    void this.#recorder.finish(run_id)
+  }
+
+  async prune(keep: number): Promise<number> {
+    if (keep <= 0) return 0
+    const old = await oldRuns(this.#store, keep)
+    for (const run_id of old) {
+      await this.#recorder.settled(run_id)
+      // Files first: a run without files is shown, files without their run would be left for ever.
+      await this.#svc.ports.files.rm(this.#recorder.folderOf(run_id), { recursive: true, force: true })
+      await this.#store.apply([deleteRun({ run_id })])
+    }
+    return old.length
+  }
+
+  /** Ends the runs whose processes are gone. */
+  async recover(): Promise<void> {
+    const dead = new Set<string>()
+    for (const run of await openRuns(this.#store)) if (!(await this.#isAlive(run))) dead.add(run.run_id)
+    await this.#bury(({ run_id }) => dead.has(run_id))
+  }
+
+  async list({ limit, offset = 0 }: { limit?: number | undefined; offset?: number }): Promise<Run[]> {
+    const open = (await openRuns(this.#store)).map(({ run_id }) => run_id)
+    await Promise.all([...new Set([...open, ...this.#recorder.followed])].map(run_id => this.fresh(run_id)))
+    const rows = await listRuns(this.#store, limit ?? -1, offset)
+    return Promise.all(rows.map(row => this.#shown(row)))
+  }
+
+  count(): Promise<number> {
+    return countRuns(this.#store)
+  }
+
+  /** @throws RunNotFoundError, also for what is no id at all */
+  async detail(run_id: string): Promise<RunDetail> {
+    await this.fresh(run_id)
+    const row = await this.row(run_id)
+    const agents = await listRunAgents(this.#store, run_id)
+    const facts = factsIn(row)
+    return {
+      ...(await this.#shown(row)),
+      ...facts,
+      agent_ids: agents.map(({ agent_id }) => agent_id),
+      agents_seen: agents.map(({ agent_id, name, model, first_at, last_at, ...counts }) => ({
+        ...{ agent_id, name, model, first_at: isoTime(first_at), last_at: isoTime(last_at) },
+        ...totalsOf(counts),
+      })),
+    }
+  }
+
+  /** @throws RunNotFoundError */
+  async row(run_id: string): Promise<RunRow> {
+    const row = RUN_ID.test(run_id) ? await findRun(this.#store, run_id) : undefined
+    if (!row) throw new RunNotFoundError({ run_id })
+    return row
+  }
+
+  /**
+   * Brings a run's log and totals up to date where nobody else does: those of this process, and those whose process is
+   * gone, or whose files are. @throws RunNotFoundError
+   */
+  async fresh(run_id: string): Promise<void> {
+    const row = await this.row(run_id)
+    if (this.#recorder.followed.includes(run_id)) return this.#recorder.catchUp(run_id)
+    if (row.ended_at === null) return (await this.#isAlive(row)) ? undefined : this.#recorder.catchUp(run_id)
+    if (row.counted_seq === 0) return undefined
+    const last = await lastSeqAt(this.#svc.ports.files, this.#recorder.folderOf(run_id)).catch(() => undefined)
+    return last === row.counted_seq ? undefined : this.#recorder.catchUp(run_id)
+  }
+
+  async statusOf(row: RunRow): Promise<Run['status']> {
+    if (row.ended_at !== null) return row.exit === 'crashed' ? 'crashed' : 'ended'
+    return (await this.#isAlive(row)) ? 'running' : 'crashed'
+  }
+
+  async #bury(which: (run: RunRow) => boolean): Promise<void> {
+    for (const run of (await openRuns(this.#store)).filter(which)) {
+      const at = (await lastEventAt(this.#store, run.run_id)) ?? run.started_at
+      await this.#store.apply([endRun({ run_id: run.run_id, exit: 'crashed', at })])
+      void this.#recorder.finish(run.run_id)
+    }
+  }
+
+  async #isAlive({ kind, pid }: RunRow): Promise<boolean> {
+    if (pid === process.pid) return true
+    if (kind === 'daemon' && this.#svc.has(Daemon)) {
+      const daemon = await this.#svc
+        .use(Daemon)
+        .status()
+        .catch(error => this.#svc.log.warn({}, sentenceOf(error)))
+      if (daemon) return daemon.pid === pid
+    }
+    return exists(pid)
+  }
+
+  async #shown(row: RunRow): Promise<Run> {
+    const { run_id, kind, started_at, ended_at, exit, agents } = row
+    const { heartbeat, default_model } = factsIn(row)
+    const until = ended_at ?? (await this.#endOf(row))
+    return {
+      ...{ run_id, kind, exit, agents, heartbeat, model: default_model },
+      status: await this.statusOf(row),
+      started_at: isoTime(started_at),
+      ended_at: ended_at === null ? null : isoTime(ended_at),
+      duration_s: Math.max(0, Math.round((until - started_at) / 100) / 10),
+      ...totalsOf(row),
+    }
+  }
+
+  async #endOf(row: RunRow): Promise<number> {
+    if (await this.#isAlive(row)) return this.#svc.clock.ms()
+    return (await lastEventAt(this.#store, row.run_id)) ?? row.started_at
+  }
+
+  #newId(): string {
+    const { ids } = this.#svc.ports
+    const [date, time] = this.#svc.clock.now().toISOString().replaceAll(/[-:]/g, '').split(/[T.]/)
+    return `run-${date}-${time}-${ids.make('run', 6).slice('run-'.length)}`
+  }
+}
+
+export function factsIn(row: RunRow): RunFacts {
+  return JSON.parse(row.facts) as RunFacts
+}
+
+/** As on the wire. */
+export function totalsOf({ input_tokens, output_tokens, cost_micros, ...counts }: Counts): RunTotals {
+  const { cycles, goals_generated, goals_completed, goals_abandoned, model_calls, tool_calls, tool_failures } = counts
+  return {
+    ...{ cycles, goals_generated, goals_completed, goals_abandoned, model_calls, tool_calls, tool_failures },
+    tokens: input_tokens + output_tokens,
+    cost_usd: usdOf(cost_micros),
+  }
+}
+
+function exists(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}

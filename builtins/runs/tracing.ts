@@ -1,0 +1,97 @@
+import { type PluginHandle, z } from '#kernel'
+import { ModelProviders } from '../models/contract.ts'
+import { Store, usdOf } from '../store/contract.ts'
+import type { Trace } from './contract.ts'
+import { readLog } from './reader.ts'
+import type { Recorder } from './recorder.ts'
+import { findRunAgent, listRunAgents, objectivesOf, type RunAgentRow, type RunRow } from './repository.ts'
+import { factsIn, type RunDirectory } from './runs.ts'
+import { TraceBuilder } from './trace.ts'
+
+export const TraceQuery = z.object({
+  run_id: z.string().min(1).max(128).describe("A run's id"),
+  agent_id: z.string().min(1).max(128).optional().describe("Only this agent's spans; it may be deleted"),
+  limit: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(1000)
+    .default(500)
+    .describe('At most so many events of the log that have a span (1 to 1000)'),
+  after: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(Number.MAX_SAFE_INTEGER)
+    .default(0)
+    .describe('Goes on after this event: `next_after` of the part before'),
+})
+
+/**
+ * A part of a run's tree, read from its log; what the log does not tell comes from rows, as far as they are there.
+ * @throws RunNotFoundError
+ */
+export async function traceOf(
+  svc: PluginHandle,
+  runs: RunDirectory,
+  recorder: Recorder,
+  { run_id, agent_id, limit, after }: z.output<typeof TraceQuery>,
+  signal: AbortSignal,
+): Promise<Trace> {
+  await runs.fresh(run_id)
+  const run = await runs.row(run_id)
+  const builder = new TraceBuilder(run, factsIn(run), await runs.statusOf(run), limit)
+  const take = builder.take.bind(builder)
+  const read = await readLog(recorder.folderOf(run_id), { files: svc.ports.files, signal, after, agent_id, take })
+  const agents = await agentsOf(svc.use(Store), run_id, agent_id)
+  nameAgents(builder, agents)
+  await nameGoals(builder, svc.use(Store))
+  builder.root.attributes.notice = noticeOf(svc, [factsIn(run).default_model, ...builder.models])
+  return {
+    run_id,
+    total_spans: builder.spans,
+    complete: read.complete && after === 0,
+    next_after: read.complete ? null : builder.last,
+    left_out: Math.max(0, leavesOf(agent_id === undefined ? [run] : agents) - builder.leaves),
+    broken_lines: read.broken,
+    root: builder.root,
+  }
+}
+
+async function agentsOf(store: Store, run_id: string, agent_id: string | undefined): Promise<RunAgentRow[]> {
+  if (agent_id === undefined) return listRunAgents(store, run_id)
+  const found = await findRunAgent(store, run_id, agent_id)
+  return found ? [found] : []
+}
+
+function leavesOf(rows: readonly (RunRow | RunAgentRow)[]): number {
+  return rows.reduce((sum, { model_calls, tool_calls }) => sum + model_calls + tool_calls, 0)
+}
+
+function nameAgents(builder: TraceBuilder, rows: readonly RunAgentRow[]): void {
+  for (const { agent_id, name, model, input_tokens, output_tokens, cost_micros } of rows) {
+    const span = builder.agents.get(agent_id)
+    if (!span) continue
+    span.tokens = input_tokens + output_tokens
+    span.cost_usd = usdOf(cost_micros)
+    Object.assign(span.attributes, { name, model })
+  }
+}
+
+/** A goal that was found in an earlier run, or an earlier part, is named by its row. */
+async function nameGoals(builder: TraceBuilder, store: Store): Promise<void> {
+  const nameless = [...builder.goals.values()].filter(({ attributes }) => attributes.objective === null)
+  const ids = nameless.map(({ span_id }) => span_id)
+  const objectives = await objectivesOf(store, ids)
+  for (const goal of nameless) {
+    goal.name = objectives.get(goal.span_id) ?? goal.name
+    goal.attributes.objective = objectives.get(goal.span_id) ?? null
+  }
+}
+
+/** What is said wherever these models are shown, as of those that are simulated; null when there is nothing to say. */
+function noticeOf(svc: PluginHandle, models: readonly string[]): string | null {
+  const names = new Set(models.map(model => model.split(/[:/]/)[0]))
+  const notices = svc.list(ModelProviders).flatMap(({ name, notice }) => (notice && names.has(name) ? [notice] : []))
+  return notices.join('; ') || null
+}
