@@ -1,4 +1,5 @@
 import { measure } from './cycles.ts'
+import { guardrails } from './guardrails.ts'
 
 /** Rates stand beside a bare loop's of the same run: on a noisy machine only the ratio means something. */
 const ROUNDS = 3
@@ -19,3 +20,5 @@ for (const agents of [10, 100, 1000]) {
   ]
   console.log(cells.map((cell, n) => String(cell).padStart([6, 11, 9, 8, 12][n] ?? 8)).join(''))
 }
+
+await guardrails()

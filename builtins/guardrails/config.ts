@@ -1,0 +1,38 @@
+import { sentenceOf, z } from '#kernel'
+import { ACTIONS, STAGES } from './contract.ts'
+import { LinearPattern } from './linear/match.ts'
+
+const CustomRule = z
+  .strictObject({
+    name: z.string().regex(/^\w{1,64}$/, 'must be 1 to 64 letters, digits or "_"'),
+    kind: z
+      .string()
+      .regex(/^\w{1,64}$/, 'must be 1 to 64 letters, digits or "_"')
+      .describe('Shown as [REDACTED:<kind>]'),
+    pattern: z.string().min(1).max(2000).describe('A regular expression without lookaround and back references'),
+    ignore_case: z.boolean().default(false),
+    stages: z.array(z.enum(STAGES)).min(1),
+    action: z.enum(ACTIONS),
+  })
+  .superRefine(({ pattern, ignore_case }, context) => {
+    try {
+      new LinearPattern(pattern, { ignoreCase: ignore_case })
+    } catch (error) {
+      context.addIssue({ code: 'custom', path: ['pattern'], message: `cannot be used: ${sentenceOf(error)}` })
+    }
+  })
+
+/** Section `guardrails`. All of it needs a restart. */
+export const GuardrailsConfig = z.object({
+  enabled: z.boolean().default(false).describe('Whether text is checked at all'),
+  pii: z.boolean().default(true).describe('Look for personal data, keys and tokens in what goes out'),
+  prompt_injection: z.boolean().default(true).describe('Look for orders to the model in what comes in'),
+  pii_action: z.enum(ACTIONS).default('redact').describe('What becomes of personal data, keys and tokens'),
+  injection_action: z.enum(ACTIONS).default('block').describe('What becomes of orders to the model'),
+  stages: z
+    .array(z.enum(['tool_arguments', 'tool_result', 'memory']))
+    .default([])
+    .describe('Further places to check: tool_arguments for personal data, tool_result for injection, memory for both'),
+  rules: z.array(CustomRule).max(100).default([]).describe('Rules of your own'),
+})
+export type GuardrailsConfig = z.infer<typeof GuardrailsConfig>

@@ -1,0 +1,36 @@
+import { operation, z } from '#kernel'
+import type { GuardrailsConfig } from './config.ts'
+import { ACTIONS, Finding, STAGES } from './contract.ts'
+import type { Room } from './guardrails.ts'
+
+const Tried = z.object({
+  enabled: z.boolean().describe('Whether guardrails are on; this answer is what they would do'),
+  action: z.enum(['pass', ...ACTIONS]),
+  text: z.string().describe('What would go on; empty when it is blocked'),
+  findings: z.array(Finding),
+})
+
+/** Shows operators what the guardrails do with a text. Nothing is written down. */
+export function checkOperation(config: GuardrailsConfig, room: Pick<Room, 'examine'>) {
+  return operation({
+    name: 'guardrails.check',
+    summary: 'Try the guardrails on a text',
+    input: z.strictObject({
+      text: z.string().describe('The text to try'),
+      stage: z.enum(STAGES).optional().describe('Only the rules of this stage; all without it'),
+    }),
+    output: Tried,
+    http: { method: 'POST', path: '/guardrails/check' },
+    cli: { usage: 'guardrails check <text...>', short: { stage: 's' } },
+    async run({ text, stage }) {
+      const { findings, ...rest } = await room.examine(text, stage)
+      return { enabled: config.enabled, ...rest, findings: [...findings] }
+    },
+    render: ({ enabled, action, text, findings }) =>
+      [
+        `${action}${enabled ? '' : '  (guardrails.enabled is false: nothing is checked in operation)'}`,
+        ...findings.map(({ rule, kind, start, end, action: does }) => `  ${start}-${end}  ${kind}  ${rule}  ${does}`),
+        ...(text === '' ? [] : [text]),
+      ].join('\n'),
+  })
+}

@@ -1,0 +1,25 @@
+import type { Span } from '../rule.ts'
+
+const LETTER = '\\w\\u00a1-\\uffff'
+/** Bounded as RFC 5321 bounds it: 64 characters before the @, labels of 63. */
+export const EMAIL = new RegExp(
+  `(?<![${LETTER}.%+-])[${LETTER}.%+'-]{1,64}@(?:[${LETTER}-]{1,63}\\.){1,8}[a-z\\u00a1-\\uffff][a-z0-9\\u00a1-\\uffff-]{1,23}(?![${LETTER}])`,
+  'gi',
+)
+/** As people write it for people: `jo [at] example [dot] org`. */
+export const SPELLED_EMAIL =
+  /(?<![\w.%+-])[\w.%+-]{1,64} ?[[({<] ?at ?[\])}>] ?(?:[\w-]{1,63} ?(?:\.|[[({<] ?dot ?[\])}>]) ?){1,8}[a-z]{2,24}(?![\w-])/gi
+
+/** `icon@2x.png`, `vite@5.0.0-beta.js` and `git@github.com:o/r` are names of files, packages and repositories. */
+const NO_ADDRESS = /^[^@]*@(?:\dx\.|v?\d{1,9}\.\d)/i
+
+export function* findEmails(text: string): Generator<Span> {
+  if (text.includes('@')) {
+    for (const { 0: found, index } of text.matchAll(EMAIL)) {
+      const end = index + found.length
+      if (NO_ADDRESS.test(found) || (found.startsWith('git@') && text[end] === ':')) continue
+      yield { start: index, end }
+    }
+  }
+  for (const { 0: found, index } of text.matchAll(SPELLED_EMAIL)) yield { start: index, end: index + found.length }
+}

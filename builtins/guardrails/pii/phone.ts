@@ -1,0 +1,49 @@
+import type { Span } from '../rule.ts'
+
+const EXTENSION = '(?: ?(?:x|ext\\.?|extension|#) ?\\d{1,6})?'
+const END = '(?![\\w-]|[./]\\d)'
+const BEFORE = '(?<![\\w./:#$-]|\\d )'
+
+/** North America: area and exchange begin with 2 to 9, one separator throughout. */
+const AMERICAN = ['-', '\\.', ' '].map(by => `[2-9]\\d\\d${by}[2-9]\\d\\d${by}\\d{4}`).join('|')
+
+/** How numbers are written, each with the digits that it may have without its extension. */
+export const PHONE_SHAPES: readonly (readonly [shape: RegExp, least: number, most: number])[] = [
+  // E.164: + or 00 and a country code.
+  [new RegExp(`(?<![\\w+.])\\+[1-9](?:[ .()/-]{0,2}\\d){6,14}${EXTENSION}${END}`, 'gi'), 8, 15],
+  [new RegExp(`${BEFORE}00[1-9]\\d{0,2}[ .-](?:[ .()/-]{0,2}\\d){6,12}${EXTENSION}${END}`, 'gi'), 9, 17],
+  [new RegExp(`${BEFORE}(?:1[ .-])?(?:${AMERICAN})${EXTENSION}${END}`, 'gi'), 10, 11],
+  [new RegExp(`${BEFORE}\\([2-9]\\d\\d\\) ?[2-9]\\d\\d[ .-]?\\d{4}${EXTENSION}${END}`, 'gi'), 10, 10],
+  // An area code in parentheses.
+  [new RegExp(`(?<!\\w)\\(\\+?0?\\d{1,5}\\)[ /-]?\\d{2,8}(?:[ -]\\d{2,5}){0,4}${EXTENSION}${END}`, 'gi'), 9, 13],
+  // A trunk 0: 030 1234567, 0171/1234567, 01 23 45 67 89. A further pair would make it a row of bytes.
+  [
+    new RegExp(
+      `${BEFORE}0[1-9]\\d{0,4}(?: ?[/-] ?| )\\d{2,8}(?:[ -]\\d{2,8}){0,4}${EXTENSION}${END}(?! [\\da-f]{2}\\b)`,
+      'gi',
+    ),
+    9,
+    12,
+  ],
+]
+/** Any number of seven digits or more after a word that says what it is. */
+export const NAMED_PHONE = new RegExp(
+  `\\b(?:tel(?:e(?:ph|f)on[eo]?)?|phone|mobile?|cell|fax|whatsapp|handy|rufnummer|movil|portable|dial|(?:call|text|reach|ring) (?:me|us|him|her|them)(?: back)?)(?: (?:number|no\\.?|nr\\.?|is|at|on|under)){0,3}["'.:=# ]{1,5}([+(]{0,2}\\d(?:[ .()/-]{0,2}\\d){6,14}${EXTENSION})${END}`,
+  'gi',
+)
+/** Dates, and post codes of nine digits. */
+const NO_PHONE = /^(?:\d{5}-\d{4}$|\d{4}[-/. ]\d{1,2}[-/. ]\d{1,2}(?!\d)|\d{1,2}[-/. ]\d{1,2}[-/. ]\d{4}(?!\d))/
+
+export function* findPhones(text: string): Generator<Span> {
+  for (const [shape, least, most] of PHONE_SHAPES) {
+    for (const { 0: found, index } of text.matchAll(shape)) {
+      const digits = (found.split(/x|ext|#/i, 1)[0] ?? '').replace(/\D/g, '')
+      if (digits.length >= least && digits.length <= most && !NO_PHONE.test(found)) {
+        yield { start: index, end: index + found.length }
+      }
+    }
+  }
+  for (const { 0: found, 1: number = '', index } of text.matchAll(NAMED_PHONE)) {
+    if (!NO_PHONE.test(number)) yield { start: index + found.length - number.length, end: index + found.length }
+  }
+}

@@ -1,0 +1,63 @@
+import { fold } from '../fold.ts'
+import type { Span } from '../rule.ts'
+
+/** Keys and tokens by the prefixes that providers give them so that they are found. */
+export const TOKENS: readonly RegExp[] = [
+  // AWS, GitHub, GitLab, npm, PyPI, Docker
+  /(?<![A-Za-z0-9])(?:AKIA|ASIA|AGPA|AIDA|AROA|ANPA)[A-Z0-9]{16}(?![A-Za-z0-9])/g,
+  /(?<![A-Za-z0-9])(?:gh[pousr]_[A-Za-z0-9]{36}|github_pat_\w{22}|glpat-[\w-]{20}|npm_[A-Za-z0-9]{36}|pypi-AgEI[\w-]{40}|dckr_pat_[\w-]{20})[\w-]{0,200}/g,
+  // OpenAI, Anthropic, OpenRouter, Groq, Hugging Face, Fireworks, Replicate, Perplexity, xAI
+  /(?<![A-Za-z0-9])(?:sk-[\w-]{20}|gsk_\w{20}|hf_[A-Za-z0-9]{30}|fw_[A-Za-z0-9]{20}|r8_[A-Za-z0-9]{30}|pplx-[A-Za-z0-9]{32}|xai-[A-Za-z0-9]{32})[\w-]{0,200}/g,
+  // Google
+  /(?<![A-Za-z0-9])(?:AIza[\w-]{35}|ya29\.[\w-]{20}|GOCSPX-[\w-]{20})[\w-]{0,200}/g,
+  // Slack, Discord, Telegram
+  /(?<![A-Za-z0-9])(?:xox[abeoprs]-[\w-]{10}|xapp-\d-[\w-]{10})[\w-]{0,200}/g,
+  /hooks\.slack\.com\/services\/T\w{6,12}\/B\w{6,12}\/\w{16,32}/g,
+  /(?<![\w-])[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,40}(?![\w-])/g,
+  /(?<![\w-])\d{8,10}:AA[\w-]{33}(?![\w-])/g,
+  // Stripe, SendGrid, Twilio, Shopify, DigitalOcean, Databricks, Vault, Linear, Notion, Square, age
+  /(?<![A-Za-z0-9])(?:[rs]k_(?:live|test)_[A-Za-z0-9]{16}|whsec_[A-Za-z0-9+/]{20}|SG\.[\w-]{16,32}\.[\w-]{16}|shp(?:at|ca|pa|ss)_[a-f0-9]{32}|do[opr]_v1_[a-f0-9]{64}|hv[sbr]\.[\w-]{20}|lin_api_\w{30}|(?:ntn|secret)_[A-Za-z0-9]{40}|sq0[a-z]{3}-[\w-]{22}|AGE-SECRET-KEY-1[A-Z0-9]{58})[\w-]{0,200}/g,
+  /(?<![A-Za-z0-9])(?:SK|AC)[a-f0-9]{32}(?![A-Za-z0-9])/g,
+  /(?<![A-Za-z0-9])dapi[a-f0-9]{32}(?![A-Za-z0-9])/g,
+  // JSON web tokens
+  /(?<![\w-])eyJ[\w-]{8,1000}\.eyJ[\w-]{8,2000}(?:\.[\w-]{0,1000})?/g,
+  // Private keys, also such that the end is missing
+  /-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----[^-]{0,3900}(?:-----END [A-Z0-9 ]{1,40}-----)?/g,
+  // user:password in a URL, and Authorization headers
+  /(?<=:\/\/)[^\s:/@"'<>]{1,64}:[^\s/@"'<>]{1,128}(?=@)/g,
+  /(?<=\b(?:bearer|basic) )[\w.~+/-]{20,}={0,2}/gi,
+  // Azure
+  /(?<=\bAccountKey=)[A-Za-z0-9+/]{40,}={0,2}/g,
+]
+/** What stands behind a name that says so; taken only when it looks drawn by lot. */
+export const ASSIGNED =
+  /\b(?:api[_-]?key|secret(?:[_-]?key)?|access[_-]?(?:key|token)|auth[_-]?token|private[_-]?key|client[_-]?secret|password|passwd)["']?\s{0,3}[:=]\s{0,3}["']?([A-Za-z0-9+/_=.-]{16,256})/gi
+
+/** Shorter values would blot out ordinary words. */
+const SHORTEST_SECRET = 8
+
+/** @param own values that must not go out, asked for at each look */
+export function findSecrets(own: () => readonly string[]) {
+  return function* find(text: string): Generator<Span> {
+    for (const token of TOKENS) {
+      for (const { 0: found, index } of text.matchAll(token)) yield { start: index, end: index + found.length }
+    }
+    for (const { 0: found, 1: value = '', index } of text.matchAll(ASSIGNED)) {
+      if (isRandom(value)) yield { start: index + found.length - value.length, end: index + found.length }
+    }
+    for (const secret of own()) {
+      if (secret.length < SHORTEST_SECRET) continue
+      const wanted = fold(secret).text
+      for (let at = text.indexOf(wanted); at >= 0; at = text.indexOf(wanted, at + wanted.length)) {
+        yield { start: at, end: at + wanted.length }
+      }
+    }
+  }
+}
+
+/** Digits and letters of both cases, or hexadecimal, with no path or call in it. */
+function isRandom(value: string): boolean {
+  if (/^[a-f0-9]{32,}$/i.test(value)) return true
+  const kinds = [/[a-z]/, /[A-Z]/, /\d/].filter(kind => kind.test(value)).length
+  return kinds === 3 && new Set(value).size >= 10 && !/\.[a-z]{2,}/i.test(value)
+}

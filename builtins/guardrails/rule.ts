@@ -1,0 +1,12 @@
+import type { GuardrailRule } from './contract.ts'
+
+export interface Span {
+  start: number
+  end: number
+}
+
+/** Nothing found: a good moment for others to have their turn. */
+export const PAUSE: Span = Object.freeze({ start: 0, end: 0 })
+
+/** A rule without what the configuration decides: where it is asked and what becomes of its finds. */
+export type Finder = Pick<GuardrailRule, 'name' | 'kind' | 'find'>

@@ -1,0 +1,58 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { figures, hostile, type Quality, scanner } from './guardrails/measure.ts'
+
+/** The bar: 49 of 49 and the like on a corpus with as many of each kind, so that shares are what counts. */
+describe('what guardrails find', () => {
+  let quality: Quality
+  beforeAll(async () => {
+    quality = await figures()
+    console.log(quality.lines.join('\n'))
+  })
+
+  it.each(['email', 'credit_card', 'iban', 'ssn', 'ip_address', 'secret'])('of %s at least 98 %%', kind => {
+    expect(quality.found(kind)).toBeGreaterThanOrEqual(0.98)
+  })
+
+  it('of phone numbers at least 70 %', () => {
+    expect(quality.found('phone')).toBeGreaterThanOrEqual(0.7)
+  })
+
+  it('while at most 1 % of clean texts are changed', () => {
+    expect(quality.cleanChanged).toBeLessThanOrEqual(0.01)
+  })
+
+  it('of injections at least 20 %, of the plain kind at least 18 of 25, with at most 3 false alarms in 1,500 texts', () => {
+    expect(quality.caught).toBeGreaterThanOrEqual(0.2)
+    expect(quality.plain).toBeGreaterThanOrEqual(18)
+    expect(quality.falseAlarms).toBeLessThanOrEqual(3)
+  })
+})
+
+describe('what guardrails cost', () => {
+  it.each(Object.keys(hostile))('a hostile megabyte (%s) never holds the event loop', async name => {
+    const scan = scanner(['input', 'output'])
+    await scan(hostile[name]?.slice(0, 40_000) ?? '')
+    // Processor time, because others may have the machine in the meantime.
+    const spent = () => process.cpuUsage().user / 1000
+    const begun = spent()
+    let last = begun
+    let longest = 0
+    let going = true
+    const watch = (async () => {
+      while (going) {
+        await turn()
+        const now = spent()
+        longest = Math.max(longest, now - last)
+        last = now
+      }
+    })()
+    await scan(hostile[name] ?? '')
+    const whole = spent() - begun
+    going = false
+    await watch
+    // Three times the bar, for slow machines; what is not linear is far beyond.
+    expect(longest).toBeLessThan(150)
+    expect(whole).toBeLessThan(1500)
+  })
+})
