@@ -54,9 +54,10 @@ const lazyNames = {
       return { path, namespace: 'lazy' }
     })
     onLoad({ filter: /./, namespace: 'lazy' }, async ({ path }) => {
-      const names = Object.keys(await import(path)).filter(name => name !== 'default' && /^[\w$]+$/.test(name))
-      const from = JSON.stringify(path)
-      const lines = [`import * as all from ${from}`, 'export default all.default', `export const { ${names} } = all`]
+      const all = await import(path)
+      const names = Object.keys(all).filter(name => name !== 'default' && /^[\w$]+$/.test(name))
+      const lines = [`import * as all from ${JSON.stringify(path)}`, `export const { ${names} } = all`]
+      if ('default' in all) lines.push('export default all.default')
       return { contents: lines.join('\n'), resolveDir: root }
     })
   },
@@ -72,6 +73,7 @@ try {
     bundle().then(writeCommands),
     writeTypes(),
     cp(join(root, 'dashboard'), join(made, 'dashboard'), { recursive: true }),
+    copyExplorers(),
   ])
   await replace(join(root, 'dist'), made)
 } finally {
@@ -111,6 +113,25 @@ async function bundle() {
   })
   await chmod(join(made, 'svc.js'), 0o755)
   await chmod(made, 0o755)
+}
+
+/** The pages of the API's explorers, with what they take from two packages, and those packages' licences. */
+async function copyExplorers() {
+  const folder = join(made, 'docs')
+  await cp(join(root, 'builtins', 'docs', 'pages'), folder, { recursive: true })
+  const swagger = join(root, 'node_modules', 'swagger-ui-dist')
+  const redoc = join(root, 'node_modules', 'redoc')
+  for (const file of ['swagger-ui.css', 'swagger-ui-bundle.js']) await cp(join(swagger, file), join(folder, file))
+  for (const file of ['LICENSE', 'NOTICE']) await cp(join(swagger, file), join(folder, `swagger-ui.${file}`))
+  await cp(join(redoc, 'LICENSE'), join(folder, 'redoc.LICENSE'))
+  const bundle = join('bundles', 'redoc.standalone.js')
+  await cp(join(redoc, `${bundle}.LICENSE.txt`), join(folder, 'redoc.standalone.js.LICENSE.txt'))
+  // The one thing that ReDoc loads from elsewhere.
+  const picture = 'https://cdn.redoc.ly/redoc/logo-mini.svg'
+  const script = await readFile(join(redoc, bundle), 'utf8')
+  if (!script.includes(picture)) throw new Error(`redoc no longer holds ${picture}; see what it loads instead`)
+  const blank = 'data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7'
+  await writeFile(join(folder, 'redoc.standalone.js'), script.replaceAll(picture, blank))
 }
 
 /** The builtins' commands and exit codes, so that the command line needs neither zod nor any room to parse its words. */

@@ -1,5 +1,7 @@
+import type { IncomingMessage } from 'node:http'
 import { join, resolve } from 'node:path'
-import { SvcError } from '#kernel'
+import type { EventSourceMessage } from 'eventsource-parser'
+import { type StreamEvent, SvcError, sentenceOf } from '#kernel'
 import type { Context } from './context.ts'
 import { type CommandTree, DaemonAnswerError, type OperationRef } from './contract.ts'
 
@@ -21,6 +23,7 @@ export async function askDaemon(
   if (!found?.alive || found.stalled) return undefined
   const answer = await send(resolve(svc, found.holder.socket), request)
   if (!answer) return undefined
+  if (answer.events) return { output: eventsOf(answer.events, tree.exits) }
   if (answer.status < 300) return { output: answer.text === '' ? null : bodyOf(answer) }
   throw errorOf(answer, tree.exits)
 }
@@ -55,6 +58,8 @@ interface Answer {
   status: number
   json: boolean
   text: string
+  /** Of a stream. */
+  events?: IncomingMessage
 }
 
 async function send(socketPath: string, { method, path, body }: Request): Promise<Answer | undefined> {
@@ -62,12 +67,17 @@ async function send(socketPath: string, { method, path, body }: Request): Promis
   return new Promise((resolve, reject) => {
     const headers = { host: 'localhost', ...(body === undefined ? {} : { 'content-type': 'application/json' }) }
     const sent = request({ socketPath, method, path, headers }, response => {
+      const { statusCode: status = 0, headers } = response
+      if (headers['content-type']?.startsWith('text/event-stream')) {
+        resolve({ status, json: false, text: '', events: response })
+        return
+      }
       const parts: Buffer[] = []
       response.on('data', part => parts.push(part))
       response.once('error', failed)
       response.once('end', () => {
-        const json = /\bjson\b/.test(response.headers['content-type'] ?? '')
-        resolve({ status: response.statusCode!, json, text: Buffer.concat(parts).toString('utf8') })
+        const json = /\bjson\b/.test(headers['content-type'] ?? '')
+        resolve({ status, json, text: Buffer.concat(parts).toString('utf8') })
       })
     })
     const failed = (error: NodeJS.ErrnoException) => {
@@ -85,6 +95,26 @@ function bodyOf({ json, text }: Answer): unknown {
     return JSON.parse(text)
   } catch {
     throw new DaemonAnswerError({ problem: 'what came is not JSON' })
+  }
+}
+
+/** The events of a stream; an `error` is thrown, as it was in the daemon. */
+async function* eventsOf(response: IncomingMessage, exits: CommandTree['exits']): AsyncGenerator<StreamEvent> {
+  const { createParser } = await import('eventsource-parser')
+  const come: EventSourceMessage[] = []
+  const parser = createParser({ onEvent: event => come.push(event) })
+  response.setEncoding('utf8')
+  try {
+    for await (const text of response) {
+      parser.feed(text)
+      for (const { id, event = 'message', data } of come.splice(0)) {
+        if (event === 'error') throw errorOf({ status: 0, json: true, text: data }, exits)
+        yield { event, data: JSON.parse(data), ...(id === undefined ? {} : { id }) }
+      }
+    }
+  } catch (error) {
+    if (error instanceof SvcError) throw error
+    throw new DaemonAnswerError({ problem: sentenceOf(error) })
   }
 }
 

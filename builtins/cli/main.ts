@@ -71,12 +71,18 @@ function asksForHelp(words: readonly string[]): boolean {
   return (end < 0 ? words : words.slice(0, end)).some(word => word === '--help' || word === '-h')
 }
 
-/** The command with the longest path that the words begin with. A word too many after a group of commands is none of it. */
+/**
+ * The command with the longest path that the words begin with; of two with one path, as in `runs` and `runs <id>`, the one
+ * that takes what follows. A word too many after a group of commands is none of it.
+ */
 function find(commands: readonly CommandSpec[], words: readonly string[]): CommandSpec | undefined {
   const fitting = commands.filter(({ path }) => path.every((word, at) => words[at] === word))
-  const [best] = fitting.sort((a, b) => b.path.length - a.path.length)
+  const longest = Math.max(0, ...fitting.map(({ path }) => path.length))
+  const next = words[longest]
+  const named = next !== undefined && !next.startsWith('-')
+  const same = fitting.filter(({ path }) => path.length === longest)
+  const best = same.find(command => command.arguments.length > 0 === named) ?? same[0]
   if (!best || best.arguments.length > 0) return best
-  const next = words[best.path.length]
   const isGroup = commands.some(({ path }) => path.length > best.path.length && path[0] === best.path[0])
   return isGroup && next !== undefined && !next.startsWith('-') ? undefined : best
 }

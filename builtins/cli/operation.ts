@@ -1,4 +1,4 @@
-import type { Kernel, Operation, Role } from '#kernel'
+import type { Kernel, Operation, Role, StreamEvent } from '#kernel'
 import { askDaemon } from './ask.ts'
 import type { Context } from './context.ts'
 import { type CommandSpec, NeedsDaemonError } from './contract.ts'
@@ -12,20 +12,37 @@ export async function runOperation(
   input: Record<string, unknown>,
   context: Context,
 ): Promise<number> {
-  const { terminal, json, ports, named } = context
+  const { json, ports, named } = context
   const root = await findProject(ports, named)
   const { name, rendered } = spec.operation!
   const told = await askDaemon(root, spec.operation!, input, context)
-  const { output, render } = told
-    ? { ...told, render: rendered && !json ? await renderOf(name, root, context) : undefined }
-    : await runHere(root, spec, input, context)
+  if (!told) return runHere(root, spec, input, context)
+  return show(told.output, rendered && !json ? await renderOf(name, root, context) : undefined, context)
+}
+
+/** Tells what an operation returned; a stream as it comes. */
+async function show(output: unknown, render: Operation['render'], context: Context): Promise<number> {
+  const { terminal, json } = context
+  if (isStream(output)) {
+    const { showStream } = await import('./stream.ts')
+    return showStream(output, render, context)
+  }
   if (json) terminal.out(printableJson(JSON.stringify(output, null, 2)))
   else if (render) terminal.out(printable(render(output as never)))
   else terminal.out(draw(output, terminal.columns))
   return 0
 }
 
-async function runHere(root: string, spec: CommandSpec, input: Record<string, unknown>, context: Context) {
+function isStream(output: unknown): output is AsyncIterable<StreamEvent> {
+  return typeof output === 'object' && output !== null && Symbol.asyncIterator in output
+}
+
+async function runHere(
+  root: string,
+  spec: CommandSpec,
+  input: Record<string, unknown>,
+  context: Context,
+): Promise<number> {
   const { name, reach } = spec.operation!
   if (reach === 'daemon') throw new NeedsDaemonError({ command: spec.path.join(' ') })
   const stop = new AbortController()
@@ -33,7 +50,8 @@ async function runHere(root: string, spec: CommandSpec, input: Record<string, un
   await using kernel = await open(root, context, ['cli'], name)
   const progress = (message: string) => context.terminal.err(printable(message))
   const output = await kernel.invoke(name, input, { face: 'cli', signal: stop.signal, progress })
-  return { output, render: await definedRender(kernel, name) }
+  // Awaited here: a stream needs the process that it comes from.
+  return await show(output, await definedRender(kernel, name), context)
 }
 
 async function renderOf(name: string, root: string, context: Context): Promise<Operation['render']> {

@@ -27,6 +27,11 @@ export class Terminal {
     if (text !== '') process.stdout.write(`${text}\n`)
   }
 
+  /** Text as it comes, without the end of a line. */
+  part(text: string): void {
+    process.stdout.write(text)
+  }
+
   err(text: string): void {
     process.stderr.write(`${text}\n`)
   }

@@ -23,9 +23,9 @@ function commandOf(operation: Operation, face: CliFace): CommandSpec {
   const input = z.toJSONSchema(operation.input, { io: 'input', unrepresentable: 'any' }) as Schema
   const fields = new Map(Object.entries(input.properties ?? {}))
   const { path, places } = readUsage(face.usage)
-  const preset = face.preset ?? {}
+  const preset = { ...face.defaults, ...face.preset }
   const positional = places.map(place => argumentOf(operation, place, fields))
-  const taken = new Set([...Object.keys(preset), ...positional.map(argument => argument.field)])
+  const taken = new Set([...Object.keys(face.preset ?? {}), ...positional.map(argument => argument.field)])
   const options = [...fields].filter(([field]) => !taken.has(field))
   return {
     path,
@@ -75,7 +75,7 @@ function optionOf(field: string, schema: Schema, face: CliFace, required: readon
     short: face.short?.[field] ?? null,
     type: typeOf(schema),
     required: required.includes(field),
-    default: schema.default ?? null,
+    default: face.defaults?.[field] ?? schema.default ?? null,
     choices: choicesOf(schema),
     description: schema.description ?? '',
   }

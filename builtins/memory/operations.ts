@@ -11,6 +11,12 @@ export function memoryOperations(svc: PluginHandle, memory: Memory) {
     const { agent_id } = await svc.use(Agents).find(ref)
     return { agent_id, records: memory.of(agent_id) }
   }
+  /** What fails because its agent was deleted meanwhile, and its files with it, says so. */
+  const within = <T>(agent_id: string, work: Promise<T>): Promise<T> =>
+    work.catch(async error => {
+      await svc.use(Agents).find(agent_id)
+      throw error
+    })
   const found = [AgentNotFoundError, AmbiguousAgentError]
 
   return [
@@ -47,7 +53,7 @@ export function memoryOperations(svc: PluginHandle, memory: Memory) {
       errors: [...found, MemoryNotFoundError],
       async run({ id, memory_id }) {
         const { agent_id, records } = await find(id)
-        const record = await records.peek(memory_id)
+        const record = await within(agent_id, records.peek(memory_id))
         if (!record) throw new MemoryNotFoundError({ memory_id, agent_id })
         return record
       },
@@ -63,7 +69,7 @@ export function memoryOperations(svc: PluginHandle, memory: Memory) {
       errors: [...found, MemoryNotFoundError],
       async run({ id, memory_id }) {
         const { agent_id, records } = await find(id)
-        if (!(await records.forget(memory_id))) throw new MemoryNotFoundError({ memory_id, agent_id })
+        if (!(await within(agent_id, records.forget(memory_id)))) throw new MemoryNotFoundError({ memory_id, agent_id })
         return null
       },
       render: () => 'forgotten',
@@ -80,9 +86,10 @@ export function memoryOperations(svc: PluginHandle, memory: Memory) {
       http: { method: 'POST', path: '/agents/{id}/memory/consolidate' },
       cli: { usage: 'memory consolidate <id>' },
       errors: found,
-      run: async ({ id, max_age_days, min_access }) => ({
-        removed: await (await find(id)).records.consolidate(max_age_days, min_access),
-      }),
+      async run({ id, max_age_days, min_access }) {
+        const { agent_id, records } = await find(id)
+        return { removed: await within(agent_id, records.consolidate(max_age_days, min_access)) }
+      },
       render: ({ removed }) => `${removed} records removed`,
     }),
   ]

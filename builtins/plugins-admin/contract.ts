@@ -1,7 +1,7 @@
 import { z } from '#kernel'
 
 export const Plugin = z.object({
-  name: z.string(),
+  name: z.string().meta({ examples: ['office-hours'] }),
   state: z
     .enum(['live', 'suspended', 'failed', 'disabled'])
     .describe('live with an error: an older version lives on, because the newest could not take its place'),

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type HttpFace, type Operation, type OperationCall, parse } from '#kernel'
 
@@ -20,22 +20,32 @@ export async function windowHeaders(
   url: string,
   call: OperationCall,
 ): Promise<Record<string, string>> {
-  if (!operation.count || raw.limit === undefined) return {}
-  const input = parse(operation.input, raw, 'The request') as { limit: number; offset?: number }
-  const total = await operation.count(input, call)
+  const {
+    limit,
+    offset = 0,
+    ...input
+  } = parse(operation.input, raw, 'The request') as { limit?: number; offset?: number }
+  if (limit === undefined) return {}
+  const total = await operation.count!({ ...input, limit, offset }, call)
   const headers = { 'x-total-count': String(total) }
-  const offset = (input.offset ?? 0) + input.limit
-  if (offset >= total) return headers
+  if (offset + limit >= total) return headers
   const next = new URL(url, 'http://localhost')
-  next.searchParams.set('offset', String(offset))
+  next.searchParams.set('offset', String(offset + limit))
   return { ...headers, link: `<${next.pathname}${next.search}>; rel="next"` }
 }
 
+/** JSON without the values of secrets: what a plugin or a provider threw may hold one. */
+export function hidden(reply: FastifyReply, payload: unknown, hide: (json: string) => string): unknown {
+  if (!String(reply.getHeader('content-type')).includes('json')) return payload
+  if (typeof payload === 'string') return hide(payload)
+  return Buffer.isBuffer(payload) ? Buffer.from(hide(payload.toString())) : payload
+}
+
 /** Tags what GET answers, and sends nothing to a client that has it already. */
-export async function conditional(request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
+export function conditional(request: FastifyRequest, reply: FastifyReply, payload: unknown): unknown {
   if ((request.method !== 'GET' && request.method !== 'HEAD') || reply.statusCode !== 200) return payload
   if (typeof payload !== 'string' && !Buffer.isBuffer(payload)) return payload
-  const tag = `"${createHash('sha1').update(payload).digest('base64url')}"`
+  const tag = `"${hash('sha1', payload, 'base64url')}"`
   reply.header('etag', tag)
   const known = request.headers['if-none-match']?.split(',').map(each => each.trim().replace(/^W\//, ''))
   if (!known?.includes(tag)) return payload

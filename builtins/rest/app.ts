@@ -1,15 +1,25 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { invoke, type OperationCall, Operations, type PluginHandle } from '#kernel'
-import { conditional, sendOutput, windowHeaders } from './answer.ts'
+import {
+  invoke,
+  type Operation,
+  type OperationCall,
+  Operations,
+  type PluginHandle,
+  parse,
+  type StreamEvent,
+} from '#kernel'
+import { conditional, hidden, sendOutput, windowHeaders } from './answer.ts'
 import { parseBody } from './body.ts'
 import { DaemonNotRunningError, MethodNotAllowedError, RouteNotFoundError, type ServerConfig } from './contract.ts'
-import { admit, tenantOf } from './gate.ts'
+import { EVENT_STREAM } from './frames.ts'
+import { admit, markOf, tenantOf } from './gate.ts'
 import type { Door } from './hosts.ts'
 import { inputOf } from './input.ts'
 import type { Keys } from './keys.ts'
-import { problemHeaders, problemOf, shownError } from './problem.ts'
+import { problemHeaders, problemOf, toldError } from './problem.ts'
 import { type RouteTable, shapeOf } from './routes.ts'
+import type { Streams } from './stream.ts'
 
 const BODY_LIMIT = 1024 * 1024
 const METHODS = ['GET', 'POST', 'PATCH', 'PUT', 'DELETE', 'OPTIONS'] as const
@@ -20,11 +30,15 @@ export interface AppParts {
   svc: PluginHandle
   config: ServerConfig
   keys: Keys
+  streams: Streams
   doorOf: (request: IncomingMessage) => Door
+  /** Takes secrets out of JSON. */
+  hide: (json: string) => string
 }
 
 /** A Fastify app with these routes. It holds no socket and no timer: one that is no longer asked is simply let go. */
-export async function createApp({ svc, config, keys, doorOf }: AppParts, table: RouteTable): Promise<FastifyInstance> {
+export async function createApp(parts: AppParts, table: RouteTable): Promise<FastifyInstance> {
+  const { svc, config, keys, doorOf, hide } = parts
   const { fastify } = await import('fastify')
   const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply) => sendError(svc, error, request, reply)
   const app = fastify({
@@ -39,10 +53,14 @@ export async function createApp({ svc, config, keys, doorOf }: AppParts, table: 
     parseBody(bytes),
   )
   app.setErrorHandler(fail)
-  app.addHook('onRequest', (request, reply) => admit(svc, config, keys, doorOf(request.raw), request, reply))
-  app.addHook('onSend', conditional)
+  app.addHook('onRequest', (request, reply, done) => {
+    if (admit(svc, config, keys, doorOf(request.raw), request, reply)) done()
+  })
+  app.addHook('onSend', (request, reply, payload, done) =>
+    done(null, conditional(request, reply, hidden(reply, payload, hide))),
+  )
   addPages(app, table)
-  addOperations(app, svc, table)
+  addOperations(app, parts, table)
   addRefusals(app, table)
   await app.ready()
   return app
@@ -60,13 +78,13 @@ function addPages(app: FastifyInstance, { pages }: RouteTable): void {
   }
 }
 
-function addOperations(app: FastifyInstance, svc: PluginHandle, { routes }: RouteTable): void {
+function addOperations(app: FastifyInstance, parts: AppParts, { routes }: RouteTable): void {
   for (const { method, path, operation, open } of routes) {
     app.route({
       method,
       url: urlOf(path),
       config: { open },
-      handler: (request, reply) => answer(svc, operation, request, reply),
+      handler: (request, reply) => answer(parts, operation, request, reply),
     })
   }
 }
@@ -91,14 +109,15 @@ function addRefusals(app: FastifyInstance, { routes, pages }: RouteTable): void 
 }
 
 async function answer(
-  svc: PluginHandle,
+  parts: AppParts,
   name: string,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
+  const { svc } = parts
   const operation = svc.find(Operations, name)
   if (!operation?.http) throw new RouteNotFoundError({ path: request.url.split('?')[0]! })
-  const tenant = tenantOf(request)
+  const asked = callOf(request, parts.doorOf(request.raw).local)
   if ((operation.reach === 'daemon' || operation.http.daemon) && !svc.heartbeat.live) throw new DaemonNotRunningError()
   const { params, query, body } = request as FastifyRequest<{
     Params: Record<string, string>
@@ -106,21 +125,57 @@ async function answer(
     Body: Record<string, unknown> | undefined
   }>
   const input = inputOf(operation, { params, query, body })
+  if (operation.events) return answerStream(parts, operation, input, asked, request, reply)
+  let gone: AbortSignal | undefined
   const call: OperationCall = {
-    tenant,
-    signal: goneSignal(reply),
-    face: 'rest',
-    request_id: request.id,
-    progress: () => {},
+    ...asked,
+    // Most operations are over before anybody could go away, and never ask.
+    get signal() {
+      gone ??= goneSignal(reply)
+      return gone
+    },
   }
   const output = await invoke(operation, input, call)
-  reply.headers(await windowHeaders(operation, input, request.url, call))
+  if (operation.count) reply.headers(await windowHeaders(operation, input, request.url, call))
   return sendOutput(reply, operation.http, output)
+}
+
+function answerStream(
+  { streams, doorOf }: AppParts,
+  operation: Operation,
+  input: Record<string, unknown>,
+  asked: Omit<OperationCall, 'signal'>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> | FastifyReply {
+  if (request.method === 'HEAD') {
+    parse(operation.input, input, 'The request')
+    return reply.type(EVENT_STREAM).send()
+  }
+  const begin = async (signal: AbortSignal) =>
+    (await invoke(operation, input, { ...asked, signal })) as AsyncIterable<StreamEvent>
+  return streams.answer(begin, doorOf(request.raw), request, reply)
+}
+
+/** What a request says of itself beside its input. @throws MalformedRequestError */
+function callOf(request: FastifyRequest, local: boolean): Omit<OperationCall, 'signal'> {
+  const idempotency_key = markOf(request, 'idempotency-key')
+  const last_event_id = markOf(request, 'last-event-id')
+  return {
+    tenant: tenantOf(request),
+    face: 'rest',
+    local,
+    request_id: request.id,
+    progress: () => {},
+    ...(idempotency_key === undefined ? {} : { idempotency_key }),
+    ...(last_event_id === undefined ? {} : { last_event_id }),
+  }
 }
 
 /** Aborted when the client goes away before it has its answer. */
 function goneSignal({ raw }: FastifyReply): AbortSignal {
   const gone = new AbortController()
+  if (raw.closed) gone.abort()
   raw.once('close', () => {
     if (!raw.writableFinished) gone.abort()
   })
@@ -128,14 +183,8 @@ function goneSignal({ raw }: FastifyReply): AbortSignal {
 }
 
 function sendError(svc: PluginHandle, thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
-  const error = shownError(thrown)
-  const { code, status } = error
-  const fields = { request_id: request.id, code }
-  if (status >= 500 && status !== 503) {
-    const told = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown)
-    svc.log.error(fields, `${request.method} ${request.routeOptions.url ?? ''}: ${told}`)
-  } else svc.log.debug(fields, error.message)
-  reply.code(status).headers({ ...problemHeaders(error), 'x-request-id': request.id })
+  const error = toldError(svc, thrown, request)
+  reply.code(error.status).headers({ ...problemHeaders(error), 'x-request-id': request.id })
   // As bytes: to a text Fastify would add a charset, which this media type doesn't have.
   reply.send(Buffer.from(JSON.stringify(problemOf(error, request.id))))
 }

@@ -1,4 +1,4 @@
-import { defineError, point, token, z } from '#kernel'
+import { defineError, point, type SvcError, token, z } from '#kernel'
 
 /** The section `server`. All of it is read at start. */
 export const ServerConfig = z.object({
@@ -18,6 +18,18 @@ export const ServerConfig = z.object({
     .describe('Further names, with or without a port, that the Host header may hold while no key is set'),
   max_connections: z.number().int().min(1).default(1024).describe('Open connections at once'),
   request_timeout: z.number().positive().max(3600).default(15).describe('Seconds that a request may take to arrive'),
+  max_streams: z.number().int().min(1).default(256).describe('Open streams at once'),
+  stream_buffer_bytes: z
+    .number()
+    .int()
+    .min(1024)
+    .default(65_536)
+    .describe('How much of a stream may wait for a slow reader before no more of it is asked for'),
+  stream_stall_s: z
+    .number()
+    .positive()
+    .default(30)
+    .describe('Seconds after which the reader of a stream that takes nothing is let go'),
 })
 export type ServerConfig = z.infer<typeof ServerConfig>
 
@@ -52,6 +64,32 @@ export interface StaticRoute {
   body(): string | Buffer | Promise<string | Buffer>
 }
 export const StaticRoutes = point<StaticRoute>('static_routes', { key: route => route.path })
+
+/** So many wrong places are told, each with so much of its path: what was sent may have any number, of any length. */
+const MOST_ERRORS = 100
+const LONGEST_PATH = 200
+
+/** An error on the wire: a problem document of RFC 9457. */
+export const Problem = z.object({
+  type: z.string().describe('`urn:svc:problem:` and the code'),
+  title: z.string().describe('The same for every error of this code'),
+  status: z.number().int(),
+  detail: z.string().describe('A sentence: what was wrong, and what would be right'),
+  code: z.string().describe('Stable name of the error'),
+  request_id: z.string(),
+  errors: z
+    .array(z.object({ path: z.string(), message: z.string() }))
+    .optional()
+    .describe('What is wrong where'),
+})
+export type Problem = z.infer<typeof Problem>
+
+export function problemOf(error: SvcError, request_id: string): Problem {
+  const { code, title, status, message: detail, errors } = error
+  const problem = { type: `urn:svc:problem:${code}`, title, status, detail, code, request_id }
+  const told = errors.slice(0, MOST_ERRORS).map(({ path, message }) => ({ path: path.slice(0, LONGEST_PATH), message }))
+  return told.length > 0 ? { ...problem, errors: told } : problem
+}
 
 export const WideBindError = defineError({
   code: 'key_needed',
@@ -141,4 +179,17 @@ export const DaemonNotRunningError = defineError({
   status: 503,
   title: 'Daemon not running',
   sentence: () => 'This needs the daemon, which does not run in this process; serve it with: svc serve --with-daemon',
+})
+export const TooManyStreamsError = defineError({
+  code: 'too_many_streams',
+  status: 503,
+  title: 'Too many streams',
+  sentence: (p: { max: number }) =>
+    `${p.max} streams are open, as many as server.max_streams allows; try again when one has ended.`,
+})
+export const ServerStoppingError = defineError({
+  code: 'server_stopping',
+  status: 503,
+  title: 'Server stopping',
+  sentence: () => 'The server is being stopped; try again when it is back.',
 })

@@ -20,25 +20,28 @@ const SAFETY = {
   'x-content-type-options': 'nosniff',
 }
 
+const MARK = /^[\x21-\x7e]{1,200}$/
+const MARKED = { 'idempotency-key': 'Idempotency-Key', 'last-event-id': 'Last-Event-ID' }
 const TENANT = /^[A-Za-z0-9._@-]{1,128}$/
 
 /**
  * What a request must pass before its body is read: Host, origin, key, and being for something that exists.
  * Whether a key is needed is a property of the route that was matched, never of the text of the URL.
+ * @returns false when it has been answered already
  */
-export async function admit(
+export function admit(
   svc: PluginHandle,
   config: ServerConfig,
   keys: Keys,
   door: Door,
   request: FastifyRequest,
   reply: FastifyReply,
-): Promise<unknown> {
+): boolean {
   const { method, headers, raw } = request
-  reply.headers({ ...SAFETY, 'x-request-id': request.id })
+  reply.headers(SAFETY).header('x-request-id', request.id)
 
-  const [host = '', ...more] = raw.headersDistinct.host ?? []
-  if (host === '' || more.length > 0) {
+  const { host = '' } = headers
+  if (host === '' || isRepeated('host', raw.rawHeaders)) {
     throw new MalformedRequestError({ problem: 'A request must have one Host header.' })
   }
   const insecure = svc.ports.env.SVC_API_ALLOW_INSECURE === '1'
@@ -48,7 +51,10 @@ export async function admit(
 
   reply.headers(corsHeaders(headers, config.cors_origins))
   const answer = preflight(method, headers, config.cors_origins)
-  if (answer) return reply.code(204).headers(answer).send()
+  if (answer) {
+    reply.code(204).headers(answer).send()
+    return false
+  }
   if (!mayChange(method, headers, config.cors_origins)) {
     throw new ForbiddenOriginError({ origin: headers.origin ?? 'another site' })
   }
@@ -57,7 +63,14 @@ export async function admit(
     keys.check(config.api_key, raw.headersDistinct['x-svc-key']?.[0], request.ip)
   }
   if (request.is404) throw new RouteNotFoundError({ path: request.url.split('?')[0]! })
-  return undefined
+  return true
+}
+
+/** Node keeps the first of some headers that came twice. */
+function isRepeated(name: string, rawHeaders: readonly string[]): boolean {
+  let count = 0
+  for (let at = 0; at < rawHeaders.length; at += 2) if (rawHeaders[at]!.toLowerCase() === name) count++
+  return count > 1
 }
 
 /** Whose request it is: a hint for routing, not a boundary. @throws MalformedRequestError */
@@ -66,6 +79,15 @@ export function tenantOf({ headers }: FastifyRequest): string {
   if (tenant === undefined || tenant === '') return 'default'
   if (typeof tenant === 'string' && TENANT.test(tenant)) return tenant
   throw new MalformedRequestError({ problem: 'X-Svc-User may have 1 to 128 letters, digits and any of . _ @ -' })
+}
+
+/** A header that names a request or an event: 1 to 200 visible characters. @throws MalformedRequestError */
+export function markOf({ headers }: FastifyRequest, header: 'idempotency-key' | 'last-event-id'): string | undefined {
+  const given = headers[header]
+  if (given === undefined) return undefined
+  // Of one that came twice Node makes a text with a space in it.
+  if (typeof given === 'string' && MARK.test(given)) return given
+  throw new MalformedRequestError({ problem: `${MARKED[header]} may be given once, with 1 to 200 visible characters.` })
 }
 
 declare module 'fastify' {

@@ -1,11 +1,15 @@
 import type { IncomingMessage } from 'node:http'
-import { definePlugin, Operations, ROLES } from '#kernel'
+import type { Socket } from 'node:net'
+import type { FastifyRequest } from 'fastify'
+import { definePlugin, maskJson, Operations, ROLES, secretsIn } from '#kernel'
 import { Apps } from './apps.ts'
 import { type Listening, Rest, ServerConfig, StaticRoutes } from './contract.ts'
 import type { Door } from './hosts.ts'
 import { Keys } from './keys.ts'
 import { listen } from './listener.ts'
 import { healthCheck, openapiGet } from './operations.ts'
+import { problemOf, toldError } from './problem.ts'
+import { Streams } from './stream.ts'
 
 export default definePlugin({
   name: 'rest',
@@ -13,14 +17,18 @@ export default definePlugin({
   section: 'server',
   config: ServerConfig,
   setup(svc, config) {
-    const doors = new WeakMap<IncomingMessage, Door>()
-    const doorOf = (request: IncomingMessage) => doors.get(request)!
-    const apps = new Apps({ svc, config, keys: new Keys(svc.clock), doorOf })
+    const doors = new WeakMap<Socket, Door>()
+    const doorOf = ({ socket }: IncomingMessage) => doors.get(socket)!
+    const problem = (thrown: unknown, request: FastifyRequest) => problemOf(toldError(svc, thrown, request), request.id)
+    const ofEnvironment = secretsIn(svc.ports.env)
+    const hide = (json: string) => maskJson(json, [...ofEnvironment, ...svc.config.secrets()])
+    const streams = new Streams({ svc, config, problem, hide })
+    const apps = new Apps({ svc, config, keys: new Keys(svc.clock), streams, doorOf, hide })
     const open = new Set<Listening>()
 
     svc.provide(Rest, {
       async listen(address) {
-        const listening = await listen({ svc, config, apps, doors }, address)
+        const listening = await listen({ svc, config, apps, streams, doors }, address)
         open.add(listening)
         return {
           url: listening.url,
@@ -31,7 +39,7 @@ export default definePlugin({
     svc.onChange(Operations, () => apps.outdate())
     svc.onChange(StaticRoutes, () => apps.outdate())
     svc.operation(healthCheck(svc))
-    svc.operation(openapiGet(svc))
+    svc.operation(openapiGet(svc, config.api_key !== ''))
     svc.start(() => async () => void (await Promise.all([...open].map(listening => listening.close()))), { in: ROLES })
   },
 })

@@ -19,8 +19,10 @@ export function inputOf(
   const fields = operation.input.shape
   const issues: Issue[] = []
   const input: [string, unknown][] = takesQuery ? [] : Object.entries(body)
+  const takesMore = operation.input._zod.def.catchall !== undefined
   for (const [path] of input) {
     if (names.includes(path)) issues.push({ path, message: 'is given by the path, not by the body' })
+    else if (!takesMore && !Object.hasOwn(fields, path)) issues.push({ path, message: 'is not a known field' })
   }
   for (const [path, text] of Object.entries(query)) {
     if (takesQuery && Object.hasOwn(fields, path) && !names.includes(path)) {

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type Server } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { dirname, join } from 'node:path'
 import { InvalidInputError, type PluginHandle, sentenceOf } from '#kernel'
@@ -13,6 +13,7 @@ import {
 } from './contract.ts'
 import { type Door, resolveHost } from './hosts.ts'
 import { refusal } from './problem.ts'
+import type { Streams } from './stream.ts'
 
 /** How long requests in flight may go on once the server closes. */
 const CLOSE_GRACE_MS = 500
@@ -25,7 +26,8 @@ export interface ListenerParts {
   svc: PluginHandle
   config: ServerConfig
   apps: Apps
-  doors: WeakMap<IncomingMessage, Door>
+  streams: Streams
+  doors: WeakMap<Socket, Door>
 }
 
 /** Serves the app of the moment at an address. @throws see `Rest.listen` */
@@ -87,7 +89,7 @@ async function listenSocket(parts: ListenerParts, path: string): Promise<Listeni
   }
 }
 
-function createListener({ svc, config, apps, doors }: ListenerParts, door: Door) {
+function createListener({ svc, config, apps, streams, doors }: ListenerParts, door: Door) {
   const server = createServer({
     requestTimeout: config.request_timeout * 1000,
     headersTimeout: config.request_timeout * 1000,
@@ -97,6 +99,7 @@ function createListener({ svc, config, apps, doors }: ListenerParts, door: Door)
   const answering = new Map<Socket, number>()
   let closing: Promise<void> | undefined
 
+  server.on('connection', socket => doors.set(socket, door))
   server.on('request', (request, response) => {
     const { socket } = request
     answering.set(socket, (answering.get(socket) ?? 0) + 1)
@@ -106,7 +109,6 @@ function createListener({ svc, config, apps, doors }: ListenerParts, door: Door)
       else answering.delete(socket)
       if (closing && answering.size === 0) server.closeAllConnections()
     })
-    doors.set(request, door)
     apps.current().then(
       app => app.routing(request, response),
       error => {
@@ -125,6 +127,7 @@ function createListener({ svc, config, apps, doors }: ListenerParts, door: Door)
 
   const shut = async () => {
     const closed = new Promise<void>(resolve => server.close(() => resolve()))
+    streams.stop(door)
     if (answering.size === 0) server.closeAllConnections()
     const cancel = svc.clock.after(CLOSE_GRACE_MS, () => server.closeAllConnections())
     await closed

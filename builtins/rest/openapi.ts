@@ -1,130 +1,97 @@
-import { type Operation, z } from '#kernel'
-import { PROBLEM_TYPE, Problem } from './problem.ts'
-import { pathNames } from './routes.ts'
+import type { Operation } from '#kernel'
+import { Problem } from './contract.ts'
+import { entryOf, headersTaken } from './entry.ts'
+import { PROBLEM_TYPE } from './problem.ts'
+import { shapeOf } from './routes.ts'
+import { Components, type Json, ref } from './schemas.ts'
 
-type Json = Record<string, unknown>
+const ABOUT = `Keeps autonomous agents alive, and lets you see and steer them.
+
+Every error is a problem document of RFC 9457 with a stable \`code\` and the \`request_id\` under which the log tells more.
+A method that a path does not have is answered 405 with \`Allow\`, a request that takes too long to arrive 408. Unknown
+query parameters and body fields are refused by name. Lists come whole; with \`limit\` they come in windows, with
+\`X-Total-Count\` and a \`Link\` to the next.`
+
+const TENANT = {
+  name: 'X-Svc-User',
+  in: 'header',
+  description: 'Whose request it is: a hint for routing, not a boundary',
+  schema: { type: 'string', pattern: '^[A-Za-z0-9._@-]{1,128}$', default: 'default' },
+}
+const MARK = { type: 'string', minLength: 1, maxLength: 200 }
+/** What operations take in headers beside the key, by the names that their entries give it. */
+const TAKEN: Record<string, Json> = {
+  tenant: TENANT,
+  known: { name: 'If-None-Match', in: 'header', description: 'The `ETag` of what one has', schema: { type: 'string' } },
+  again: {
+    name: 'Idempotency-Key',
+    in: 'header',
+    description: 'The same key again is the same request again: its answer is repeated, its work is not',
+    schema: MARK,
+  },
+  after: { name: 'Last-Event-ID', in: 'header', description: 'Go on after this event', schema: MARK },
+}
+const header = (description: string, type = 'string') => ({ description, schema: { type } })
+
+export interface Documented {
+  version: string
+  /** The operations that have a place. */
+  operations: readonly Operation[]
+  /** Whether the server has a key. */
+  keyed: boolean
+  /** The room that an operation belongs to, and what is said of it. */
+  roomOf(operation: Operation): { name: string; description: string }
+  /** Lets others do something between two operations: all of them take long enough to be noticed. */
+  pause(): Promise<void>
+}
 
 /** The OpenAPI 3.1 document of these operations, from the very schemas that check their requests and answers. */
-export function openapiDocument(operations: readonly Operation[], version: string): Json {
-  const schemas: Json = {}
-  const paths: Record<string, Json> = {}
-  const embed = (name: string, schema: z.ZodType, io: 'input' | 'output') => embedded(name, schema, io, schemas)
-  schemas.Problem = embed('Problem', Problem, 'output')
+export async function openapiDocument(documented: Documented): Promise<Json> {
+  const { version, operations, keyed, roomOf, pause } = documented
+  const components = new Components()
+  components.schemas.Problem = components.embed('Problem', Problem, 'output')
+  const places = new Map<string, { path: string; entries: Json }>()
+  const tags = new Map<string, Json>()
+  const taken = new Set<string>()
   for (const operation of operations) {
-    if (!operation.http) continue
-    const { method, path } = operation.http
-    paths[path] = { ...paths[path], [method.toLowerCase()]: describe(operation, embed) }
+    const { method, path } = operation.http!
+    const shape = shapeOf(path)
+    const place = places.get(shape) ?? { path, entries: {} }
+    const room = roomOf(operation)
+    tags.set(room.name, room)
+    place.entries[method.toLowerCase()] = entryOf(operation, place.path, room.name, components)
+    for (const name of headersTaken(operation)) taken.add(name)
+    places.set(shape, place)
+    await pause()
   }
   return {
     openapi: '3.1.0',
-    info: { title: 'svc', version, description: 'Keeps autonomous agents alive, and lets you see and steer them.' },
+    info: { title: 'svc', version, description: ABOUT, license: { name: 'MIT', identifier: 'MIT' } },
     servers: [{ url: '/' }],
-    paths,
+    tags: [...tags.values()],
+    paths: Object.fromEntries([...places.values()].map(({ path, entries }) => [path, entries])),
     components: {
-      schemas,
-      securitySchemes: { key: { type: 'apiKey', in: 'header', name: 'X-Svc-Key' } },
-      parameters: {
-        tenant: {
-          name: 'X-Svc-User',
-          in: 'header',
-          description: 'Whose request it is',
-          schema: { type: 'string', pattern: '^[A-Za-z0-9._@-]{1,128}$', default: 'default' },
-        },
+      schemas: components.schemas,
+      securitySchemes: { key: { type: 'apiKey', in: 'header', name: 'X-Svc-Key', description: "The server's key" } },
+      parameters: Object.fromEntries(Object.entries(TAKEN).filter(([name]) => taken.has(name))),
+      headers: {
+        'X-Request-Id': header('The id under which the log tells of this request'),
+        'X-Total-Count': header('With `limit`: how many there are in all', 'integer'),
+        Link: header('With `limit`: where the next window is, as `rel="next"`; absent in the last'),
+        Location: header('Where what was made is'),
+        ETag: header('Names this state of the answer'),
+        'Retry-After': header('Seconds after which to try again', 'integer'),
       },
       responses: {
+        ...components.responses,
+        unchanged: { description: 'It is what `If-None-Match` names', headers: { ETag: ref('headers', 'ETag') } },
         problem: {
-          description: 'What went wrong',
-          content: { [PROBLEM_TYPE]: { schema: { $ref: '#/components/schemas/Problem' } } },
+          description: 'What else went wrong',
+          headers: { 'X-Request-Id': ref('headers', 'X-Request-Id') },
+          content: { [PROBLEM_TYPE]: { schema: ref('schemas', 'Problem') } },
         },
       },
     },
-    security: [{}, { key: [] }],
+    security: keyed ? [{ key: [] }] : [{}, { key: [] }],
   }
-}
-
-type Embed = (name: string, schema: z.ZodType, io: 'input' | 'output') => Json
-
-function describe({ name, summary, description, input, output, http, errors = [] }: Operation, embed: Embed): Json {
-  const { method, path, open, status = 200, produces = 'application/json' } = http!
-  const { properties = {}, required = [] } = embed(`${name}.input`, input, 'input') as {
-    properties?: Record<string, Json>
-    required?: string[]
-  }
-  const inPath = pathNames(path)
-  const others = Object.keys(properties).filter(field => !inPath.includes(field))
-  const inQuery = method === 'GET' || method === 'DELETE' ? others : []
-  const inBody = inQuery.length > 0 ? [] : others
-  const parameter = (field: string, place: 'path' | 'query') => {
-    const { description: about, ...schema } = properties[field] ?? { type: 'string' }
-    const needed = place === 'path' || required.includes(field)
-    return { name: field, in: place, required: needed, schema, ...(about ? { description: about } : {}) }
-  }
-  return {
-    operationId: name,
-    tags: [name.split('.')[0]],
-    summary,
-    ...(description ? { description } : {}),
-    ...(open ? { security: [] } : {}),
-    parameters: [
-      ...inPath.map(field => parameter(field, 'path')),
-      ...inQuery.map(field => parameter(field, 'query')),
-      { $ref: '#/components/parameters/tenant' },
-    ],
-    ...(inBody.length > 0 ? { requestBody: body(inBody, properties, required) } : {}),
-    responses: {
-      [status]:
-        status === 204
-          ? { description: 'Done' }
-          : { description: summary, content: { [produces]: { schema: embed(`${name}.output`, output, 'output') } } },
-      ...Object.fromEntries(errors.map(error => [error.status, { $ref: '#/components/responses/problem' }])),
-      default: { $ref: '#/components/responses/problem' },
-    },
-  }
-}
-
-function body(
-  fields: readonly string[],
-  properties: Readonly<Record<string, Json>>,
-  required: readonly string[],
-): Json {
-  const needed = required.filter(field => fields.includes(field))
-  const schema = {
-    type: 'object',
-    properties: Object.fromEntries(fields.map(field => [field, properties[field]])),
-    ...(needed.length > 0 ? { required: needed } : {}),
-  }
-  return { required: needed.length > 0, content: { 'application/json': { schema } } }
-}
-
-/** A zod schema as JSON Schema, with what it refers to moved to the document's components. */
-function embedded(name: string, schema: z.ZodType, io: 'input' | 'output', schemas: Json): Json {
-  const {
-    $schema: _,
-    $defs = {},
-    ...root
-  } = z.toJSONSchema(schema, { io, unrepresentable: 'any', override: tidy }) as Json
-  const moved = (id: string) => (id.startsWith('__') ? `${name}.${id}` : id)
-  const pointed = (value: unknown): unknown => {
-    if (Array.isArray(value)) return value.map(pointed)
-    if (typeof value !== 'object' || value === null) return value
-    return Object.fromEntries(
-      Object.entries(value).map(([key, below]) => {
-        if (key !== '$ref' || typeof below !== 'string') return [key, pointed(below)]
-        const id = below === '#' ? name : moved(below.replace('#/$defs/', ''))
-        return [key, `#/components/schemas/${id}`]
-      }),
-    )
-  }
-  for (const [id, below] of Object.entries($defs as Json)) schemas[moved(id)] = pointed(below)
-  const made = pointed(root) as Json
-  if (!JSON.stringify(made).includes(`"#/components/schemas/${name}"`)) return made
-  schemas[name] = made
-  return io === 'output' ? { $ref: `#/components/schemas/${name}` } : made
-}
-
-/** Leaves out what says nothing: the pattern beside a format, and the bounds of every whole number. */
-function tidy({ jsonSchema }: { jsonSchema: Json }): void {
-  if (jsonSchema.format) delete jsonSchema.pattern
-  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
-  if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
 }

@@ -1,8 +1,23 @@
-import { Operations, operation, type PluginHandle, z } from '#kernel'
+import { HostToken, Operations, operation, type PluginHandle, z } from '#kernel'
 import { Store } from '../store/contract.ts'
+import { StaticRoutes } from './contract.ts'
 import { openapiDocument } from './openapi.ts'
+import { routeTable } from './routes.ts'
+import type { Json } from './schemas.ts'
+
+/** The database is looked at this often, in milliseconds, however many ask. */
+const LOOK_MS = 50
 
 export function healthCheck(svc: PluginHandle) {
+  const reached = async () => {
+    try {
+      await svc.use(Store).health()
+      return { status: 'ok' as const, database: true }
+    } catch {
+      return { status: 'degraded' as const, database: false }
+    }
+  }
+  let looked: { at: number; health: ReturnType<typeof reached> } | undefined
   return operation({
     name: 'health.check',
     summary: 'Whether the server is up and reaches its database',
@@ -12,27 +27,48 @@ export function healthCheck(svc: PluginHandle) {
       method: 'GET',
       path: '/healthz',
       open: true,
+      statuses: { 503: 'It does not reach its database' },
       statusOf: (o: { database: boolean }) => (o.database ? 200 : 503),
     },
-    async run() {
-      try {
-        await svc.use(Store).health()
-        return { status: 'ok' as const, database: true }
-      } catch {
-        return { status: 'degraded' as const, database: false }
-      }
+    run() {
+      const now = svc.clock.monotonic()
+      if (!looked || now - looked.at > LOOK_MS) looked = { at: now, health: reached() }
+      return looked.health
     },
   })
 }
 
-export function openapiGet(svc: PluginHandle) {
+export function openapiGet(svc: PluginHandle, keyed: boolean) {
+  let made: Promise<Json> | undefined
+  svc.onChange(Operations, () => {
+    made = undefined
+  })
   return operation({
     name: 'openapi.get',
     summary: 'This API as an OpenAPI document',
     input: z.object({}),
     output: z.record(z.string(), z.unknown()),
     http: { method: 'GET', path: '/openapi.json', open: true },
-    run: async () => openapiDocument(svc.list(Operations), await versionOf(svc)),
+    run() {
+      made ??= documented(svc, keyed)
+      return made
+    },
+  })
+}
+
+async function documented(svc: PluginHandle, keyed: boolean): Promise<Json> {
+  const { routes } = routeTable(svc.list(Operations), svc.list(StaticRoutes))
+  const rooms = svc.use(HostToken).list()
+  return openapiDocument({
+    version: await versionOf(svc),
+    operations: routes.flatMap(({ operation }) => svc.find(Operations, operation) ?? []),
+    keyed,
+    pause: () => svc.clock.yield(),
+    roomOf({ name }) {
+      const label = `${Operations.name}: ${name}`
+      const room = rooms.find(({ registered }) => registered.includes(label))
+      return { name: room?.name ?? name.split('.')[0]!, description: room?.description ?? '' }
+    },
   })
 }
 

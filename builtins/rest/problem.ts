@@ -1,28 +1,16 @@
-import { InternalError, SvcError, z } from '#kernel'
-import { BodyTooLargeError, MalformedRequestError, RequestTimeoutError, UnsupportedMediaTypeError } from './contract.ts'
+import type { FastifyRequest } from 'fastify'
+import { InternalError, type PluginHandle, SvcError } from '#kernel'
+import {
+  BodyTooLargeError,
+  MalformedRequestError,
+  problemOf,
+  RequestTimeoutError,
+  UnsupportedMediaTypeError,
+} from './contract.ts'
+
+export { Problem, problemOf } from './contract.ts'
 
 export const PROBLEM_TYPE = 'application/problem+json'
-
-/** An error on the wire: a problem document of RFC 9457. */
-export const Problem = z.object({
-  type: z.string().describe('`urn:svc:problem:` and the code'),
-  title: z.string().describe('The same for every error of this code'),
-  status: z.number().int(),
-  detail: z.string().describe('A sentence: what was wrong, and what would be right'),
-  code: z.string().describe('Stable name of the error'),
-  request_id: z.string(),
-  errors: z
-    .array(z.object({ path: z.string(), message: z.string() }))
-    .optional()
-    .describe('What is wrong where'),
-})
-export type Problem = z.infer<typeof Problem>
-
-export function problemOf(error: SvcError, request_id: string): Problem {
-  const { code, title, status, message: detail, errors } = error
-  const problem = { type: `urn:svc:problem:${code}`, title, status, detail, code, request_id }
-  return errors.length > 0 ? { ...problem, errors: [...errors] } : problem
-}
 
 /** Headers that go with an error. A client that may try again is told when, in seconds. */
 export function problemHeaders(error: SvcError): Record<string, string> {
@@ -41,6 +29,18 @@ export function shownError(error: unknown): SvcError {
     return new MalformedRequestError({ problem: 'The address or the length of the request is malformed.' })
   }
   return new InternalError()
+}
+
+/** What was thrown, as an error that may be shown; what is not shown of it is logged. */
+export function toldError(svc: PluginHandle, thrown: unknown, request: FastifyRequest): SvcError {
+  const error = shownError(thrown)
+  const { code, status } = error
+  const fields = { request_id: request.id, code }
+  if (status >= 500 && status !== 503) {
+    const told = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown)
+    svc.log.error(fields, `${request.method} ${request.routeOptions.url ?? ''}: ${told}`)
+  } else svc.log.debug(fields, error.message)
+  return error
 }
 
 /** What Node's parser refuses before there is a request: a whole answer, after which the connection is closed. */

@@ -37,9 +37,18 @@ export function routeTable(operations: readonly Operation[], pages: readonly Sta
 }
 
 /** The names of the parameters in a path such as `/agents/{id}`. */
-export function pathNames(path: string): string[] {
-  return [...path.matchAll(/\{(\w+)\}/g)].map(match => match[1]!)
+export function pathNames(path: string): readonly string[] {
+  const known = named.get(path)
+  if (known) return known
+  const names = [...path.matchAll(/\{(\w+)\}/g)].map(match => match[1]!)
+  // There are as many as there are routes, over all reloads hardly more.
+  if (named.size >= REMEMBERED) named.clear()
+  named.set(path, names)
+  return names
 }
+
+const named = new Map<string, readonly string[]>()
+const REMEMBERED = 1_000
 
 /** A path without the names of its parameters: two of one shape are the same place. */
 export function shapeOf(path: string): string {

@@ -5,6 +5,7 @@ import Sqlite from 'better-sqlite3'
 import { type Cycle, definePlugin, Kernel, tool, z } from '#kernel'
 import agents from '../../builtins/agents/index.ts'
 import { insertAgent } from '../../builtins/agents/repository.ts'
+import budget from '../../builtins/budget/index.ts'
 import goals from '../../builtins/goals/index.ts'
 import { Profile, Profiles } from '../../builtins/profiles/contract.ts'
 import runtime from '../../builtins/runtime/index.ts'
@@ -80,7 +81,7 @@ async function house(root: string) {
   return Kernel.open({
     root,
     roles: ['daemon'],
-    builtins: [store, instantModel, world, agents, runtime, goals],
+    builtins: [store, instantModel, budget, world, agents, runtime, goals],
     ports: { env: {} },
     log: { level: 'error' },
   })

@@ -11,6 +11,7 @@ import { runInNewContext } from 'node:vm'
 import { definePlugin, Kernel, token, z } from '#kernel'
 import agents from '../../builtins/agents/index.ts'
 import { insertAgent } from '../../builtins/agents/repository.ts'
+import budget from '../../builtins/budget/index.ts'
 import goals from '../../builtins/goals/index.ts'
 import pluginsAdmin from '../../builtins/plugins-admin/index.ts'
 import { Profile, Profiles } from '../../builtins/profiles/contract.ts'
@@ -139,7 +140,7 @@ export async function soak(options: SoakOptions): Promise<Figures> {
   const kernel = await Kernel.open({
     root,
     roles: ['daemon', 'server'],
-    builtins: [store, instantModel, world(ledger), agents, runtime, goals, rest, pluginsAdmin],
+    builtins: [store, instantModel, budget, world(ledger), agents, runtime, goals, rest, pluginsAdmin],
     ports: { env: {} },
     log: { level: 'error', write: line => void errors.push(line) },
     modules: async () => ({ svc: await import('../../index.ts') }),

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { type Address, Rest } from '../../builtins/rest/contract.ts'
 import rest from '../../builtins/rest/index.ts'
-import { Kernel, type PluginDefinition } from '../../kernel/index.ts'
+import { type Clock, Kernel, type PluginDefinition } from '../../kernel/index.ts'
 
 export interface Answer {
   status: number
@@ -32,6 +32,8 @@ export async function restHouse(
     yaml?: string
     /** Puts more into the project before it is opened. */
     before?: (root: string) => Promise<void>
+    /** The machine's unless told. */
+    clock?: Clock
   } = {},
 ) {
   const root = await mkdtemp(join(tmpdir(), 'svc-rest-'))
@@ -46,7 +48,7 @@ export async function restHouse(
     root,
     roles: ['server'],
     builtins: [rest, ...(options.plugins ?? [])],
-    ports: { env: options.env ?? {} },
+    ports: { env: options.env ?? {}, ...(options.clock ? { clock: options.clock } : {}) },
     log: { write: line => log.push(line) },
   })
   onTestFinished(() => kernel.close())

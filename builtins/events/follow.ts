@@ -1,0 +1,48 @@
+import type { PluginHandle, StreamEvent } from '#kernel'
+import { Store } from '../store/contract.ts'
+import { type EventFilter, eventsBetween, newestSeq, oldestSeq } from './repository.ts'
+import type { Tail } from './tail.ts'
+
+/** So many seqs are looked through at a time, so that a filter that finds little holds up nobody. */
+const SPAN = 1_000
+
+export interface FollowOptions extends EventFilter {
+  /** Where to go on: after this seq. From the end without it. */
+  after?: number | undefined
+  /** Begin so many events before the end. */
+  last?: number | undefined
+  /** Ends at the present end of the log unless set. */
+  follow: boolean
+  signal: AbortSignal
+}
+
+/**
+ * The events of the log in the order of their seq, from a place on. There is one writer at a time, and a seq is given inside
+ * its transaction: seqs become visible in their order. Gaps, which only removed rows leave, are therefore never filled later,
+ * and whoever has seen one seq has seen everything before it.
+ */
+export async function* follow(svc: PluginHandle, tail: Tail, options: FollowOptions): AsyncGenerator<StreamEvent> {
+  const { signal, agent_id, types } = options
+  const store = svc.use(Store)
+  let newest = await newestSeq(store)
+  let after = await startOf(store, newest, options)
+  yield { id: String(after), event: 'open', data: { after } }
+  while (!signal.aborted) {
+    for (; after < newest && !signal.aborted; await svc.clock.yield()) {
+      const upTo = Math.min(after + SPAN, newest)
+      for (const event of await eventsBetween(store, after, upTo, { agent_id, types })) {
+        yield { id: String(event.seq), event: 'message', data: event }
+      }
+      after = upTo
+    }
+    if (!options.follow) return
+    await tail.wait(after, signal)
+    if (!signal.aborted) newest = await newestSeq(store)
+  }
+}
+
+async function startOf(store: Store, newest: number, { after, last }: FollowOptions): Promise<number> {
+  // A seq beyond the end is one of a database that is gone.
+  if (after !== undefined) return Math.min(Math.max(after, (await oldestSeq(store)) - 1, 0), newest)
+  return Math.max(0, newest - (last ?? 0))
+}

@@ -1,0 +1,130 @@
+import { dirname } from 'node:path'
+import type { Ports } from '#kernel'
+
+/** A file of this size is set aside, and a new one begun. */
+const ROTATE_BYTES = 10 * 1024 * 1024
+/** So many files that were set aside are kept of each. */
+const KEPT = 4
+/** How far back from its end a file is searched for its last whole line. */
+const LOOK_BACK_BYTES = 1024 * 1024
+
+type Files = Ports['files']
+
+export interface JournalOptions {
+  files: Files
+  /** Where it lies, without the `.jsonl` at its end. */
+  path: string
+  /** Told when something unreadable was set aside. */
+  warn: (problem: string) => void
+  rotateBytes?: number
+}
+
+/**
+ * A file of JSON lines that is only appended to, each line with a `seq` that grows. What a death in the middle of a write
+ * left at its end is cut off, and kept in a `.corrupt` beside it, before anything is appended.
+ */
+export class Journal {
+  readonly #options: JournalOptions
+  readonly #file: string
+  #size = 0
+  #last: number | undefined
+
+  constructor(options: JournalOptions) {
+    this.#options = options
+    this.#file = `${options.path}.jsonl`
+  }
+
+  /** The seq of its last line; 0 for a new one. */
+  async last(): Promise<number> {
+    this.#last ??= (await this.#mend(this.#file)) ?? (await this.#mend(this.#kept(1))) ?? 0
+    return this.#last
+  }
+
+  /** Appends lines whose seqs come after `last`. @param durable waits until they are on the disk */
+  async append(lines: readonly { seq: number }[], durable: boolean): Promise<void> {
+    if (lines.length === 0) return
+    const { files, rotateBytes = ROTATE_BYTES } = this.#options
+    await this.last()
+    if (this.#size >= rotateBytes) await this.#rotate()
+    await files.mkdir(dirname(this.#file), { recursive: true, mode: 0o700 })
+    const bytes = Buffer.from(lines.map(line => `${JSON.stringify(line)}\n`).join(''))
+    const handle = await files.open(this.#file, 'a', 0o600)
+    try {
+      await handle.appendFile(bytes)
+      if (durable) await handle.datasync()
+    } finally {
+      // After a write that failed its end is looked at again.
+      await handle.close().finally(() => (this.#last = undefined))
+    }
+    this.#size += bytes.length
+    this.#last = lines.at(-1)!.seq
+  }
+
+  #kept(n: number): string {
+    return `${this.#options.path}.${n}.jsonl`
+  }
+
+  async #rotate(): Promise<void> {
+    const { files } = this.#options
+    for (let n = KEPT; n > 0; n--) {
+      await files.rename(n === 1 ? this.#file : this.#kept(n - 1), this.#kept(n)).catch(missing)
+    }
+    this.#size = 0
+  }
+
+  /** Cuts off what is no whole line at the end of a file. @returns the seq of its last line; undefined when it has none */
+  async #mend(file: string): Promise<number | undefined> {
+    const { files, warn } = this.#options
+    const handle = await files.open(file, 'r+').catch(missing)
+    if (!handle) return undefined
+    try {
+      const { size } = await handle.stat()
+      const begin = Math.max(0, size - LOOK_BACK_BYTES)
+      const bytes = Buffer.alloc(size - begin)
+      await handle.read(bytes, 0, bytes.length, begin)
+      const { end, seq } = lastLine(bytes)
+      if (end === 0 && begin > 0) {
+        await files.rename(file, `${file}.corrupt`)
+        warn(`${file} holds no line that can be read; it was moved to ${file}.corrupt`)
+        return undefined
+      }
+      if (file === this.#file) this.#size = begin + end
+      if (end < bytes.length) {
+        await files.appendFile(`${file}.corrupt`, Buffer.concat([bytes.subarray(end), Buffer.from('\n')]), {
+          mode: 0o600,
+        })
+        await handle.truncate(begin + end)
+        warn(`${file} ended in something that is no line; it was moved to ${file}.corrupt`)
+      }
+      return seq
+    } finally {
+      await handle.close()
+    }
+  }
+}
+
+/** Where the last line that can be read ends, and its seq. */
+function lastLine(bytes: Buffer): { end: number; seq: number | undefined } {
+  let end = bytes.lastIndexOf(10) + 1
+  while (end > 0) {
+    const begin = end < 2 ? 0 : bytes.lastIndexOf(10, end - 2) + 1
+    const seq = seqOf(bytes.subarray(begin, end))
+    if (seq !== undefined) return { end, seq }
+    end = begin
+  }
+  return { end: 0, seq: undefined }
+}
+
+function seqOf(line: Buffer): number | undefined {
+  try {
+    const { seq } = JSON.parse(line.toString('utf8')) as { seq?: unknown }
+    return typeof seq === 'number' ? seq : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function missing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error
+  return undefined
+}

@@ -1,0 +1,88 @@
+import { InvalidInputError, type OperationCall, operation, Page, type PluginHandle, stream, z } from '#kernel'
+import { AgentNotFoundError, Agents, AmbiguousAgentError } from '../agents/contract.ts'
+import { EventEnvelope, Store } from '../store/contract.ts'
+import { follow } from './follow.ts'
+import { countEvents, latestEvents } from './repository.ts'
+import type { Tail } from './tail.ts'
+
+const id = z.string().min(1).max(128).describe("An agent's id, or its name when only one has it")
+const type = z.array(z.string().min(1).max(64)).max(50).optional().describe('Only events of these types')
+const seq = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER)
+
+export function eventOperations(svc: PluginHandle, tail: Tail) {
+  /** The id that a reference stands for. The events of an agent that was deleted stay, under its id. */
+  const agentOf = async (ref: string): Promise<string> => {
+    try {
+      return (await svc.use(Agents).find(ref)).agent_id
+    } catch (error) {
+      if (!(error instanceof AgentNotFoundError)) throw error
+      if ((await countEvents(svc.use(Store), { agent_id: ref })) === 0) throw error
+      return ref
+    }
+  }
+
+  return [
+    stream({
+      name: 'events.follow',
+      summary: 'What happens, as it happens: a durable stream of lifecycle events, oldest first',
+      description:
+        'Begins with `open`, which says where. Each `message` is one event, its id is its `seq`: with `Last-Event-ID` or `after` a client goes on where it was, over restarts of the server too, without loss or repetition.',
+      input: z.object({
+        agent_id: id.optional().describe('Only events of this agent'),
+        type,
+        after: seq.optional().describe('Go on after the event with this seq; 0 for all; `Last-Event-ID` comes first'),
+        last: z.coerce.number().int().min(0).max(1000).optional().describe('Begin so many events before the end'),
+        follow: z.boolean().default(true).describe('Go on with what happens from now on'),
+      }),
+      events: {
+        open: z.object({ after: z.number().int().describe('The seq after which the stream begins') }),
+        message: EventEnvelope,
+      },
+      http: { method: 'GET', path: '/events' },
+      cli: { usage: 'events', defaults: { follow: false, last: 20 }, short: { follow: 'f', last: 'n' } },
+      errors: [InvalidInputError, AgentNotFoundError, AmbiguousAgentError],
+      async *run({ agent_id, type, after, last, follow: follows }, call) {
+        const start = seenBy(call) ?? after
+        const agent = agent_id === undefined ? undefined : await agentOf(agent_id)
+        yield* follow(svc, tail, {
+          agent_id: agent,
+          types: type,
+          after: start,
+          last,
+          follow: follows,
+          signal: call.signal,
+        })
+      },
+      render: ({ event, data }) => (event === 'message' ? line(data as EventEnvelope) : undefined),
+    }),
+    operation({
+      name: 'events.list',
+      summary: "An agent's events, newest first",
+      input: Page.extend({
+        id,
+        type,
+        limit: z.coerce.number().int().min(1).max(1000).default(100).describe('At most this many (1 to 1000)'),
+      }),
+      output: z.array(EventEnvelope),
+      http: { method: 'GET', path: '/agents/{id}/events' },
+      mcp: true,
+      errors: [AgentNotFoundError, AmbiguousAgentError],
+      run: async ({ id, type, limit, offset }) =>
+        latestEvents(svc.use(Store), { agent_id: await agentOf(id), types: type }, limit, offset),
+      count: async ({ id, type }) => countEvents(svc.use(Store), { agent_id: await agentOf(id), types: type }),
+    }),
+  ]
+}
+
+/** The seq that the client has seen last. @throws InvalidInputError */
+function seenBy({ last_event_id }: OperationCall): number | undefined {
+  if (last_event_id === undefined) return undefined
+  if (/^\d{1,15}$/.test(last_event_id)) return Number(last_event_id)
+  const issues = [{ path: 'Last-Event-ID', message: 'must be the id of an event of this stream' }]
+  throw new InvalidInputError({ what: 'The request', issues }, { errors: issues })
+}
+
+function line({ at, type, agent_id, data }: EventEnvelope): string {
+  const { agent_id: _, ...rest } = data
+  return `${at}  ${type.padEnd(16)}  ${agent_id ?? '-'}  ${JSON.stringify(rest)}`
+}

@@ -1,0 +1,67 @@
+import { z } from '#kernel'
+
+export type Json = Record<string, unknown>
+
+/** A reference to a component of the document. */
+export function ref(kind: 'schemas' | 'responses' | 'parameters' | 'headers', name: string): Json {
+  return { $ref: `#/components/${kind}/${name}` }
+}
+
+/** What the entries of one document share, each once, by name. */
+export class Components {
+  readonly schemas: Record<string, Json> = {}
+  readonly responses: Record<string, Json> = {}
+  /** What each name stands for, before its references were made to point into the document. */
+  readonly #originals = new Map<string, string>()
+
+  /**
+   * A zod schema as JSON Schema. What has an id, by `.meta({ id })`, becomes a component of that name and is referred to;
+   * `name` is that of the whole, for a schema that holds itself, and sets apart what others call by the same id.
+   */
+  embed(name: string, schema: z.ZodType, io: 'input' | 'output'): Json {
+    const converted = z.toJSONSchema(schema, { io, unrepresentable: 'any', override: tidy }) as Json
+    const { $schema: _, $defs = {}, ...root } = converted
+    const named = Object.entries($defs as Record<string, Json>)
+    const names = new Map(named.map(([id, below]) => [id, this.#nameOf(id, name, JSON.stringify(below))]))
+    const pointed = (value: unknown): unknown => {
+      if (Array.isArray(value)) return value.map(pointed)
+      if (typeof value !== 'object' || value === null) return value
+      return Object.fromEntries(
+        Object.entries(value).map(([key, below]) => {
+          if (key !== '$ref' || typeof below !== 'string') return [key, pointed(below)]
+          return [key, `#/components/schemas/${below === '#' ? name : names.get(below.replace('#/$defs/', ''))}`]
+        }),
+      )
+    }
+    for (const [id, below] of named) this.schemas[names.get(id)!] = pointed(below) as Json
+    const whole = pointed(root) as Json
+    if (!JSON.stringify(whole).includes(`"#/components/schemas/${name}"`)) return whole
+    this.schemas[name] = whole
+    return ref('schemas', name)
+  }
+
+  /** What a reference to a schema or a response stands for; anything else stands for itself. */
+  resolve(value: Json): Json {
+    if (typeof value.$ref !== 'string') return value
+    const [kind, name] = value.$ref.split('/').slice(2) as ['schemas' | 'responses', string]
+    return this[kind][name] ?? {}
+  }
+
+  #nameOf(id: string, owner: string, original: string): string {
+    const name = id.startsWith('__') ? `${owner}.${id}` : id
+    const known = this.#originals.get(name)
+    if (known !== undefined && known !== original) return `${owner}.${id}`
+    this.#originals.set(name, original)
+    return name
+  }
+}
+
+/** Leaves out what says nothing: the pattern beside a format, the bounds of every whole number, that names are texts. */
+function tidy({ zodSchema, jsonSchema }: { zodSchema: z.core.$ZodTypes; jsonSchema: Json }): void {
+  if (jsonSchema.format) delete jsonSchema.pattern
+  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
+  if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
+  if (JSON.stringify(jsonSchema.propertyNames) === '{"type":"string"}') delete jsonSchema.propertyNames
+  const { discriminator } = zodSchema._zod.def as { discriminator?: string }
+  if (discriminator !== undefined) jsonSchema.discriminator = { propertyName: discriminator }
+}

@@ -1,0 +1,159 @@
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Browser, Frame, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { Store } from '../../builtins/store/contract.ts'
+import { type Documented, entriesOf } from '../faces/document.ts'
+import { served } from '../faces/served.ts'
+import { hasChromium, launch } from './browser.ts'
+
+type Served = Awaited<ReturnType<typeof served>>
+/** One thing to ask of the server under attack. */
+interface Target {
+  method: string
+  path: string
+  body: string | undefined
+}
+
+interface Attack {
+  url: string
+  targets: Target[]
+  /** Whether the page is of another origin, which has manners of asking that one of the same has no need for. */
+  cross?: boolean
+}
+
+const HOSTILE = await readFile(new URL('./hostile.js', import.meta.url), 'utf8')
+
+/** What the page says of each thing that it tried. */
+function tried(page: Page | Frame, how: 'attack' | 'embed', what: Attack): Promise<string[]> {
+  return page.evaluate(`(() => { ${HOSTILE}\nreturn hostile.${how}(${JSON.stringify(what)}) })()`)
+}
+
+describe.skipIf(!hasChromium)('a page in the operator’s browser, while no key is set,', () => {
+  let browser: Browser
+
+  beforeAll(async () => {
+    browser = await launch(
+      '--host-resolver-rules=MAP evil.test 127.0.0.1, MAP rebind.test 127.0.0.1',
+      // Some browsers ask before a page may reach this machine: what is tested is the server alone.
+      '--disable-features=LocalNetworkAccessChecks,BlockInsecurePrivateNetworkRequests',
+    )
+  }, 60_000)
+  afterAll(() => browser?.close())
+
+  /** A server with an agent, its whole state as it is now, and everything that can be asked of it. */
+  async function victim() {
+    const home = await served()
+    const { agent_id } = (await home.kernel.invoke('agents.spawn', { preset: 'worker' })) as { agent_id: string }
+    const document: Documented = (await home.ask('/openapi.json')).json
+    const targets = entriesOf(document).map(({ method, path, requestBody }): Target => {
+      const example = requestBody?.content['application/json']?.example
+      return {
+        method: method.toUpperCase(),
+        path: path.replace('{id}', agent_id).replace(/\{\w+\}/g, 'x-1'),
+        body: requestBody && JSON.stringify({ ...example, ...(example?.agent_id ? { agent_id } : {}) }),
+      }
+    })
+    expect(targets.filter(({ method }) => method !== 'GET').length).toBeGreaterThan(8)
+    return { home, agent_id, targets, before: await stateOf(home) }
+  }
+
+  /** A page of the attacker's, on another name. */
+  async function evilPage(html = '<title>evil</title>'): Promise<Page> {
+    const evil = createServer((_, answer) => answer.setHeader('content-type', 'text/html').end(html))
+    evil.listen(0, '127.0.0.1')
+    await once(evil, 'listening')
+    onTestFinished(() => void evil.close())
+    const page = await newPage()
+    await page.goto(`http://evil.test:${(evil.address() as AddressInfo).port}/`)
+    return page
+  }
+
+  async function newPage(): Promise<Page> {
+    const context = await browser.newContext()
+    onTestFinished(() => context.close())
+    return context.newPage()
+  }
+
+  it('of another name reads nothing and changes nothing by any request', { timeout: 120_000 }, async () => {
+    const { home, targets, before } = await victim()
+    const page = await evilPage()
+    const told = await tried(page, 'attack', { url: home.url, targets, cross: true })
+    expect(told.length).toBeGreaterThan(targets.length * 4)
+    expect(told.filter(each => !/→ (failed|opaque 0 )$/.test(each))).toEqual([])
+    expect(refusals(home)).toBeGreaterThan(posts(targets))
+    expect(await stateOf(home)).toEqual(before)
+  })
+
+  it('of another name reads nothing and changes nothing by forms, scripts, pictures, streams and sockets', {
+    timeout: 120_000,
+  }, async () => {
+    const { home, targets, before } = await victim()
+    const page = await evilPage('<title>evil</title><body></body>')
+    const told = await tried(page, 'embed', { url: home.url, targets })
+    expect(told.filter(each => !/→ failed$/.test(each))).toEqual([])
+    expect(refusals(home)).toBeGreaterThan(posts(targets))
+    expect(await stateOf(home)).toEqual(before)
+  })
+
+  it('in a sandboxed frame reads nothing and changes nothing', { timeout: 120_000 }, async () => {
+    const { home, targets, before } = await victim()
+    const page = await evilPage('<iframe sandbox="allow-scripts allow-forms" srcdoc="<title>sandbox</title>"></iframe>')
+    const frame = page.frames().find(each => each !== page.mainFrame())!
+    expect(await frame.evaluate('origin')).toBe('null')
+    const told = await tried(frame, 'attack', { url: home.url, targets, cross: true })
+    expect(told.filter(each => !/→ (failed|opaque 0 )$/.test(each))).toEqual([])
+    expect(refusals(home)).toBeGreaterThan(posts(targets))
+    expect(await stateOf(home)).toEqual(before)
+  })
+
+  it('cannot frame any page of the server, to have its buttons clicked', async () => {
+    const { home } = await victim()
+    for (const path of ['/', '/docs', '/redoc', '/agents']) {
+      const page = await evilPage(`<iframe src="${home.url}${path}"></iframe>`)
+      await page.waitForLoadState('load')
+      const frames = page.frames().filter(each => each !== page.mainFrame())
+      expect(
+        frames.map(each => each.url().startsWith(home.url)),
+        path,
+      ).toEqual([false])
+    }
+  })
+
+  it('whose name was rebound to this machine reads nothing and changes nothing', { timeout: 120_000 }, async () => {
+    const { home, targets, before } = await victim()
+    const url = `http://rebind.test:${home.port}`
+    const page = await newPage()
+    // The document came before the name changed its address; what it asks for now comes here, as of the same origin.
+    await page.route(`${url}/attack`, route =>
+      route.fulfill({ contentType: 'text/html', body: '<title>rebound</title>' }),
+    )
+    await page.goto(`${url}/attack`)
+    const shells = ['/', '/docs', '/redoc', '/healthz'].map(path => ({ method: 'GET', path, body: undefined }))
+    const told = await tried(page, 'attack', { url, targets: [...targets, ...shells] })
+    expect(told.length).toBeGreaterThan(targets.length * 2)
+    expect(told.filter(each => !/→ basic 403 \{.*"code":"forbidden_host"/.test(each))).toEqual([])
+    expect(await stateOf(home)).toEqual(before)
+  })
+})
+
+/** How often the server refused a page, for coming from elsewhere: the attack did reach it. */
+function refusals({ log }: Served): number {
+  return log.filter(({ code }) => code === 'forbidden_origin').length
+}
+
+function posts(targets: readonly Target[]): number {
+  return targets.filter(({ method }) => method === 'POST').length
+}
+
+/** Every row of the database, and the configuration file. */
+async function stateOf({ kernel }: Served): Promise<unknown> {
+  const store = kernel.use(Store)
+  const tables = await store.all<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+  const rows = await Promise.all(
+    tables.map(async ({ name }) => [name, await store.all(`SELECT * FROM "${name}"`)] as const),
+  )
+  return { ...Object.fromEntries(rows), config: await readFile(kernel.project.config, 'utf8') }
+}

@@ -1,0 +1,27 @@
+import { onTestFinished } from 'vitest'
+import { loadBuiltins } from '../../builtins/index.ts'
+import { Rest } from '../../builtins/rest/contract.ts'
+import { type HouseOptions, house } from '../support/index.ts'
+import { type Ask, ask } from './rest-house.ts'
+
+export const WORKER = 'name: worker\nrole: does what it likes\nmax_steps: 5\n'
+
+/** All rooms, listening, with the machine's clock; all of it ends with the test. */
+export async function served(options: HouseOptions = {}) {
+  const home = await house({
+    roles: ['server'],
+    clock: 'system',
+    config: { daemon: { heartbeat: 1 }, model: { sim_delay: 0 } },
+    ...options,
+    builtins: [...(await loadBuiltins()), ...(options.builtins ?? [])],
+    files: { 'profiles/worker.yaml': WORKER, ...options.files },
+  })
+  onTestFinished(() => home.close())
+  const { url } = await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })
+  const { hostname, port } = new URL(url)
+  return Object.assign(home, {
+    url,
+    port: Number(port),
+    ask: (path: string, asked: Ask = {}) => ask({ hostname, port, path, ...asked }),
+  })
+}
