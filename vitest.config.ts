@@ -15,8 +15,9 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/build.ts'],
     pool: 'forks',
-    testTimeout: 20_000,
-    hookTimeout: 20_000,
+    // Far more than any test needs: what hangs is to be found, not what is slow on a busy machine.
+    testTimeout: 90_000,
+    hookTimeout: 90_000,
     reporters: ['default', './test/support/reporter.ts'],
   },
 })

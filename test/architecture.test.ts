@@ -19,7 +19,7 @@ const HOMES: Record<string, string> = {
   umzug: 'builtins/store/',
   openai: 'builtins/models/',
   fastify: 'builtins/rest/',
-  'eventsource-parser': 'builtins/rest/',
+  'eventsource-parser': 'builtins/cli/',
   undici: 'builtins/net/',
   'ipaddr.js': 'builtins/net/',
   croner: 'builtins/schedules/',

@@ -29,7 +29,7 @@ describe('finding a command', () => {
   it.each([
     [['stauts'], 'svc status'],
     [['srat'], 'svc start'],
-    [['goals', 'abandon'], 'goal_id'],
+    [['goals', 'prioritize'], 'goal_id'],
   ])('%j is answered with what was meant', async (words, meant) => {
     await using dir = await tempDir()
     const { code, stdout, stderr } = await svc(words, { cwd: dir.path })
