@@ -14,16 +14,23 @@ export type MemoryRecord = z.infer<typeof MemoryRecord>
 /** A record that a search found, with the cosine of its angle to the query: 0 to 1. */
 export type MemoryHit = MemoryRecord & { score: number }
 
+type Metadata = Readonly<Record<string, unknown>>
+/** Only records whose metadata has these values, as in `{ kind: 'note' }`. */
+export type Only = Readonly<Record<string, string>>
+
 /** The memory of one agent. Every method may wait for another process that writes in the same file. */
 export interface AgentMemory {
   /**
    * Remembers a thought.
    * @param memory_id makes a repetition harmless: an id that is known already stores nothing anew
    * @returns its id
+   * @throws GuardrailBlockedError where guardrails watch what is remembered
    */
-  store(thought: string, metadata?: Readonly<Record<string, unknown>>, memory_id?: string): Promise<string>
+  store(thought: string, metadata?: Metadata, memory_id?: string): Promise<string>
+  /** The same in place of what stands under the id, if anything does: it is then the newest, and as often used as before. */
+  put(memory_id: string, thought: string, metadata?: Metadata): Promise<void>
   /** The records nearest to a query, best first; each counts as accessed. */
-  search(query: string, top_k?: number): Promise<MemoryHit[]>
+  search(query: string, top_k?: number, only?: Only): Promise<MemoryHit[]>
   /** One record, which counts as accessed. */
   recall(memory_id: string): Promise<MemoryRecord | undefined>
   /** The newest record whose metadata has this value under this key, which counts as accessed. */
@@ -35,16 +42,54 @@ export interface AgentMemory {
   forget(memory_id: string): Promise<boolean>
   /** Removes what is older than so many days and was accessed less often than that. @returns how many went */
   consolidate(max_age_days: number, min_access: number): Promise<number>
-  /** The newest, newest first. */
-  recent(limit?: number): Promise<MemoryRecord[]>
+  /** The newest, newest first; `offset` of them are left out. */
+  recent(limit?: number, page?: { only?: Only; offset?: number }): Promise<MemoryRecord[]>
   count(): Promise<number>
 }
 
+/** Texts by key, each as it was set last. */
+export interface Values {
+  get(key: string): Promise<string | undefined>
+  /** @param metadata where it comes from, for those who keep it */
+  set(key: string, value: string, metadata?: Metadata): Promise<void>
+  /** @returns whether there was such a key */
+  remove(key: string): Promise<boolean>
+  /** The newest first. */
+  entries(limit?: number): Promise<[key: string, value: string][]>
+}
+
 export interface Memory {
+  /** The id of what is remembered once: the same text, such as that of a call's id, gives the same id. */
+  idOf(text: string): string
   /** @throws for an id that is no agent's */
   of(agent_id: string): AgentMemory
+  /** What the agent keeps under keys: in its memory, or in plain JSON where `memory.unified` is false. */
+  values(agent_id: string): Values
+  /** Values in a file of their own beside the agent's memory, `<name>.json`. */
+  file(agent_id: string, name: string): Values
+  /**
+   * What an agent remembers that bears on a text, nearest first, a line each, for its prompts: checked by guardrails that
+   * watch the memory, but as the agent or others wrote it, and so to be fenced.
+   * @param counts whether it counts as accessed
+   */
+  relevant(agent_id: string, text: string, options?: { limit?: number; counts?: boolean }): Promise<string[]>
 }
 export const Memory = token<Memory>('memory')
+
+/** A part of a long text, with a sentence on how to read on. @param offset characters to skip */
+export function partOf(text: string, offset: number, limit: number): string {
+  if (offset > 0 && offset >= text.length) return `[It ends before this: it has ${text.length} characters.]`
+  // Half of a pair of surrogates is no text.
+  const part = text.slice(offset, offset + limit).replace(/[\ud800-\udbff]$/, '')
+  const next = offset + part.length
+  return next < text.length ? `${part}\n[${text.length - next} more characters; read on with offset=${next}.]` : part
+}
+
+/** One line that shows what a text is about. */
+export function lineOf(text: string, longest: number): string {
+  const line = text.replace(/\s+/g, ' ').trim()
+  return line.length > longest ? `${line.slice(0, longest).replace(/[\ud800-\udbff]$/, '')}…` : line
+}
 
 export const MemoryNotFoundError = defineError({
   code: 'memory_not_found',
@@ -52,4 +97,11 @@ export const MemoryNotFoundError = defineError({
   title: 'Memory not found',
   sentence: (p: { memory_id: string; agent_id: string }) =>
     `Agent ${p.agent_id} remembers nothing under "${p.memory_id}"; search with: svc memory ${p.agent_id} <words>`,
+})
+export const ValuesFullError = defineError({
+  code: 'values_full',
+  status: 409,
+  title: 'Values full',
+  sentence: (p: { limit: number }) =>
+    `There is no room for more: all values together have at most ${p.limit} characters; remove some or shorten them first.`,
 })

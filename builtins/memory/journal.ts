@@ -17,7 +17,8 @@ export interface JournalParts {
 export class Journal {
   readonly #file: string
   readonly #parts: JournalParts
-  #inode = 0
+  /** Which file was read: a number of a file that is gone may come again, its time of birth with it does not. */
+  #known = ''
   #read = 0
 
   constructor(file: string, parts: JournalParts) {
@@ -34,9 +35,10 @@ export class Journal {
   async catchUp(line: (value: unknown) => void, anew: () => void): Promise<boolean> {
     const { files, clock } = this.#parts.ports
     const stat = await files.stat(this.#file).catch(() => undefined)
-    const { ino = 0, size = 0 } = stat ?? {}
-    if (ino !== this.#inode || size < this.#read) {
-      this.#inode = ino
+    const { ino = 0, birthtimeMs = 0, size = 0 } = stat ?? {}
+    const found = `${ino} ${birthtimeMs}`
+    if (found !== this.#known || size < this.#read) {
+      this.#known = found
       this.#read = 0
       anew()
     }

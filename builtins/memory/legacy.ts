@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto'
 import { dirname, join } from 'node:path'
 import { type Log, type Ports, sentenceOf, z } from '#kernel'
+import { KEYED, keyedId } from './values.ts'
 
 /** What an earlier program kept for an agent: values by key in one JSON file, taken over once. */
 export interface Legacy {
@@ -41,7 +41,6 @@ export async function readLegacy(
 
 /** The id follows from the key: taken over twice, it is one record. */
 function recordOf(key: string, value: unknown): Legacy['records'][number] {
-  const id = createHash('sha256').update(key).digest('hex').slice(0, 8)
   const thought = typeof value === 'string' ? value : JSON.stringify(value)
-  return { memory_id: `mem-${id}`, thought, metadata: { kind: 'kv', key, source: 'legacy_json' } }
+  return { memory_id: keyedId(key), thought, metadata: { kind: KEYED, key, source: 'legacy_json' } }
 }

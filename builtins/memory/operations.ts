@@ -31,11 +31,11 @@ export function memoryOperations(svc: PluginHandle, memory: Memory) {
       errors: found,
       async run({ id, query, limit, offset }) {
         const { records } = await find(id)
-        const wanted = Math.min(offset + (limit ?? MAX_HITS), Number.MAX_SAFE_INTEGER)
+        const wanted = limit === undefined ? Number.POSITIVE_INFINITY : offset + limit
         const all = query
-          ? await records.look(query, Math.min(wanted, MAX_HITS))
-          : await records.recent(limit === undefined ? await records.count() : wanted)
-        return all.slice(offset).map(record => ({ score: null, ...record }))
+          ? (await records.look(query, Math.min(wanted, MAX_HITS))).slice(offset)
+          : await records.recent(wanted - offset, { offset })
+        return all.map(record => ({ score: null, ...record }))
       },
       count: async ({ id, query }) => {
         const { records } = await find(id)

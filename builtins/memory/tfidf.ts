@@ -59,8 +59,12 @@ export class TfIdf {
     this.#changes++
   }
 
-  /** The best documents for a query, best first. */
-  search(query: string, limit: number): { doc: number; score: number }[] {
+  /** The best documents for a query, best first. @param accept leaves out others */
+  search(
+    query: string,
+    limit: number,
+    accept: (doc: number) => boolean = () => true,
+  ): { doc: number; score: number }[] {
     if (this.#changes > this.size * DRIFT) this.#measure()
     const touched: number[] = []
     let square = 0
@@ -83,6 +87,7 @@ export class TfIdf {
       this.#scores[doc] = 0
       if (score < MIN_SCORE || this.#gone.has(doc)) continue
       if (best.length === limit && score <= best[limit - 1]!.score) continue
+      if (!accept(doc)) continue
       let place = best.length
       while (place > 0 && best[place - 1]!.score < score) place--
       best.splice(place, 0, { doc, score: Math.min(1, score) })

@@ -83,7 +83,7 @@ const isApplied = (key: string) => APPLIED.includes(key) || key.startsWith('rete
 /** Rows whose rooms are still to come: each one that appears is to leave this list. */
 const ABSENT = [
   'retention.enabled',
-  ...['daemon.wake_poll_interval', 'daemon.watch_files', 'daemon.toolkit_cache', 'tools.sub_agent_toolkits'],
+  ...['daemon.toolkit_cache', 'tools.sub_agent_toolkits'],
 ]
 
 const home = await house({ builtins: await loadBuiltins(), roles: ['cli'] })

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { figures, hostile, type Quality, scanner } from './guardrails/measure.ts'
+import { figures, hostile, type Quality, scanner, threadTime } from './guardrails/measure.ts'
 
 /** The bar: 49 of 49 and the like on a corpus with as many of each kind, so that shares are what counts. */
 describe('what guardrails find', () => {
@@ -29,30 +29,38 @@ describe('what guardrails find', () => {
   })
 })
 
+/** The longest time in a row, and the whole time, that a scan takes of this thread. */
+async function cost(scan: (text: string) => Promise<unknown>, text: string) {
+  const begun = threadTime()
+  let last = begun
+  let longest = 0
+  let going = true
+  const watch = (async () => {
+    while (going) {
+      await turn()
+      const now = threadTime()
+      longest = Math.max(longest, now - last)
+      last = now
+    }
+  })()
+  await scan(text)
+  const whole = threadTime() - begun
+  going = false
+  await watch
+  return { longest, whole }
+}
+
 describe('what guardrails cost', () => {
+  const scan = scanner(['input', 'output'])
+
   it.each(Object.keys(hostile))('a hostile megabyte (%s) never holds the event loop', async name => {
-    const scan = scanner(['input', 'output'])
-    await scan(hostile[name]?.slice(0, 40_000) ?? '')
-    // Processor time, because others may have the machine in the meantime.
-    const spent = () => process.cpuUsage().user / 1000
-    const begun = spent()
-    let last = begun
-    let longest = 0
-    let going = true
-    const watch = (async () => {
-      while (going) {
-        await turn()
-        const now = spent()
-        longest = Math.max(longest, now - last)
-        last = now
-      }
-    })()
-    await scan(hostile[name] ?? '')
-    const whole = spent() - begun
-    going = false
-    await watch
-    // Three times the bar, for slow machines; what is not linear is far beyond.
-    expect(longest).toBeLessThan(150)
-    expect(whole).toBeLessThan(1500)
+    const text = hostile[name] ?? ''
+    await scan(text.slice(0, 40_000))
+    // Three tries and room beside the bar, for machines with much else to do; what is not linear is far beyond.
+    let spent = await cost(scan, text)
+    for (let again = 0; again < 2 && !(spent.longest < 100 && spent.whole < 1000); again++)
+      spent = await cost(scan, text)
+    expect(spent.longest).toBeLessThan(100)
+    expect(spent.whole).toBeLessThan(1000)
   })
 })

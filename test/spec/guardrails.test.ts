@@ -3,6 +3,8 @@ import { definePlugin, tool, z } from '#kernel'
 import { type Checked, GuardrailRules, Guardrails, type Stage } from '../../builtins/guardrails/contract.ts'
 import guardrails from '../../builtins/guardrails/index.ts'
 import metrics from '../../builtins/metrics/index.ts'
+import store from '../../builtins/store/index.ts'
+import { restHouse } from '../faces/rest-house.ts'
 import { type House, type HouseOptions, type ModelServerRequest, text, toolCall, until } from '../support/index.ts'
 import { asksForGoal, goalsOf, lived, spawn } from './rooms.ts'
 import { rows, run, TASK_ROOMS } from './tasks-house.ts'
@@ -262,5 +264,17 @@ describe('trying a text', () => {
       action: 'pass',
     })
     expect(await hitsOf(home)).toEqual([])
+  })
+
+  it('works over HTTP, with texts of any kind', async () => {
+    const { ask } = await restHouse({ plugins: [store, guardrails] })
+    const post = (body: unknown) => ask('/guardrails/check', { method: 'POST', body })
+    expect(await post({ text: ORDER, stage: 'input' })).toMatchObject({
+      status: 200,
+      json: { enabled: false, action: 'block', text: '', findings: [{ rule: 'override_instructions', start: 0 }] },
+    })
+    expect(await post({ text: '' })).toMatchObject({ status: 200, json: { action: 'pass', findings: [] } })
+    expect(await post({ text: `${'a@'.repeat(200_000)} ${MAIL}` })).toMatchObject({ json: { action: 'redact' } })
+    expect(await post({ text: 'a', stage: 'nowhere' })).toMatchObject({ status: 422 })
   })
 })

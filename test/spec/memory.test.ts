@@ -85,6 +85,38 @@ describe('an agent remembers', () => {
     expect((await records.named('key', 'colour'))?.thought).toBe('green')
   })
 
+  it('a thing in place of another under the same id, as the newest, as often used, and found by its new words only', async () => {
+    await using home = await open()
+    const records = remembered(home)
+    await records.put('mem-plan', 'sail to Naxos', { kind: 'plan', goal_id: 'goal-abc' })
+    await records.recall('mem-plan')
+    await records.store('something later')
+    await records.put('mem-plan', 'walk to Athens', { kind: 'plan' })
+    await records.put('mem-plan', 'walk to Athens', { kind: 'plan' })
+    await using again = await open({ root: home.root })
+    for (const each of [records, remembered(again)]) {
+      expect(thoughts(await each.recent())).toEqual(['walk to Athens', 'something later'])
+      expect(await each.look('Naxos', 5)).toEqual([])
+      expect(await each.peek('mem-plan')).toMatchObject({ access_count: 1, metadata: { kind: 'plan' } })
+    }
+    expect((await readFile(fileOf(home), 'utf8')).trim().split('\n')).toHaveLength(4)
+    await records.put('mem-plan', 'stay', { goal_id: 'goal-abc' })
+    expect(await records.look('goal-abc', 5)).toEqual([])
+  })
+
+  it('things of one kind, page by page', async () => {
+    await using home = await open()
+    const records = remembered(home)
+    for (let n = 0; n < 9; n++) await records.store(`thing number ${n}`, { kind: n % 2 ? 'odd' : 'even' })
+    const only = { kind: 'odd' }
+    expect(thoughts(await records.recent(2, { only }))).toEqual(['thing number 7', 'thing number 5'])
+    expect(thoughts(await records.recent(2, { only, offset: 2 }))).toEqual(['thing number 3', 'thing number 1'])
+    expect(await records.recent(2, { only, offset: 4 })).toEqual([])
+    expect(new Set(thoughts(await records.search('thing number', 4, only)))).toEqual(
+      new Set([1, 3, 5, 7].map(n => `thing number ${n}`)),
+    )
+  })
+
   it('in any script', async () => {
     await using home = await open()
     const records = remembered(home)
@@ -104,30 +136,42 @@ describe('the file', () => {
     await using one = await open({ clock: 'system' })
     await using other = await open({ root: one.root, clock: 'system' })
     const writers = [one, other].flatMap((home, h) =>
-      Array.from({ length: 40 }, (_, n) => remembered(home).store(`fact ${h} number ${n}`)),
+      Array.from({ length: 40 }, (_, n) => remembered(home).store(`fact ${['ox', 'elk'][h]} number ${n}`)),
     )
     const consolidated = remembered(one).consolidate(1, 1)
     expect(new Set(await Promise.all(writers)).size).toBe(80)
     await consolidated
     for (const home of [one, other]) expect(await remembered(home).count()).toBe(80)
-    expect((await remembered(one).search('fact 1 number 39', 1))[0]?.thought).toBe('fact 1 number 39')
+    expect((await remembered(one).search('fact elk number 39', 1))[0]?.thought).toBe('fact elk number 39')
   })
 
   it('loses nothing but a torn line, wherever a write was cut off', async () => {
     const last = `${JSON.stringify({ memory_id: 'mem-last', thought: 'the last größte thought', ts: '2026-01-01T00:00:00Z' })}\n`
     const bytes = Buffer.from(last)
     await using home = await open({ clock: 'system' })
-    for (const cut of [1, 10, bytes.indexOf('ö') + 1, bytes.length - 2, bytes.length - 1]) {
+    await using next = await open({ root: home.root, clock: 'system' })
+    for (let cut = 1; cut <= bytes.length; cut++) {
       const id = `worker-cut-${cut}`
       await remembered(home, id).store('the first thought')
       await appendFile(fileOf(home, id), bytes.subarray(0, cut))
-      await using next = await open({ root: home.root, clock: 'system' })
       await remembered(next, id).store('the thought after')
-      const whole = cut === bytes.length - 1 ? ['the last größte thought'] : []
-      expect(thoughts(await remembered(next, id).recent()).sort()).toEqual(
+      const whole = cut >= bytes.length - 1 ? ['the last größte thought'] : []
+      expect(thoughts(await remembered(next, id).recent()).sort(), `cut at ${cut}`).toEqual(
         ['the first thought', 'the thought after', ...whole].sort(),
       )
     }
+  })
+
+  it('does not grow with use: what only tells of accesses goes when there is much of it', async () => {
+    await using home = await open()
+    const records = remembered(home)
+    for (const word of ['one', 'two', 'three']) await records.store(`thought number ${word}`)
+    for (let n = 0; n < 500; n++) await records.search('thought number', 3)
+    const lines = async () => (await readFile(fileOf(home), 'utf8')).trim().split('\n').length
+    expect(await lines()).toBeLessThan(1_010)
+    for (const { access_count } of await records.recent()) expect(access_count).toBe(500)
+    await using again = await open({ root: home.root })
+    expect((await remembered(again).recent())[0]).toMatchObject({ access_count: 500 })
   })
 
   it('keeps what can be read when lines are broken; those are set aside, told once', async () => {

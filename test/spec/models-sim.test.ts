@@ -7,13 +7,14 @@ import models from '../../builtins/models/index.ts'
 import { Profile } from '../../builtins/profiles/contract.ts'
 import { type RunEnd, type RunEvent, Runtime } from '../../builtins/runtime/contract.ts'
 import runtime from '../../builtins/runtime/index.ts'
+import sandbox from '../../builtins/sandbox/index.ts'
 import files from '../../builtins/toolkits/file/index.ts'
 import notepad from '../../builtins/toolkits/notepad/index.ts'
 import { type House, house } from '../support/house.ts'
 import { PURPOSE, QUICK } from './models-house.ts'
 
 const simHouse = (options: Parameters<typeof house>[0] = {}) =>
-  house({ builtins: [models, runtime, files, notepad], clock: 'system', roles: ['cli'], config: QUICK, ...options })
+  house({ builtins: [models, runtime, sandbox, files, notepad], clock: 'system', roles: ['cli'], config: QUICK, ...options })
 
 const WRITER = 'You are writer.\n\nRole: Writer who turns a thought into a text\n\nPurpose: To be read to the end'
 

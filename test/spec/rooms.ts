@@ -6,13 +6,14 @@ import goals from '../../builtins/goals/index.ts'
 import models from '../../builtins/models/index.ts'
 import profiles from '../../builtins/profiles/index.ts'
 import runtime from '../../builtins/runtime/index.ts'
+import sandbox from '../../builtins/sandbox/index.ts'
 import store from '../../builtins/store/index.ts'
 import file from '../../builtins/toolkits/file/index.ts'
 import notepad from '../../builtins/toolkits/notepad/index.ts'
 import { type House, type HouseOptions, house, type ModelServer, modelServer, type Script } from '../support/index.ts'
 
 /** What it takes for agents to live, without the faces. */
-export const ROOMS = [store, models, budget, profiles, agents, runtime, file, notepad, goals]
+export const ROOMS = [store, models, budget, profiles, agents, runtime, sandbox, file, notepad, goals]
 
 export const WORKER = 'name: worker\nrole: does what the script says\nmax_steps: 5\n'
 

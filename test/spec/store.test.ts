@@ -31,6 +31,13 @@ const room = definePlugin({
   },
 })
 
+const withKey = definePlugin({
+  name: 'server-key',
+  section: 'server',
+  config: z.object({ api_key: z.string().default('').meta({ secret: true }) }),
+  setup() {},
+})
+
 const ADD = `INSERT INTO agents (agent_id, name, role, spawned_at) VALUES (?, 'n', 'r', 0)`
 
 async function open(options: Parameters<typeof house>[0] = {}) {
@@ -154,6 +161,18 @@ describe('a commit', () => {
     expect(await db.events(0, 10)).toMatchObject([
       { seq: 1, type: 'it_happened', v: 1, agent_id: 'a', data: { agent_id: 'a' } },
     ])
+  })
+
+  it('writes no secret by value into what it tells of', async () => {
+    const { home, db } = await open({
+      env: { OPENAI_API_KEY: 'sk-canary-0123456789' },
+      config: { server: { api_key: 'a "quoted" canary' } },
+      builtins: [store, room, withKey],
+    })
+    await using _ = home
+    const data = { agent_id: 'a', said: 'the key is sk-canary-0123456789!', deep: [{ key: 'a "quoted" canary' }] }
+    await db.apply([appendEvent({ type: 'it_happened', agent_id: 'a', data })])
+    expect((await db.events(0, 1))[0]?.data).toEqual({ agent_id: 'a', said: 'the key is ***!', deep: [{ key: '***' }] })
   })
 
   it('refuses an effect that nobody knows, and a payload that breaks its schema', async () => {

@@ -17,6 +17,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { Kernel, type ToolCall, Toolkits } from '#kernel'
+import sandbox from '../../builtins/sandbox/index.ts'
 import files from '../../builtins/toolkits/file/index.ts'
 
 const SECRET = 'the secret outside'
@@ -37,7 +38,7 @@ beforeEach(async () => {
     join(root, '.svc/config.yaml'),
     'tools: { file_max_read_bytes: 2000000, file_max_write_bytes: 1000000 }\n',
   )
-  kernel = await Kernel.open({ root, roles: ['daemon'], builtins: [files], log: { write: () => {} } })
+  kernel = await Kernel.open({ root, roles: ['daemon'], builtins: [sandbox, files], log: { write: () => {} } })
 })
 
 afterEach(async () => {

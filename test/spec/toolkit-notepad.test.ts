@@ -2,12 +2,26 @@ import { appendFile, mkdir, mkdtemp, readFile, realpath, rm, stat, symlink, writ
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { Kernel, systemPorts, type ToolCall, Toolkits } from '#kernel'
+import { definePlugin, Kernel, systemPorts, type ToolCall, Toolkits } from '#kernel'
+import { AgentNotFoundError, type AgentRow, Agents } from '../../builtins/agents/contract.ts'
 import notepad from '../../builtins/toolkits/notepad/index.ts'
 
 let root: string
 let kernel: Kernel
 let now: number
+
+/** A house with two agents in it. */
+const agents = definePlugin({
+  name: 'agents',
+  setup(svc) {
+    const find = async (ref: string) => {
+      const agent_id = ['coder-1', 'tester-1'].find(id => id === ref || id === `${ref}-1`)
+      if (!agent_id) throw new AgentNotFoundError({ ref })
+      return { agent_id } as AgentRow
+    }
+    svc.provide(Agents, { find } as Agents)
+  },
+})
 
 async function open(config = ''): Promise<void> {
   await writeFile(join(root, '.svc/config.yaml'), config)
@@ -15,7 +29,7 @@ async function open(config = ''): Promise<void> {
   kernel = await Kernel.open({
     root,
     roles: ['daemon'],
-    builtins: [notepad],
+    builtins: [agents, notepad],
     ports: { clock },
     log: { write: () => {} },
   })
@@ -152,7 +166,9 @@ describe("other agents' notepads", () => {
     await kernel.close()
     await open('tools: { notepad_shared: true }')
     expect(await use('read_agent_notepad', { agent_id: 'coder-1' }, 'tester-1')).toContain('mine')
-    expect(await use('read_agent_notepad', { agent_id: 'nobody-1' })).toBe('[The notepad is empty.]')
+    expect(await use('read_agent_notepad', { agent_id: 'coder' }, 'tester-1')).toContain('mine')
+    expect(await use('read_agent_notepad', { agent_id: 'tester-1' })).toBe('[The notepad is empty.]')
+    expect(await use('read_agent_notepad', { agent_id: 'nobody-1' })).toContain('There is no agent "nobody-1"')
   })
 
   test('no id leads anywhere but to a notepad, and no agent by another name does', async () => {
