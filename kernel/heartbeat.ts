@@ -1,6 +1,4 @@
 import { z } from 'zod'
-import type { Wake, WakeSource } from './contributions.ts'
-import { WakeSources } from './contributions.ts'
 import {
   Cycle,
   type CycleParts,
@@ -13,6 +11,7 @@ import {
 } from './cycle.ts'
 import { sentenceOf } from './errors.ts'
 import type { Undo } from './scope.ts'
+import { Waker } from './waker.ts'
 
 /** The kernel's part of the section `daemon`. Durations are seconds and take fractions. */
 export const HeartbeatConfig = z.object({
@@ -57,8 +56,6 @@ const POLL_MS = 250
 const RENEW_MS = 5_000
 /** Why a rest ends: one for all, because a reason made anew costs more than the rest of a hint. */
 const ENOUGH_REST = 'enough rest'
-/** A wake source that fails this often in a row is dropped. */
-const SOURCE_FAILURES = 5
 
 export interface HeartbeatParts extends CycleParts {
   config: HeartbeatConfig
@@ -136,7 +133,9 @@ export class Heartbeat {
 
   async #run(): Promise<void> {
     const { clock } = this.#parts.ports
-    const undo = [this.#parts.scheduler().onWake(() => this.hint()), this.#watchSources(), this.#renewals()]
+    const { points, log } = this.#parts
+    const waker = new Waker({ points, clock, log, scheduler: this.#parts.scheduler })
+    const undo = [this.#parts.scheduler().onWake(() => this.hint()), waker.follow(), this.#renewals()]
     let beats = 0
     let nextBeat = clock.monotonic()
     while (!this.#stop.signal.aborted) {
@@ -244,54 +243,5 @@ export class Heartbeat {
     }
     void loop()
     return () => stop.abort()
-  }
-
-  /** Keeps one waiting loop for each wake source there is, and follows their coming and going. */
-  #watchSources(): Undo {
-    const { points } = this.#parts
-    const watched = new Map<WakeSource, AbortController>()
-    const follow = () => {
-      const sources = new Set(points.list(WakeSources).map(contribution => contribution.value))
-      for (const [source, stop] of watched) {
-        if (sources.has(source)) continue
-        watched.delete(source)
-        stop.abort()
-      }
-      for (const source of sources) {
-        if (watched.has(source)) continue
-        const stop = new AbortController()
-        watched.set(source, stop)
-        void this.#listen(source, stop.signal)
-      }
-    }
-    follow()
-    const unfollow = points.onChange(WakeSources as never, follow)
-    return () => {
-      void unfollow()
-      for (const stop of watched.values()) stop.abort()
-    }
-  }
-
-  async #listen(source: WakeSource, signal: AbortSignal): Promise<void> {
-    const { log, ports } = this.#parts
-    let failures = 0
-    while (!signal.aborted) {
-      try {
-        const wake: Wake = await source.wait(signal)
-        if (signal.aborted) return
-        const { reason, agents } = typeof wake === 'string' ? { reason: wake, agents: undefined } : wake
-        await this.#parts.scheduler().wake(agents, reason)
-        failures = 0
-      } catch (error) {
-        if (signal.aborted) return
-        log.warn({}, `wake source "${source.name}": ${sentenceOf(error)}`)
-        if (++failures === SOURCE_FAILURES) {
-          log.error({}, `wake source "${source.name}" failed ${failures} times in a row and is no longer asked`)
-          return
-        }
-      }
-      // A source that answers at once for ever must not turn the loop into a spin.
-      await ports.clock.sleep(POLL_MS, signal)
-    }
   }
 }

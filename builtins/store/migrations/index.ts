@@ -5,6 +5,9 @@ import { tasks } from './004-tasks.ts'
 import { approvals } from './005-approvals.ts'
 import { budget } from './006-budget.ts'
 import { runs } from './008-runs.ts'
+import { a2a } from './010-a2a.ts'
+import { schedules } from './011-schedules.ts'
+import { subAgents } from './012-sub-agents.ts'
 
 /** `svc1` in ASCII: how a file of ours is told from another program's. */
 export const APPLICATION_ID = 0x73766331
@@ -26,4 +29,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '005-approvals', sql: approvals },
   { name: '006-budget', sql: budget },
   { name: '008-runs', sql: runs },
+  { name: '010-a2a', sql: a2a },
+  { name: '011-schedules', sql: schedules },
+  { name: '012-sub-agents', sql: subAgents },
 ]

@@ -1,0 +1,161 @@
+import { defineError, type Effect, token, z } from '#kernel'
+
+/** A goal that comes again and again: by the agent's own cycles, at an interval, or by the calendar. */
+export const Schedule = z
+  .object({
+    schedule_id: z.string().meta({ examples: ['sched-1a2b3c4d'] }),
+    agent_id: z.string().meta({ examples: ['coder-1a2b3c4d'] }),
+    objective: z.string().meta({ examples: ['Tidy up the notepad'] }),
+    every_n_cycles: z.number().int().nullable().describe("Of the agent's own cycles"),
+    every: z.number().nullable().describe('Seconds'),
+    cron: z.string().nullable(),
+    time_zone: z.string().nullable().describe('Where the times of the cron expression are meant'),
+    priority: z.number().int(),
+    missed: z
+      .enum(['once', 'skip'])
+      .nullable()
+      .describe('What becomes of missed slots; null for what schedules.missed says'),
+    enabled: z.boolean(),
+    created_by: z.string(),
+    created_at: z.iso.datetime(),
+    next_at: z.iso.datetime().nullable(),
+    next_cycle: z.number().int().nullable(),
+    held_by: z.string().nullable().describe('Why a slot that is due has not run yet'),
+    fired: z.number().int().describe('Goals that came of it'),
+    skipped: z.number().int().describe('Slots that came to nothing'),
+    last_skip: z.string().nullable().describe('Why slots were skipped last'),
+    last_fired_at: z.iso.datetime().nullable(),
+    last_goal_id: z.string().nullable(),
+  })
+  .meta({ id: 'Schedule' })
+export type Schedule = z.infer<typeof Schedule>
+
+/** Something that an agent is told at a time. */
+export const Alarm = z
+  .object({
+    alarm_id: z.string().meta({ examples: ['alarm-1a2b3c4d'] }),
+    agent_id: z.string().meta({ examples: ['coder-1a2b3c4d'] }),
+    description: z.string().meta({ examples: ['Look whether the build is green'] }),
+    at: z.iso.datetime(),
+    status: z.enum(['pending', 'fired']),
+    created_by: z.string(),
+    created_at: z.iso.datetime(),
+    fired_at: z.iso.datetime().nullable(),
+  })
+  .meta({ id: 'Alarm' })
+export type Alarm = z.infer<typeof Alarm>
+
+/** When a schedule is due; exactly one of the three. */
+export interface Timing {
+  every_n_cycles?: number | undefined
+  /** Seconds. */
+  every?: number | undefined
+  cron?: string | undefined
+  time_zone?: string | undefined
+}
+
+export interface NewSchedule extends Timing {
+  agent_id: string
+  objective: string
+  priority?: number | undefined
+  missed?: 'once' | 'skip' | undefined
+  created_by: 'agent' | 'operator'
+}
+
+export interface Schedules {
+  /** The writes that make a schedule. @throws BadScheduleError, TooManySchedulesError */
+  made(schedule: NewSchedule): Promise<{ schedule_id: string; next: string; effects: Effect[] }>
+  /** Oldest first. */
+  list(agent_id: string, all?: boolean): Promise<Schedule[]>
+  /** The writes that disable a schedule. @throws ScheduleNotFoundError also when it is another agent's */
+  cancelled(schedule_id: string, agent_id: string): Promise<Effect[]>
+}
+export const Schedules = token<Schedules>('schedules')
+
+export interface NewAlarm {
+  agent_id: string
+  description: string
+  /** Milliseconds since 1970. */
+  at: number
+  created_by: 'agent' | 'operator'
+}
+
+export interface Alarms {
+  /** The time that somebody wrote down, in milliseconds: ISO 8601, with or without an offset, or `HH:MM` for the next time that it is so late. @throws BadAlarmError */
+  timeOf(text: string): Promise<number>
+  /** The writes that set an alarm. @throws BadAlarmError, TooManySchedulesError */
+  made(alarm: NewAlarm): Promise<{ alarm_id: string; effects: Effect[] }>
+  /** Pending ones, the next one first. */
+  list(agent_id: string): Promise<Alarm[]>
+  /** The writes that remove a pending alarm. @throws AlarmNotFoundError also when it is another agent's */
+  cancelled(alarm_id: string, agent_id: string): Promise<Effect[]>
+}
+export const Alarms = token<Alarms>('alarms')
+
+export const ScheduleFired = z.object({
+  agent_id: z.string(),
+  schedule_id: z.string(),
+  goal_id: z.string(),
+  slot: z.iso.datetime().nullable().describe('The time that was meant; null when cycles are counted'),
+})
+export const ScheduleSkipped = z.object({
+  agent_id: z.string(),
+  schedule_id: z.string(),
+  slots: z.number().int(),
+  reason: z.string(),
+})
+export const ScheduleChanged = z.object({
+  agent_id: z.string(),
+  schedule_id: z.string(),
+  change: z.enum(['added', 'enabled', 'disabled', 'removed']),
+})
+export const AlarmFired = z.object({ agent_id: z.string(), alarm_id: z.string(), description: z.string() })
+export const AlarmChanged = z.object({
+  agent_id: z.string(),
+  alarm_id: z.string(),
+  change: z.enum(['set', 'moved', 'cancelled']),
+})
+
+declare module '#kernel' {
+  interface Events {
+    schedule_fired: z.infer<typeof ScheduleFired>
+    schedule_skipped: z.infer<typeof ScheduleSkipped>
+    schedule_changed: z.infer<typeof ScheduleChanged>
+    alarm_fired: z.infer<typeof AlarmFired>
+    alarm_changed: z.infer<typeof AlarmChanged>
+  }
+}
+
+export const ScheduleNotFoundError = defineError({
+  code: 'schedule_not_found',
+  status: 404,
+  title: 'Schedule not found',
+  sentence: (p: { schedule_id: string; whose: string }) => `There is no schedule "${p.schedule_id}"${p.whose}.`,
+})
+export const AlarmNotFoundError = defineError({
+  code: 'alarm_not_found',
+  status: 404,
+  title: 'Alarm not found',
+  sentence: (p: { alarm_id: string; whose: string }) => `There is no pending alarm "${p.alarm_id}"${p.whose}.`,
+})
+export const BadScheduleError = defineError({
+  code: 'bad_schedule',
+  status: 422,
+  exit: 2,
+  title: 'Bad schedule',
+  sentence: (p: { problem: string }) => p.problem,
+})
+export const BadAlarmError = defineError({
+  code: 'bad_alarm',
+  status: 422,
+  exit: 2,
+  title: 'Bad alarm',
+  sentence: (p: { problem: string }) => p.problem,
+})
+export const TooManySchedulesError = defineError({
+  code: 'too_many_schedules',
+  status: 409,
+  title: 'Too many schedules',
+  sentence: (p: { what: string; limit: number }) =>
+    `The agent has ${p.limit} ${p.what} already (schedules.max_per_agent); cancel one first.`,
+})

@@ -1,0 +1,51 @@
+import { type Cycle, definePlugin } from '#kernel'
+import { News } from '../goals/contract.ts'
+import { Effects } from '../store/contract.ts'
+import { ALARM_EFFECTS } from './alarm-repository.ts'
+import { AlarmBook, alarmNews } from './alarms.ts'
+import { SchedulesConfig } from './config.ts'
+import {
+  AlarmChanged,
+  AlarmFired,
+  Alarms,
+  ScheduleChanged,
+  ScheduleFired,
+  ScheduleSkipped,
+  Schedules,
+} from './contract.ts'
+import { timeKeeper } from './keeper.ts'
+import { alarmOperations, scheduleOperations } from './operations.ts'
+import { SCHEDULE_EFFECTS } from './repository.ts'
+import { schedulesForget } from './retention.ts'
+import { ScheduleBook } from './schedules.ts'
+import { settleCycles } from './slots.ts'
+
+export default definePlugin({
+  name: 'schedules',
+  description: 'What comes at its time: goals by cycle, interval or calendar, and alarms that an agent is told of.',
+  needs: ['store', 'agents', 'goals'],
+  section: 'schedules',
+  config: SchedulesConfig,
+  setup(svc, config) {
+    const schedules = new ScheduleBook(svc, config)
+    const alarms = new AlarmBook(svc, config)
+    svc.provide(Schedules, schedules)
+    svc.provide(Alarms, alarms)
+    for (const effect of [...SCHEDULE_EFFECTS, ...ALARM_EFFECTS]) svc.add(Effects, effect.kind)
+    for (const operation of scheduleOperations(svc, schedules)) svc.operation(operation)
+    for (const operation of alarmOperations(svc, alarms)) svc.operation(operation)
+    schedulesForget(svc)
+    svc.event('schedule_fired', ScheduleFired)
+    svc.event('schedule_skipped', ScheduleSkipped)
+    svc.event('schedule_changed', ScheduleChanged)
+    svc.event('alarm_fired', AlarmFired)
+    svc.event('alarm_changed', AlarmChanged)
+
+    svc.add(News, alarmNews(svc))
+    svc.tap('context_assembly', { name: 'schedules', stage: -10 }, (cycle: Cycle) => settleCycles(svc, cycle))
+    const keeper = timeKeeper(svc, config)
+    svc.wakeSource(keeper)
+    svc.on('schedule_changed', () => keeper.hurry())
+    svc.on('alarm_changed', () => keeper.hurry())
+  },
+})

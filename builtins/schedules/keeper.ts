@@ -1,0 +1,40 @@
+import { type PluginHandle, sentenceOf, type WakeSource } from '#kernel'
+import { Store } from '../store/contract.ts'
+import { ringAlarms } from './alarms.ts'
+import type { SchedulesConfig } from './config.ts'
+import { nextTime } from './repository.ts'
+import { settleTimes } from './slots.ts'
+
+/** How often it is looked for what other processes scheduled, and for a clock that was set, in milliseconds. */
+const LOOK_MS = 1_000
+
+/**
+ * Where the heartbeat runs, time makes schedules and alarms due. It is a wake source that never answers: each slot wakes its
+ * agent in its own transaction.
+ */
+export function timeKeeper(svc: PluginHandle, config: SchedulesConfig): WakeSource & { hurry(): void } {
+  let pause = new AbortController()
+  const round = async (signal: AbortSignal) => {
+    pause = new AbortController()
+    const { clock } = svc
+    const more = [await ringAlarms(svc), await settleTimes(svc, config)].includes(true)
+    const at = more ? clock.ms() : await nextTime(svc.use(Store))
+    const left = at === null ? LOOK_MS : at - clock.ms()
+    // What is due and is held is looked at again like anything else.
+    if (!signal.aborted) await clock.sleep(more ? 0 : left > 0 ? Math.min(left, LOOK_MS) : LOOK_MS, pause.signal)
+  }
+  return {
+    name: 'schedules',
+    hurry: () => pause.abort(),
+    async wait(signal) {
+      signal.addEventListener('abort', () => pause.abort(), { once: true })
+      while (!signal.aborted) {
+        await round(signal).catch(error => {
+          svc.log.warn({}, `schedules are looked at again in a second: ${sentenceOf(error)}`)
+          return svc.clock.sleep(LOOK_MS, signal)
+        })
+      }
+      throw signal.reason
+    },
+  }
+}

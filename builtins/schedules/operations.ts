@@ -1,0 +1,253 @@
+import { operation, type PluginHandle, z } from '#kernel'
+import { AgentDeadError, AgentNotFoundError, Agents, AmbiguousAgentError } from '../agents/contract.ts'
+import { Store } from '../store/contract.ts'
+import { shownAlarm } from './alarm-repository.ts'
+import type { AlarmBook } from './alarms.ts'
+import {
+  Alarm,
+  AlarmNotFoundError,
+  BadAlarmError,
+  BadScheduleError,
+  Schedule,
+  ScheduleNotFoundError,
+  TooManySchedulesError,
+} from './contract.ts'
+import { alarmLine, renderAlarms, renderSchedules, scheduleLine } from './render.ts'
+import { shown } from './repository.ts'
+import type { ScheduleBook } from './schedules.ts'
+
+const id = z.string().min(1).max(128).describe("An agent's id, or its name when only one has it")
+const agent = id.optional().describe('Only those of this agent, by id or name')
+const schedule_id = z.string().min(1).max(128).describe("A schedule's id")
+const alarm_id = z.string().min(1).max(128).describe("An alarm's id")
+const found = [AgentNotFoundError, AmbiguousAgentError] as const
+const at = z
+  .string()
+  .min(1)
+  .max(64)
+  .meta({ examples: ['2030-01-31T18:00:00Z'] })
+  .describe('ISO 8601, or HH:MM for the next time that it is so late; in schedules.time_zone without an offset')
+const description = z
+  .string()
+  .trim()
+  .min(1)
+  .max(500)
+  .meta({ examples: ['Look whether the build is green'] })
+  .describe('What the agent is told')
+
+/** @throws AgentDeadError */
+async function living(svc: PluginHandle, ref: string): Promise<string> {
+  const { agent_id, died_at } = await svc.use(Agents).find(ref)
+  if (died_at !== null) throw new AgentDeadError({ agent_id })
+  return agent_id
+}
+
+const idOf = async (svc: PluginHandle, ref: string | undefined) =>
+  ref === undefined ? undefined : (await svc.use(Agents).find(ref)).agent_id
+
+export function scheduleOperations(svc: PluginHandle, schedules: ScheduleBook) {
+  return [
+    operation({
+      name: 'schedules.all',
+      summary: 'Goals that come again and again, of all agents or of one',
+      input: z.object({ agent }),
+      output: z.array(Schedule),
+      http: { method: 'GET', path: '/schedules' },
+      cli: { usage: 'schedules [agent]' },
+      mcp: true,
+      errors: found,
+      run: async ({ agent }) => schedules.list(await idOf(svc, agent)),
+      render: renderSchedules,
+    }),
+    operation({
+      name: 'schedules.list',
+      summary: "An agent's schedules, oldest first",
+      input: z.object({ id }),
+      output: z.array(Schedule),
+      http: { method: 'GET', path: '/agents/{id}/schedules' },
+      errors: found,
+      run: async ({ id }) => schedules.list(await idOf(svc, id)),
+    }),
+    operation({
+      name: 'schedules.add',
+      summary: 'Give an agent a goal again and again: every so many cycles, every so many seconds, or by the calendar',
+      input: z.strictObject({
+        id,
+        objective: z
+          .string()
+          .trim()
+          .min(1)
+          .max(4000)
+          .meta({ examples: ['Tidy up the notepad'] })
+          .describe('What is to be reached each time'),
+        every_n_cycles: z
+          .number()
+          .int()
+          .min(1)
+          .max(1_000_000)
+          .optional()
+          .describe("Every so many of the agent's cycles"),
+        every: z.number().min(1).max(31_536_000).optional().describe('Every so many seconds'),
+        cron: z
+          .string()
+          .min(1)
+          .max(200)
+          .optional()
+          .meta({ examples: ['0 9 * * 1-5'] })
+          .describe('Cron expression: minute, hour, day, month, weekday'),
+        time_zone: z
+          .string()
+          .min(1)
+          .max(64)
+          .optional()
+          .meta({ examples: ['Europe/Berlin'] })
+          .describe('Where the times of the cron expression are meant'),
+        missed: z.enum(['once', 'skip']).optional().describe('What becomes of slots that pass while nothing runs'),
+        priority: z.number().int().min(1).max(10).default(4).describe('1 to 10; higher goes first'),
+      }),
+      output: Schedule,
+      http: {
+        method: 'POST',
+        path: '/agents/{id}/schedules',
+        status: 201,
+        location: ({ schedule_id }: Schedule) => `/schedules/${schedule_id}`,
+      },
+      cli: { usage: 'schedules add <id> <objective...>', short: { every_n_cycles: 'n', cron: 'c', priority: 'p' } },
+      mcp: true,
+      errors: [...found, AgentDeadError, BadScheduleError, TooManySchedulesError],
+      async run({ id, ...given }) {
+        const agent_id = await living(svc, id)
+        const { schedule_id, effects } = await schedules.made({ agent_id, created_by: 'operator', ...given })
+        await svc.use(Store).apply(effects)
+        return shown(await schedules.find(schedule_id))
+      },
+      render: scheduleLine,
+    }),
+    operation({
+      name: 'schedules.get',
+      summary: 'One schedule',
+      input: z.object({ schedule_id }),
+      output: Schedule,
+      http: { method: 'GET', path: '/schedules/{schedule_id}' },
+      errors: [ScheduleNotFoundError],
+      run: async ({ schedule_id }) => shown(await schedules.find(schedule_id)),
+    }),
+    operation({
+      name: 'schedules.update',
+      summary: 'Enable or disable a schedule; what it missed while disabled is forgotten',
+      input: z.strictObject({ schedule_id, enabled: z.boolean().describe('Whether it comes') }),
+      output: Schedule,
+      http: { method: 'PATCH', path: '/schedules/{schedule_id}' },
+      cli: [
+        { usage: 'schedules enable <schedule_id>', preset: { enabled: true } },
+        { usage: 'schedules disable <schedule_id>', preset: { enabled: false } },
+      ],
+      mcp: true,
+      errors: [ScheduleNotFoundError],
+      run: ({ schedule_id, enabled }) => schedules.switch(schedule_id, enabled),
+      render: scheduleLine,
+    }),
+    operation({
+      name: 'schedules.remove',
+      summary: 'Remove a schedule; goals that came of it stay',
+      input: z.object({ schedule_id }),
+      output: z.null(),
+      http: { method: 'DELETE', path: '/schedules/{schedule_id}', status: 204 },
+      cli: { usage: 'schedules remove <schedule_id>' },
+      mcp: true,
+      errors: [ScheduleNotFoundError],
+      async run({ schedule_id }) {
+        await schedules.remove(schedule_id)
+        return null
+      },
+      render: () => 'removed',
+    }),
+  ]
+}
+
+export function alarmOperations(svc: PluginHandle, alarms: AlarmBook) {
+  return [
+    operation({
+      name: 'alarms.all',
+      summary: 'Alarms that are to go off, of all agents or of one, the next one first',
+      input: z.object({ agent, all: z.boolean().default(false).describe('Also those that went off') }),
+      output: z.array(Alarm),
+      http: { method: 'GET', path: '/alarms' },
+      cli: { usage: 'alarms [agent]', short: { all: 'a' } },
+      mcp: true,
+      errors: found,
+      run: async ({ agent, all }) => alarms.list(await idOf(svc, agent), all),
+      render: renderAlarms,
+    }),
+    operation({
+      name: 'alarms.list',
+      summary: "An agent's alarms that are to go off, the next one first",
+      input: z.object({ id }),
+      output: z.array(Alarm),
+      http: { method: 'GET', path: '/agents/{id}/alarms' },
+      errors: found,
+      run: async ({ id }) => alarms.list(await idOf(svc, id)),
+    }),
+    operation({
+      name: 'alarms.set',
+      summary: 'Have an agent told something at a time',
+      input: z.strictObject({ id, at, description }),
+      output: Alarm,
+      http: {
+        method: 'POST',
+        path: '/agents/{id}/alarms',
+        status: 201,
+        location: ({ alarm_id }: Alarm) => `/alarms/${alarm_id}`,
+      },
+      cli: { usage: 'alarms set <id> <at> <description...>' },
+      mcp: true,
+      errors: [...found, AgentDeadError, BadAlarmError, TooManySchedulesError],
+      async run({ id, at, description }) {
+        const agent_id = await living(svc, id)
+        const time = await alarms.timeOf(at)
+        const { alarm_id, effects } = await alarms.made({ agent_id, description, at: time, created_by: 'operator' })
+        await svc.use(Store).apply(effects)
+        return shownAlarm(await alarms.find(alarm_id))
+      },
+      render: alarmLine,
+    }),
+    operation({
+      name: 'alarms.get',
+      summary: 'One alarm that is to go off',
+      input: z.object({ alarm_id }),
+      output: Alarm,
+      http: { method: 'GET', path: '/alarms/{alarm_id}' },
+      errors: [AlarmNotFoundError],
+      run: async ({ alarm_id }) => shownAlarm(await alarms.find(alarm_id)),
+    }),
+    operation({
+      name: 'alarms.update',
+      summary: 'Move an alarm, or change what it says',
+      input: z.strictObject({ alarm_id, at: at.optional(), description: description.optional() }),
+      output: Alarm,
+      http: { method: 'PATCH', path: '/alarms/{alarm_id}' },
+      cli: { usage: 'alarms move <alarm_id> [at]' },
+      mcp: true,
+      errors: [AlarmNotFoundError, BadAlarmError],
+      run: async ({ alarm_id, at, description }) =>
+        alarms.change(alarm_id, { description, at: at === undefined ? undefined : await alarms.timeOf(at) }),
+      render: alarmLine,
+    }),
+    operation({
+      name: 'alarms.cancel',
+      summary: 'Take back an alarm that has not gone off',
+      input: z.object({ alarm_id }),
+      output: z.null(),
+      http: { method: 'DELETE', path: '/alarms/{alarm_id}', status: 204 },
+      cli: { usage: 'alarms cancel <alarm_id>' },
+      mcp: true,
+      errors: [AlarmNotFoundError],
+      async run({ alarm_id }) {
+        const { agent_id } = await alarms.find(alarm_id)
+        await svc.use(Store).apply(await alarms.cancelled(alarm_id, agent_id))
+        return null
+      },
+      render: () => 'cancelled',
+    }),
+  ]
+}

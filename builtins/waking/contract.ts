@@ -1,0 +1,23 @@
+import { token } from '#kernel'
+
+/** A folder, or one name in it: nothing else that happens in the folder is of interest then. */
+export interface Watched {
+  folder: string
+  name?: string
+}
+
+/** Waits for changes of files: told at once where the system can, found within `daemon.wake_poll_interval` elsewhere. */
+export interface Watcher {
+  /**
+   * Looks again whenever something changed, until there is something to tell.
+   * @param places asked anew each time, since places come and go; one that cannot be watched is only looked at
+   * @param look what there is to tell; undefined for nothing
+   * @throws the signal's reason once it is aborted
+   */
+  until<T>(
+    places: () => Promise<readonly Watched[]>,
+    look: () => Promise<T | undefined>,
+    signal: AbortSignal,
+  ): Promise<T>
+}
+export const Watcher = token<Watcher>('watcher')

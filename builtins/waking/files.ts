@@ -1,0 +1,79 @@
+import { basename, dirname, join, resolve } from 'node:path'
+import type { PluginHandle, WakeSource } from '#kernel'
+import type { WakingConfig } from './config.ts'
+import type { Watched, Watcher } from './contract.ts'
+
+/** A change is told once nothing more has changed for this long, in milliseconds … */
+const SETTLE_MS = 100
+/** … or has gone on changing for this long. */
+const LONGEST_MS = 1_000
+/** Of a folder so many entries count. */
+const ENTRIES = 256
+
+/** The configured paths, absolute, each once. */
+export function watchedPaths(svc: PluginHandle, { watch_files }: WakingConfig): string[] {
+  const home = svc.ports.env.HOME
+  const absolute = watch_files.map(path =>
+    home && /^~(\/|$)/.test(path) ? join(home, path.slice(1)) : resolve(svc.project.root, path),
+  )
+  return [...new Set(absolute)]
+}
+
+/**
+ * Wakes when a path changes, appears or vanishes. It is never opened, so that a pipe or a device does no harm; of a folder the
+ * entries count, but not what lies deeper; a link is followed.
+ */
+export function fileSource(svc: PluginHandle, watcher: Watcher, path: string): WakeSource {
+  let seen: string | undefined
+  const look = async () => {
+    const now = await fingerprint(svc, path)
+    seen ??= now
+    return now === seen ? undefined : now
+  }
+  return {
+    name: `file ${path}`,
+    async wait(signal) {
+      let changed = await watcher.until(() => placesOf(svc, path), look, signal)
+      const until = svc.clock.monotonic() + LONGEST_MS
+      while (svc.clock.monotonic() < until && !signal.aborted) {
+        await svc.clock.sleep(SETTLE_MS, signal)
+        const now = await fingerprint(svc, path)
+        if (now === changed) break
+        changed = now
+      }
+      seen = changed
+      return 'file_change'
+    },
+  }
+}
+
+/** Where the system would tell of a change: beside the path, beside what it links to, and in it when it is a folder. */
+async function placesOf({ ports: { files } }: PluginHandle, path: string): Promise<Watched[]> {
+  const real = await files.realpath(path).catch(() => path)
+  const beside = [...new Set([path, real])].map(each => ({ folder: dirname(each), name: basename(each) }))
+  const info = await files.stat(real).catch(() => undefined)
+  return info?.isDirectory() ? [...beside, { folder: real }] : beside
+}
+
+/** What tells one state of a path from another. */
+async function fingerprint({ ports: { files } }: PluginHandle, path: string): Promise<string> {
+  try {
+    const real = await files.realpath(path)
+    const info = await files.stat(real)
+    const self = `${real} ${stateOf(info)}`
+    if (!info.isDirectory()) return self
+    const names: string[] = []
+    for await (const { name } of await files.opendir(real)) if (names.push(name) === ENTRIES) break
+    const states = names.sort().map(async name => {
+      const entry = await files.lstat(join(real, name)).catch(() => undefined)
+      return `${name} ${entry ? stateOf(entry) : 'gone'}`
+    })
+    return [self, ...(await Promise.all(states))].join('\n')
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code ?? 'unreadable'
+  }
+}
+
+function stateOf({ ino, size, mtimeMs }: { ino: number; size: number; mtimeMs: number }): string {
+  return `${ino} ${size} ${mtimeMs}`
+}

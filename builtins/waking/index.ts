@@ -1,0 +1,22 @@
+import { definePlugin } from '#kernel'
+import { WakingConfig } from './config.ts'
+import { Watcher } from './contract.ts'
+import { fileSource, watchedPaths } from './files.ts'
+import { leaveMarker, nudgeSource } from './nudges.ts'
+import { FolderWatcher } from './watcher.ts'
+
+export default definePlugin({
+  name: 'waking',
+  description: 'What ends the rest between two heartbeats: nudges from any process, and files that are watched.',
+  needs: ['store', 'agents'],
+  section: 'daemon',
+  config: WakingConfig,
+  setup(svc, config) {
+    const watcher = new FolderWatcher(svc, config)
+    svc.provide(Watcher, watcher)
+    svc.on('config_changed', () => watcher.hurry())
+    svc.on('nudge_received', ({ nudge_id }) => leaveMarker(svc, nudge_id))
+    svc.wakeSource(nudgeSource(svc, watcher))
+    for (const path of watchedPaths(svc, config)) svc.wakeSource(fileSource(svc, watcher, path))
+  },
+})

@@ -1,0 +1,122 @@
+import { type Wake, type WakeSource, WakeSources } from './contributions.ts'
+import type { Scheduler } from './cycle.ts'
+import { sentenceOf } from './errors.ts'
+import type { Log } from './log.ts'
+import type { Points } from './points.ts'
+import type { Clock } from './ports.ts'
+import type { Undo } from './scope.ts'
+
+/** Between two wakes lies at least this, whatever their sources, in milliseconds. */
+const GAP_MS = 250
+/** A wake source that fails this often in a row is dropped. */
+const SOURCE_FAILURES = 5
+
+export interface WakerParts {
+  points: Points
+  clock: Clock
+  log: Log
+  scheduler: () => Scheduler
+}
+
+/** Listens to all wake sources at once. What they say comes together: the first at once, the rest once the gap has passed. */
+export class Waker {
+  readonly #parts: WakerParts
+  readonly #stop = new AbortController()
+  /** What is to be told with the next wake: for whom (null: all agents), and why. */
+  readonly #agents = new Set<string>()
+  readonly #reasons = new Set<string>()
+  #all = false
+  #telling: Promise<void> | undefined
+  #last = Number.NEGATIVE_INFINITY
+
+  constructor(parts: WakerParts) {
+    this.#parts = parts
+  }
+
+  /** Keeps one waiting loop for each wake source there is, and follows their coming and going. */
+  follow(): Undo {
+    const { points } = this.#parts
+    const watched = new Map<WakeSource, AbortController>()
+    const follow = () => {
+      const sources = new Set(points.list(WakeSources).map(contribution => contribution.value))
+      for (const [source, stop] of watched) {
+        if (sources.has(source)) continue
+        watched.delete(source)
+        stop.abort()
+      }
+      for (const source of sources) {
+        if (watched.has(source)) continue
+        const stop = new AbortController()
+        watched.set(source, stop)
+        void this.#listen(source, stop.signal)
+      }
+    }
+    follow()
+    const unfollow = points.onChange(WakeSources as never, follow)
+    return () => {
+      void unfollow()
+      this.#stop.abort()
+      for (const stop of watched.values()) stop.abort()
+    }
+  }
+
+  async #listen(source: WakeSource, signal: AbortSignal): Promise<void> {
+    const { log, clock } = this.#parts
+    let failures = 0
+    while (!signal.aborted) {
+      try {
+        const wake = await source.wait(signal)
+        if (signal.aborted) return
+        this.#take(wake)
+        failures = 0
+      } catch (error) {
+        if (signal.aborted) return
+        log.warn({}, `wake source "${source.name}": ${sentenceOf(error)}`)
+        if (++failures === SOURCE_FAILURES) {
+          log.error({}, `wake source "${source.name}" failed ${failures} times in a row and is no longer asked`)
+          return
+        }
+      }
+      await this.#telling
+      // A source that answers at once for ever must not turn the loop into a spin, nor one that fails for a while be lost.
+      await clock.sleep(GAP_MS * 2 ** failures, signal)
+    }
+  }
+
+  /** @throws TypeError when it is no wake */
+  #take(wake: Wake): void {
+    const { reason, agents } = typeof wake === 'string' ? { reason: wake, agents: undefined } : wake
+    if (agents !== undefined && !Array.isArray(agents)) throw new TypeError('a wake names its agents in an array')
+    this.#reasons.add(String(reason))
+    if (agents) for (const agent of agents) this.#agents.add(agent)
+    else this.#all = true
+    this.#telling ??= this.#tell()
+  }
+
+  /** A store that cannot be written to now is no fault of the sources: what they said is said as soon as it can. */
+  async #tell(): Promise<void> {
+    const { clock, log, scheduler } = this.#parts
+    while (!this.#stop.signal.aborted) {
+      const rest = this.#last + GAP_MS - clock.monotonic()
+      if (rest > 0) await clock.sleep(rest, this.#stop.signal)
+      if (this.#stop.signal.aborted) return
+      this.#last = clock.monotonic()
+      const agents = this.#all ? undefined : [...this.#agents]
+      const reason = [...this.#reasons].join(', ')
+      this.#all = false
+      this.#agents.clear()
+      this.#reasons.clear()
+      try {
+        await scheduler().wake(agents, reason)
+        if (this.#reasons.size > 0) continue
+        this.#telling = undefined
+        return
+      } catch (error) {
+        log.warn({}, `a wake (${reason}) is told later: ${sentenceOf(error)}`)
+        this.#reasons.add(reason)
+        if (agents) for (const agent of agents) this.#agents.add(agent)
+        else this.#all = true
+      }
+    }
+  }
+}

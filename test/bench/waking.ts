@@ -1,0 +1,60 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { definePlugin, Kernel } from '#kernel'
+import agents from '../../builtins/agents/index.ts'
+import { insertAgent } from '../../builtins/agents/repository.ts'
+import { Store } from '../../builtins/store/contract.ts'
+import store from '../../builtins/store/index.ts'
+import waking from '../../builtins/waking/index.ts'
+import { instantModel } from './instant-model.ts'
+
+const NUDGES = 60
+
+const profiles = definePlugin({ name: 'profiles', setup: () => {} })
+
+const open = (root: string, role: 'daemon' | 'cli') =>
+  Kernel.open({
+    ...{ root, roles: [role], builtins: [store, instantModel, profiles, agents, waking], ports: { env: {} } },
+    log: { level: 'error' },
+  })
+
+/** How long an agent that rests takes to begin its cycle after a nudge, from the daemon's process and from another. */
+export async function nudgeToCycle(): Promise<void> {
+  const root = await mkdtemp(join(tmpdir(), 'svc-bench-'))
+  const daemon = await open(root, 'daemon')
+  const other = await open(root, 'cli')
+  try {
+    await daemon.config.patch({ daemon: { min_rest: 0, heartbeat: 3600 } })
+    await daemon.config.reload()
+    const agent = { agent_id: 'worker-1', name: 'worker', role: '', model: '', preset: 'worker', spawned_by: null }
+    await daemon.use(Store).apply([insertAgent(agent)])
+    let begun = () => {}
+    daemon.hooks.on('cycle_start', () => begun())
+    const next = () =>
+      new Promise<number>(resolve => {
+        begun = () => resolve(performance.now())
+      })
+    const first = next()
+    daemon.heartbeat.start()
+    await first
+    for (const [name, kernel] of Object.entries({ 'the daemon itself': daemon, 'another process': other })) {
+      const times: number[] = []
+      for (let n = 0; n < NUDGES; n++) {
+        // Out of step with the loop's own rounds.
+        await new Promise(resolve => setTimeout(resolve, 300 + ((n * 37) % 250)))
+        const started = next()
+        const began = performance.now()
+        await kernel.invoke('agents.nudge', { id: 'worker-1', message: 'look alive' })
+        times.push((await started) - began)
+      }
+      times.sort((a, b) => a - b)
+      const at = (share: number) => times[Math.floor(times.length * share)]?.toFixed(1)
+      console.log(`nudge to cycle start, from ${name}: median ${at(0.5)} ms, p95 ${at(0.95)} ms, worst ${at(0.999)} ms`)
+    }
+  } finally {
+    await other.close()
+    await daemon.close()
+    await rm(root, { recursive: true, force: true })
+  }
+}

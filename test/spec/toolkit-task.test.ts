@@ -1,0 +1,57 @@
+import { expect, it } from 'vitest'
+import task from '../../builtins/toolkits/task/index.ts'
+import { tooled } from './toolkit-house.ts'
+
+const idIn = (text: string) => /task-[0-9a-f]{8}/.exec(text)?.[0] as string
+
+it('an agent keeps a list: creates, lists by priority, changes, does, takes up again and deletes', async () => {
+  await using home = await tooled([task])
+  const low = idIn(await home.use('create_task', { description: 'Dust the shelves', priority: 'low' }))
+  const high = idIn(await home.use('create_task', { description: 'Fix the build', priority: 'high', due: 'tonight' }))
+  const plain = idIn(await home.use('create_task', { description: 'Read the mail' }))
+  expect(await home.use('list_tasks')).toBe(
+    `${high}  [high] (due tonight)  Fix the build\n${plain}  [medium]  Read the mail\n${low}  [low]  Dust the shelves`,
+  )
+  expect(await home.use('list_tasks', { priority: 'low' })).toBe(`${low}  [low]  Dust the shelves`)
+  expect(await home.use('complete_task', { task_id: high })).toBe(`${high} is done.`)
+  expect(await home.use('list_tasks', { status: 'done' })).toBe(`${high}  [high, done] (due tonight)  Fix the build`)
+  await home.use('uncomplete_task', { task_id: high })
+  await home.use('update_task', { task_id: high, description: 'Fix the other build', due: '' })
+  expect(await home.use('list_tasks', { priority: 'high' })).toBe(`${high}  [high]  Fix the other build`)
+  for (const task_id of [low, high, plain]) await home.use('delete_task', { task_id })
+  expect(await home.use('list_tasks', { status: 'all' })).toBe('[There are no such tasks.]')
+})
+
+it.each(['complete_task', 'uncomplete_task', 'delete_task', 'update_task'])(
+  "%s does not reach another agent's task",
+  async name => {
+    await using home = await tooled([task])
+    const task_id = idIn(await home.use('create_task', { description: 'Fix the build' }))
+    const said = await home.use(name, { task_id, priority: 'low' }, home.ids[1])
+    expect(said).toBe(`error: You have no task "${task_id}"; list yours with list_tasks.`)
+    expect(await home.use('list_tasks', { status: 'all' })).toBe(`${task_id}  [medium]  Fix the build`)
+    expect(await home.use('list_tasks', { status: 'all' }, home.ids[1])).toBe('[There are no such tasks.]')
+  },
+)
+
+it('a change must say what changes', async () => {
+  await using home = await tooled([task])
+  const task_id = idIn(await home.use('create_task', { description: 'Fix the build' }))
+  expect(await home.use('update_task', { task_id })).toBe('error: say what changes: description, priority or due')
+})
+
+it.each([{}, { description: '' }, { description: 'x', priority: 'urgent' }, { description: 'x'.repeat(1001) }])(
+  '%j is no task',
+  async args => {
+    await using home = await tooled([task])
+    expect(await home.use('create_task', args)).toMatch(/^error: /)
+  },
+)
+
+it('a long list is shown in part, with a word on how to see the rest', async () => {
+  await using home = await tooled([task])
+  for (let n = 0; n < 101; n++) await home.use('create_task', { description: `Task ${n}` })
+  const lines = (await home.use('list_tasks')).split('\n')
+  expect(lines).toHaveLength(101)
+  expect(lines.at(-1)).toBe('[There are more than 100; ask for one priority or status.]')
+})
