@@ -119,8 +119,12 @@ export function tool<P extends z.ZodType>(definition: Tool<P>): Tool {
 
 export interface Toolkit {
   name: string
+  /** A name by which several are meant at once: `plugins` for those of plugin files. */
+  group?: string
   /** One line for the system prompt of agents that have it. */
   instructions?: string
+  /** Where a prompt has no room for all tools, these are on offer before those of other toolkits; true for plugin files unless told. */
+  everyday?: boolean
   tools: readonly Tool[]
 }
 export const Toolkits = point<Toolkit>('toolkits', {

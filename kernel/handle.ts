@@ -29,7 +29,7 @@ import {
 import type { Log } from './log.ts'
 import { type Operation, Operations, operation } from './operations.ts'
 import type { HeartbeatFace, Invoke, Project, Resource, Role } from './plugin.ts'
-import type { Point, Points } from './points.ts'
+import type { Contribution, Point, Points } from './points.ts'
 import { type Ports, within } from './ports.ts'
 import type { Scope, Undo } from './scope.ts'
 import type { Services, Token } from './services.ts'
@@ -165,6 +165,11 @@ export class PluginHandle {
   /** What all plugins contributed to a point, now. */
   list<C>(point: Point<C>): readonly C[] {
     return this.#parts.points.list(point).map(contribution => contribution.value)
+  }
+
+  /** The same with who contributed it. */
+  contributions<C>(point: Point<C>): readonly Contribution<C>[] {
+    return this.#parts.points.list(point)
   }
 
   /** What was contributed to a point under this key, now. */
@@ -318,7 +323,7 @@ export class PluginHandle {
         },
       ),
     }))
-    return this.add(Toolkits, { ...toolkit, tools })
+    return this.add(Toolkits, { everyday: true, ...toolkit, group: 'plugins', tools })
   }
 
   /** Adds what an operator can do: a REST route, a command, an MCP tool and a line of the OpenAPI document at once. */

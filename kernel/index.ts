@@ -4,6 +4,7 @@ export { z } from 'zod'
 export * from './activity.ts'
 export * from './config.ts'
 export * from './contributions.ts'
+export { crashPoint } from './crash.ts'
 export * from './cycle.ts'
 export * from './errors.ts'
 export * from './handle.ts'
@@ -21,7 +22,7 @@ export {
   type ReloadClass,
   UnknownConfigKeyError,
 } from './keys.ts'
-export { FileLockedError, lockFile } from './lock.ts'
+export { FileLockedError, type LockPorts, lockFile } from './lock.ts'
 export * from './log.ts'
 export * from './near.ts'
 export * from './operations.ts'

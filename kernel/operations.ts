@@ -67,6 +67,7 @@ export interface Operation<I extends z.ZodObject = z.ZodObject, O extends z.ZodT
   reach?: 'store' | 'daemon'
   /** For people on a terminal; without it the command line draws a table of the output. */
   render?: (output: z.output<O>) => string
+  /** An output that is frozen is one that stays as it is, all of it: given again, it is not checked and written again. */
   run(input: z.output<I>, call: OperationCall): z.input<O> | Promise<z.input<O>>
   /** How many there are without `limit` and `offset`, for an operation that lists. */
   count?(input: z.output<I>, call: OperationCall): number | Promise<number>
@@ -93,8 +94,19 @@ export const Operations = point<Operation>('operations', {
  */
 export async function invoke(definition: Operation, raw: unknown, call: OperationCall): Promise<unknown> {
   const input = parse(definition.input, raw, 'The request')
-  const output = await definition.run(input as never, call)
-  return definition.output.parse(output)
+  return shaped(definition.output, await definition.run(input as never, call))
+}
+
+/** What is frozen and was checked once needs no second look. */
+const checked = new WeakMap<object, { schema: z.ZodType; output: unknown }>()
+
+function shaped(schema: z.ZodType, output: unknown): unknown {
+  if (typeof output !== 'object' || output === null || !Object.isFrozen(output)) return schema.parse(output)
+  const known = checked.get(output)
+  if (known?.schema === schema) return known.output
+  const made = Object.freeze(schema.parse(output))
+  checked.set(output, { schema, output: made })
+  return made
 }
 
 /** Parses with zod and says what is wrong in one sentence. @throws InvalidInputError */

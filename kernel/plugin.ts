@@ -3,8 +3,8 @@ import type { PluginHandle } from './handle.ts'
 import type { OperationCall } from './operations.ts'
 import type { Undo } from './scope.ts'
 
-export const ROLES = ['daemon', 'server', 'mcp', 'cli'] as const
-/** What a process is for. One process may have several roles. */
+export const ROLES = ['daemon', 'joined', 'server', 'mcp', 'cli'] as const
+/** What a process is for. One process may have several roles; `joined` is a daemon that may run beside the project's own. */
 export type Role = (typeof ROLES)[number]
 
 export interface PluginDefinition<C extends z.ZodObject = z.ZodObject> {

@@ -1,4 +1,5 @@
 import { type Document, isMap, LineCounter, parseDocument } from 'yaml'
+import { crashPoint } from './crash.ts'
 import { defineError } from './errors.ts'
 import type { Ports } from './ports.ts'
 import { deleteIn, isTree, same, setIn, type Tree } from './tree.ts'
@@ -167,7 +168,9 @@ export async function replaceFile(files: Ports['files'], file: string, text: str
     } finally {
       await handle.close()
     }
+    crashPoint('file written')
     await files.rename(beside, file)
+    crashPoint('file renamed')
   } catch (error) {
     await files.rm(beside, { force: true })
     throw error

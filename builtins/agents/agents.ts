@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { PluginHandle } from '#kernel'
 import { Models } from '../models/contract.ts'
-import { Profiles } from '../profiles/contract.ts'
+import { type Profile, Profiles } from '../profiles/contract.ts'
 import { appendEvent, isoTime, Store, usdOf, wakeAgents } from '../store/contract.ts'
 import {
   AgentDeadError,
@@ -11,9 +11,12 @@ import {
   type AgentSummary,
   type Agents,
   AmbiguousAgentError,
+  type NewAgent,
+  ProfileShapes,
 } from './contract.ts'
 import { nextOf } from './next.ts'
 import {
+  agentDied,
   agentFared,
   countAgents,
   deleteAgent,
@@ -60,7 +63,11 @@ export class AgentDirectory implements Agents {
   }
 
   /** What lists show of agents, in the order of their creation. */
-  async summaries({ limit = Number.POSITIVE_INFINITY, offset = 0 }: { limit?: number | undefined; offset?: number }) {
+  summaries({ limit = Number.POSITIVE_INFINITY, offset = 0 }: { limit?: number | undefined; offset?: number }) {
+    return this.#store.unchanged(`agents ${limit} ${offset}`, () => this.#summaries(limit, offset))
+  }
+
+  async #summaries(limit: number, offset: number): Promise<AgentSummary[]> {
     const now = this.#svc.clock.ms()
     const found: SummaryRow[] = []
     while (found.length < limit) {
@@ -72,11 +79,12 @@ export class AgentDirectory implements Agents {
       if (rows.length < PIECE) break
       await this.#svc.clock.yield()
     }
+    Object.freeze(found)
     return found
   }
 
   number(): Promise<number> {
-    return numberOfAgents(this.#store)
+    return this.#store.unchanged('agents', () => numberOfAgents(this.#store))
   }
 
   counts() {
@@ -98,6 +106,25 @@ export class AgentDirectory implements Agents {
 
   fared(outcome: Parameters<Agents['fared']>[0]) {
     return agentFared(outcome)
+  }
+
+  async profileOf(agent: AgentRow): Promise<Profile> {
+    let profile = await this.#svc.use(Profiles).get(agent.preset)
+    for (const each of this.#svc.list(ProfileShapes)) profile = await each.shape(agent, profile)
+    return profile
+  }
+
+  born(agent: NewAgent) {
+    const { agent_id, name, preset } = agent
+    return [
+      insertAgent(agent),
+      appendEvent({ type: 'agent_spawned', agent_id, data: { agent_id, name, preset } }),
+      wakeAgents({ agents: [agent_id], reason: 'spawned' }),
+    ]
+  }
+
+  died(agent_id: string) {
+    return [agentDied({ agent_id }), appendEvent({ type: 'agent_died', agent_id, data: { agent_id } })]
   }
 
   /** Makes an agent from a preset; it is due at once. @throws ProfileNotFoundError, ModelNameError */
@@ -135,8 +162,11 @@ export class AgentDirectory implements Agents {
     ])
     const { files } = this.#svc.ports
     const attic = join(this.#svc.project.svc, 'attic', `${agent_id}-${this.#svc.clock.ms()}`)
-    for (const folder of ['workspaces', 'journals', 'memory']) {
-      const from = join(this.#svc.project.svc, folder, agent_id)
+    for (const [folder, name] of [
+      ...['workspaces', 'journals', 'memory', 'a2a'].map(folder => [folder, agent_id] as const),
+      ['agent_memory', `${agent_id}.json`] as const,
+    ]) {
+      const from = join(this.#svc.project.svc, folder, name)
       if (
         !(await files.access(from).then(
           () => true,
@@ -155,6 +185,7 @@ export class AgentDirectory implements Agents {
     const nudge_id = this.#svc.ports.ids.make('nudge', 8)
     await this.#store.apply([
       insertNudge({ nudge_id, agent_id, message }),
+      appendEvent({ type: 'nudge_received', agent_id, data: { agent_id, nudge_id } }),
       wakeAgents({ agents: [agent_id], reason: 'nudge' }),
     ])
     return nudge_id
@@ -187,10 +218,7 @@ export class AgentDirectory implements Agents {
     const agent = await this.find(ref)
     const spend = await spendOf(this.#store, agent.agent_id)
     // A preset that is broken or gone must not hide the agent.
-    const profile = await this.#svc
-      .use(Profiles)
-      .get(agent.preset)
-      .catch(() => null)
+    const profile = await this.profileOf(agent).catch(() => null)
     return {
       ...summaryOf(agent),
       preset: agent.preset,

@@ -1,4 +1,5 @@
 import { defineError, type Effect, point, token, z } from '#kernel'
+import type { Profile } from '../profiles/contract.ts'
 
 export const STATUSES = ['working', 'idle', 'waiting', 'waiting_approval', 'paused', 'dead'] as const
 export const AgentStatus = z.enum(STATUSES)
@@ -67,6 +68,8 @@ export interface AgentRow {
   held_by: string | null
   failures: number
   spawned_by: string | null
+  /** Who pays for it: the one at the top, where it works for another; else itself. */
+  root_agent_id: string
   created_at: number
   last_active: number | null
   goal_id: string | null
@@ -74,6 +77,21 @@ export interface AgentRow {
   run_at: number | null
   cycle_num: number
 }
+
+/** An agent that works for another. */
+export interface NewAgent {
+  agent_id: string
+  name: string
+  role: string
+  model: string
+  preset: string
+  spawned_by: string
+}
+
+/** So many of the operator's messages are told at a time. */
+export const NUDGES_AT_ONCE = 20
+/** The operator left a message for an agent. */
+export const NudgeReceived = z.object({ agent_id: z.string(), nudge_id: z.string() })
 
 export interface Agents {
   /** An agent by id, or by name when exactly one live agent has it. @throws AgentNotFoundError, AmbiguousAgentError */
@@ -84,14 +102,27 @@ export interface Agents {
   counts(): Promise<Record<AgentStatus | 'goals_active' | 'total', number>>
   /** What other live agents are at, a line each, at most `limit`. */
   peers(agent_id: string, limit: number): Promise<string[]>
-  /** The operator's messages that no model has answered yet, oldest first, at most 20. */
+  /** The operator's messages that no model has answered yet, oldest first, at most `NUDGES_AT_ONCE`. */
   waitingNudges(agent_id: string): Promise<{ nudge_id: string; message: string }[]>
   /** Marks nudges as read: belongs into the commit that records the model's answer to the prompt that held them. */
   nudgesDelivered(nudge_ids: readonly string[]): Effect
   /** How the agent fared: an error counts up its failures, none clears them. `waiting_for` shows it as waiting. */
   fared(outcome: { agent_id: string; error: string | null; waiting_for: string | null }): Effect
+  /** The profile that an agent lives by: its preset, as those shape it that have a say in it. */
+  profileOf(agent: AgentRow): Promise<Profile>
+  /** The writes that make an agent, with what it is made for in the same commit. It is due at once. */
+  born(agent: NewAgent): Effect[]
+  /** The writes that end an agent for good; its row stays. A cycle that runs ends before its next model call. */
+  died(agent_id: string): Effect[]
 }
 export const Agents = token<Agents>('agents')
+
+/** Has a say in what an agent's preset means for it. */
+export interface ProfileShape {
+  name: string
+  shape(agent: AgentRow, profile: Profile): Promise<Profile>
+}
+export const ProfileShapes = point<ProfileShape>('profile_shapes', { key: ({ name }) => name })
 
 /** Why an agent does not run, as far as one room knows; `at`, in milliseconds, when it will. */
 export interface Hold {
@@ -111,6 +142,8 @@ declare module '#kernel' {
     agent_spawned: { agent_id: string; name: string; preset: string }
     agent_changed: { agent_id: string; changes: string[] }
     agent_deleted: { agent_id: string }
+    nudge_received: z.infer<typeof NudgeReceived>
+    agent_died: { agent_id: string }
   }
 }
 

@@ -2,10 +2,11 @@ import { type Cycle, definePlugin, z } from '#kernel'
 import { ActiveAgent } from '../goals/contract.ts'
 import { Effects } from '../store/contract.ts'
 import { AgentDirectory } from './agents.ts'
-import { Agents, Holds } from './contract.ts'
+import { Agents, Holds, NudgeReceived } from './contract.ts'
 import { noteGuard, ownHolds } from './next.ts'
 import { agentOperations } from './operations.ts'
 import { AGENT_EFFECTS } from './repository.ts'
+import { agentsForget } from './retention.ts'
 
 export default definePlugin({
   name: 'agents',
@@ -16,10 +17,12 @@ export default definePlugin({
     svc.provide(Agents, agents)
     for (const effect of AGENT_EFFECTS) svc.add(Effects, effect.kind)
     for (const operation of agentOperations(agents)) svc.operation(operation)
+    agentsForget(svc)
     for (const hold of ownHolds(svc)) svc.add(Holds, hold)
     svc.tap('cleanup', 'agents', (cycle: Cycle) => noteGuard(cycle, cycle.get(ActiveAgent)))
     svc.event('agent_spawned', z.object({ agent_id: z.string(), name: z.string(), preset: z.string() }))
+    svc.event('nudge_received', NudgeReceived)
     svc.event('agent_changed', z.object({ agent_id: z.string(), changes: z.array(z.string()) }))
-    svc.event('agent_deleted', z.object({ agent_id: z.string() }))
+    for (const event of ['agent_deleted', 'agent_died']) svc.event(event, z.object({ agent_id: z.string() }))
   },
 })

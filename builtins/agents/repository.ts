@@ -1,6 +1,6 @@
 import { z } from '#kernel'
 import { defineEffect, type Store } from '../store/contract.ts'
-import type { AgentRow, AgentStatus, AgentSummary } from './contract.ts'
+import { type AgentRow, type AgentStatus, type AgentSummary, NUDGES_AT_ONCE } from './contract.ts'
 
 /** `run_at` of what never comes due by itself; the store parks leases there. */
 const NEVER = Number.MAX_SAFE_INTEGER
@@ -22,7 +22,8 @@ function ofActiveGoal(column: string): string {
 }
 
 const ROW = `SELECT a.agent_id, a.name, a.role, a.model, a.preset, ${STATUS} AS status, a.paused_at, a.died_at, a.error,
-  a.waiting_for, a.held_by, a.failures, a.spawned_by, a.spawned_at AS created_at, nullif(l.claimed_at, 0) AS last_active, g.goal_id, g.objective,
+  a.waiting_for, a.held_by, a.failures, a.spawned_by,
+  coalesce(a.root_agent_id, a.agent_id) AS root_agent_id, a.spawned_at AS created_at, nullif(l.claimed_at, 0) AS last_active, g.goal_id, g.objective,
   l.run_at, coalesce(l.cycle_num, 0) AS cycle_num
   FROM agents a LEFT JOIN leases l ON l.agent_id = a.agent_id
   LEFT JOIN goals g ON g.goal_id = ${ofActiveGoal('goal_id')}`
@@ -120,8 +121,8 @@ export interface NudgeRow {
 /** The agent's nudges that no model has answered yet, oldest first. */
 export function waitingNudges(store: Store, agent_id: string): Promise<NudgeRow[]> {
   return store.all<NudgeRow>(
-    'SELECT nudge_id, message FROM nudges WHERE agent_id = ? AND delivered_at IS NULL ORDER BY created_at, nudge_id LIMIT 20',
-    [agent_id],
+    'SELECT nudge_id, message FROM nudges WHERE agent_id = ? AND delivered_at IS NULL ORDER BY created_at, nudge_id LIMIT ?',
+    [agent_id, NUDGES_AT_ONCE],
   )
 }
 
@@ -137,8 +138,12 @@ export const insertAgent = defineEffect({
   }),
   statements: (agent, now) => [
     {
-      sql: 'INSERT INTO agents (agent_id, name, role, model, preset, spawned_by, spawned_at) VALUES (?, ?, ?, ?, ?, ?, ?)',
-      params: [agent.agent_id, agent.name, agent.role, agent.model, agent.preset, agent.spawned_by, now],
+      sql: `INSERT INTO agents (agent_id, name, role, model, preset, spawned_by, root_agent_id, spawned_at) VALUES (?, ?, ?, ?, ?, ?,
+              (SELECT coalesce(root_agent_id, agent_id) FROM agents WHERE agent_id = ?), ?)`,
+      params: [
+        ...[agent.agent_id, agent.name, agent.role, agent.model, agent.preset, agent.spawned_by, agent.spawned_by],
+        now,
+      ],
     },
     {
       sql: 'INSERT INTO leases (id, agent_id, run_at) VALUES (?, ?, ?)',
@@ -164,6 +169,19 @@ export const deleteAgent = defineEffect({
   mustChange: true,
   schema: z.object({ agent_id: z.string() }),
   statements: ({ agent_id }) => [{ sql: 'DELETE FROM agents WHERE agent_id = ?', params: [agent_id] }],
+})
+
+/** Its row stays; what it does is told by its events. */
+export const agentDied = defineEffect({
+  name: 'agents.died',
+  schema: z.object({ agent_id: z.string() }),
+  statements: ({ agent_id }, now) => [
+    {
+      sql: 'UPDATE agents SET died_at = coalesce(died_at, ?), waiting_for = NULL WHERE agent_id = ?',
+      params: [now, agent_id],
+    },
+    { sql: 'UPDATE leases SET run_at = ? WHERE agent_id = ? AND owner IS NULL', params: [NEVER, agent_id] },
+  ],
 })
 
 /** Pausing keeps the time of the first pause; a running cycle ends and is not followed by another. */
@@ -250,6 +268,7 @@ export const AGENT_EFFECTS = [
   insertAgent,
   updateAgent,
   deleteAgent,
+  agentDied,
   pauseAgent,
   resumeAgent,
   insertNudge,

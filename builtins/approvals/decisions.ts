@@ -4,7 +4,7 @@ import { Store, wakeAgents } from '../store/contract.ts'
 import { canonical } from './canonical.ts'
 import { AgentCannotDecideError, ApprovalNotFoundError, ApprovalResolvedError } from './contract.ts'
 import { type ApprovalConfig, resolvedEvent } from './gate.ts'
-import { type ApprovalRow, findApproval, resolveApproval, settledByThemselves } from './repository.ts'
+import { type ApprovalRow, findApproval, pendingOfDead, resolveApproval, settledByThemselves } from './repository.ts'
 
 export interface Decision {
   decision: 'approve' | 'deny'
@@ -86,6 +86,14 @@ export async function settle(svc: PluginHandle, config: ApprovalConfig): Promise
     const reason = row.moot ? 'its goal has ended' : 'nobody decided in time'
     await decide(svc, row, { decision: 'deny', reason, resolved_by: 'system' }, null)
   }
+}
+
+/** Denies what dead agents asked for. @returns how many */
+export async function denyDead(svc: PluginHandle, limit: number): Promise<number> {
+  const rows = await pendingOfDead(svc.use(Store), limit)
+  for (const row of rows)
+    await decide(svc, row, { decision: 'deny', reason: 'agent dead', resolved_by: 'system' }, null)
+  return rows.length
 }
 
 /** How long an approval may wait, in milliseconds: counted in the heartbeats that are in force now; null for ever. */

@@ -6,6 +6,7 @@ import { settle } from './decisions.ts'
 import { ApprovalConfig, Gate } from './gate.ts'
 import { approvalOperations } from './operations.ts'
 import { APPROVAL_EFFECTS, holding } from './repository.ts'
+import { approvalsForget } from './retention.ts'
 import { ruleOperations } from './rule-operations.ts'
 import { RULE_EFFECTS } from './rule-repository.ts'
 
@@ -21,6 +22,7 @@ export default definePlugin({
     svc.provide(Approvals, { needed: tool => gate.needed(tool), gate: call => gate.gate(call), holding: held })
     for (const effect of [...APPROVAL_EFFECTS, ...RULE_EFFECTS]) svc.add(Effects, effect.kind)
     for (const operation of approvalOperations(svc, config)) svc.operation(operation)
+    approvalsForget(svc)
     for (const operation of ruleOperations(svc)) svc.operation(operation)
 
     svc.add(Holds, {

@@ -107,6 +107,18 @@ export function settledByThemselves(store: Store, overdue: number | null): Promi
   )
 }
 
+const OF_THE_DEAD = `status = 'pending' AND EXISTS
+  (SELECT 1 FROM agents a WHERE a.agent_id = approvals.agent_id AND a.died_at IS NOT NULL)`
+
+/** Pending ones of agents that are dead. */
+export function pendingOfDead(store: Store, limit: number): Promise<ApprovalRow[]> {
+  return store.all<ApprovalRow>(`SELECT ${COLUMNS} FROM approvals WHERE ${OF_THE_DEAD} LIMIT ?`, [limit])
+}
+
+export async function countDead(store: Store): Promise<number> {
+  return (await store.get<{ n: number }>(`SELECT count(*) AS n FROM approvals WHERE ${OF_THE_DEAD}`))?.n ?? 0
+}
+
 const Request = z.object({
   approval_id: z.string(),
   agent_id: z.string(),

@@ -7,6 +7,7 @@ import { Budget, BudgetExceeded, BudgetReset, bookSpend } from './contract.ts'
 import { Ledger } from './ledger.ts'
 import { budgetOperations } from './operations.ts'
 import { BUDGET_EFFECTS } from './repository.ts'
+import { budgetForgets } from './retention.ts'
 
 export default definePlugin({
   name: 'budget',
@@ -17,6 +18,7 @@ export default definePlugin({
   setup(svc, config) {
     const ledger = new Ledger(svc, config)
     for (const effect of [bookSpend, ...BUDGET_EFFECTS]) svc.add(Effects, effect.kind)
+    budgetForgets(svc)
     for (const operation of budgetOperations(ledger)) svc.operation(operation)
     svc.event('budget_exceeded', BudgetExceeded)
     svc.event('budget_reset', BudgetReset)

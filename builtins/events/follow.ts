@@ -1,10 +1,18 @@
-import type { PluginHandle, StreamEvent } from '#kernel'
+import { defineError, type PluginHandle, type StreamEvent } from '#kernel'
 import { Store } from '../store/contract.ts'
 import { type EventFilter, eventsBetween, newestSeq, oldestSeq } from './repository.ts'
 import type { Tail } from './tail.ts'
 
 /** So many seqs are looked through at a time, so that a filter that finds little holds up nobody. */
 const SPAN = 1_000
+
+export const EventsGoneError = defineError({
+  code: 'events_gone',
+  status: 410,
+  title: 'Events gone',
+  sentence: (p: { after: number; oldest: number }) =>
+    `The events after ${p.after} are not kept any more, the oldest is ${p.oldest}; go on with after=${p.oldest - 1}, or with after=0 for all that there are.`,
+})
 
 export interface FollowOptions extends EventFilter {
   /** Where to go on: after this seq. From the end without it. */
@@ -42,7 +50,10 @@ export async function* follow(svc: PluginHandle, tail: Tail, options: FollowOpti
 }
 
 async function startOf(store: Store, newest: number, { after, last }: FollowOptions): Promise<number> {
+  if (after === undefined) return Math.max(0, newest - (last ?? 0))
+  const oldest = await oldestSeq(store)
+  // 0 asks for all that there are; any other was seen, and what came right after it would be missed.
+  if (after > 0 && after < oldest - 1) throw new EventsGoneError({ after, oldest })
   // A seq beyond the end is one of a database that is gone.
-  if (after !== undefined) return Math.min(Math.max(after, (await oldestSeq(store)) - 1, 0), newest)
-  return Math.max(0, newest - (last ?? 0))
+  return Math.min(Math.max(after, oldest - 1, 0), newest)
 }

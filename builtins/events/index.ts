@@ -1,6 +1,8 @@
 import { definePlugin } from '#kernel'
+import { EventReaders } from '../retention/contract.ts'
 import { eventOperations } from './operations.ts'
 import { EventLog, EventLogConfig } from './projection.ts'
+import { eventsForget } from './retention.ts'
 import { Tail } from './tail.ts'
 
 export default definePlugin({
@@ -9,10 +11,13 @@ export default definePlugin({
   needs: ['store', 'agents'],
   setup(svc) {
     const config = svc.section('', EventLogConfig)
+    eventsForget(svc)
     for (const operation of eventOperations(svc, new Tail(svc))) svc.operation(operation)
+    const log = new EventLog(svc, () => config.event_log_fsync)
+    svc.add(EventReaders, { name: 'event-log', seq: () => log.written() })
     svc.start(() => {
       const stop = new AbortController()
-      const writing = new EventLog(svc, () => config.event_log_fsync).run(stop.signal)
+      const writing = log.run(stop.signal)
       return () => {
         stop.abort()
         return writing

@@ -1,7 +1,7 @@
 import { InvalidInputError, type OperationCall, operation, Page, type PluginHandle, stream, z } from '#kernel'
 import { AgentNotFoundError, Agents, AmbiguousAgentError } from '../agents/contract.ts'
 import { EventEnvelope, Store } from '../store/contract.ts'
-import { follow } from './follow.ts'
+import { EventsGoneError, follow } from './follow.ts'
 import { countEvents, latestEvents } from './repository.ts'
 import type { Tail } from './tail.ts'
 
@@ -40,7 +40,7 @@ export function eventOperations(svc: PluginHandle, tail: Tail) {
       },
       http: { method: 'GET', path: '/events' },
       cli: { usage: 'events', defaults: { follow: false, last: 20 }, short: { follow: 'f', last: 'n' } },
-      errors: [InvalidInputError, AgentNotFoundError, AmbiguousAgentError],
+      errors: [InvalidInputError, AgentNotFoundError, AmbiguousAgentError, EventsGoneError],
       async *run({ agent_id, type, after, last, follow: follows }, call) {
         const start = seenBy(call) ?? after
         const agent = agent_id === undefined ? undefined : await agentOf(agent_id)

@@ -89,6 +89,11 @@ export class EventLog {
     return journal
   }
 
+  /** The seq up to which the files have everything. */
+  written(): Promise<number> {
+    return this.#cursor(this.#svc.use(Store))
+  }
+
   async #cursor(store: Store): Promise<number> {
     const { namespace, key } = CURSOR
     const row = await store.get<{ value: string }>('SELECT value FROM plugin_values WHERE namespace = ? AND key = ?', [

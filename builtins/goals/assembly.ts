@@ -1,20 +1,23 @@
 import type { Cycle, PluginHandle } from '#kernel'
 import { Agents } from '../agents/contract.ts'
-import { Profiles } from '../profiles/contract.ts'
 import { Store } from '../store/contract.ts'
 import { ActiveAgent, ActiveGoal, ActiveProfile } from './contract.ts'
 import { activeGoal } from './repository.ts'
 
 /** `context_assembly`: who the agent is now, and whether it has a goal. */
 export async function assemble(svc: PluginHandle, cycle: Cycle): Promise<void> {
-  const agent = await svc.use(Agents).find(cycle.agent_id)
+  const agents = svc.use(Agents)
+  const agent = await agents.find(cycle.agent_id)
   cycle.set(ActiveAgent, agent)
-  cycle.set(ActiveProfile, await svc.use(Profiles).get(agent.preset))
+  cycle.set(ActiveProfile, await agents.profileOf(agent))
   if (agent.goal_id === null) return
   const goal = await activeGoal(svc.use(Store), agent.agent_id)
   if (!goal) return
   // It waits for what others do for it, and has nothing else.
   if (goal.blocked) {
+    const waiting_for = `Its goal ${goal.goal_id} waits for what others do for it.`
+    if (agent.waiting_for !== waiting_for)
+      cycle.effects.push(agents.fared({ agent_id: agent.agent_id, error: null, waiting_for }))
     cycle.done = true
     return
   }

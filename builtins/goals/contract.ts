@@ -1,4 +1,4 @@
-import { defineError, type Effect, token, z } from '#kernel'
+import { defineError, type Effect, point, token, z } from '#kernel'
 import type { AgentRow } from '../agents/contract.ts'
 import type { Message, Spend } from '../models/contract.ts'
 import type { Profile } from '../profiles/contract.ts'
@@ -90,7 +90,10 @@ declare module '#kernel' {
     model: string | null
     recent_goals: readonly GoalRow[]
     peer_summaries: readonly string[]
+    /** What the operator said. */
     nudges: readonly string[]
+    /** What others told it, each with who said it. */
+    news: readonly string[]
     memory_snippets: readonly string[]
     tools_description: string
   }
@@ -100,6 +103,52 @@ declare module '#kernel' {
     /** What the model was asked about: it is not asked about the same again soon when nothing comes of it. */
     world?: { world: string; wakes: number }
   }
+}
+
+/** A goal that somebody gives to an agent. */
+export interface NewGoal {
+  agent_id: string
+  objective: string
+  priority: number
+  origin: 'operator' | 'subgoal' | 'sub_agent' | 'schedule' | 'delegated'
+  parent_goal_id: string | null
+  /** Among the goals of the same commit. */
+  place?: number
+}
+
+export interface Goals {
+  /** The writes that give an agent a goal; refused when its parent is not active any more. */
+  added(goal: NewGoal): { goal_id: string; effects: Effect[] }
+  /** The writes that give up an active goal, and what is done for it alone; refused when it is not active any more. */
+  abandoned(goal: { goal_id: string; agent_id: string }, reason: string): Promise<Effect[]>
+  /** The active goals of an agent, oldest first. */
+  active(agent_id: string): Promise<{ goal_id: string; agent_id: string }[]>
+}
+export const Goals = token<Goals>('goals')
+
+/** Something that an agent is told by others than the operator. */
+export interface NewsItem {
+  /** Who says it, as it is told: `Message from your parent`, `Your alarm`. */
+  from: string
+  text: string
+}
+
+/** Tells agents what reached them, between two steps of a pursuit and when they look for something to do. */
+export interface NewsSource {
+  name: string
+  /** What the agent has not been told yet; `told` belongs into the commit that records the answer to the prompt that held it. */
+  news(agent_id: string): Promise<{ items: readonly NewsItem[]; told: readonly Effect[] }>
+}
+export const News = point<NewsSource>('news', { key: source => source.name })
+
+/** Text from outside that goes into a prompt: without control characters and simple HTML tags, however they are nested. */
+export function sanitize(text: string): string {
+  let clean = text.replace(/(?![\t\n])[\p{Cc}\p{Cf}]/gu, '')
+  for (let before = ''; before !== clean; ) {
+    before = clean
+    clean = clean.replace(/<\/?[a-zA-Z!][^<>]{0,200}>/g, '')
+  }
+  return clean.trim()
 }
 
 /** The agent of the running cycle, as it was when the cycle began. */

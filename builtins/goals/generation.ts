@@ -1,18 +1,21 @@
 import { type Cycle, type GeneratedGoal, type GoalContext, GoalStrategies, type PluginHandle, z } from '#kernel'
-import { Agents } from '../agents/contract.ts'
+import { Agents, NUDGES_AT_ONCE } from '../agents/contract.ts'
 import type { Spend } from '../models/contract.ts'
 import { Runtime } from '../runtime/contract.ts'
 import { appendEvent, Store } from '../store/contract.ts'
 import { assembled } from './assembly.ts'
 import type { GoalsConfig } from './config.ts'
 import type { GoalRow } from './contract.ts'
-import { heard } from './guarded.ts'
+import { heard, newsFor } from './guarded.ts'
 import { sleepLonger, wokeUp } from './idle.ts'
 import { fared, spent } from './outcome.ts'
+import { remembered } from './recall.ts'
 import { insertGoal, listGoals } from './repository.ts'
 
 const RECENT = 5
 const PEERS = 8
+/** Characters of the last objective by which the agent's memory is searched, beside its role. */
+const ABOUT = 80
 
 /** What a strategy may answer: anything else counts as no goal. */
 const Generated = z.object({
@@ -28,11 +31,13 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
   const store = svc.use(Store)
   const agents = svc.use(Agents)
   const nudges = await agents.waitingNudges(agent_id)
+  const news = await newsFor(svc, agent_id)
   const recent = await listGoals(store, agent_id, RECENT)
   const context = await contextFor(
     svc,
     cycle,
     await Promise.all(nudges.map(nudge => heard(svc, agent_id, nudge.message))),
+    news.texts,
     recent,
   )
   const answer = await svc.ask<typeof GoalStrategies, GoalContext, GeneratedGoal>(GoalStrategies as never, context)
@@ -40,7 +45,9 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
   const spend = answer ? spendOf(cycle, answer) : []
   if (spend.length > 0) await cycle.save(spend)
   if (nudges.length > 0) cycle.effects.push(agents.nudgesDelivered(nudges.map(nudge => nudge.nudge_id)))
-  cycle.effects.push(...fared(svc, cycle))
+  // There may be more than one prompt holds.
+  if (nudges.length === NUDGES_AT_ONCE) cycle.run_at = svc.clock.ms()
+  cycle.effects.push(...news.told, ...fared(svc, cycle))
   const goal = newGoal(svc, cycle, answer, recent)
   if (!goal) {
     if (answer?.world) cycle.effects.push(...(await sleepLonger(svc, config, cycle, answer.world)))
@@ -88,16 +95,18 @@ async function contextFor(
   svc: PluginHandle,
   cycle: Cycle,
   nudges: readonly string[],
+  news: readonly string[],
   recent: readonly GoalRow[],
 ): Promise<GoalContext> {
   const { agent, profile } = assembled(cycle)
   const { agent_id, cycle_num, signal } = cycle
+  const about = `${agent.role || agent.name} ${recent[0]?.objective.slice(0, ABOUT) ?? ''}`
   return {
-    ...{ agent_id, cycle_num, signal, profile, nudges },
+    ...{ agent_id, cycle_num, signal, profile, nudges, news },
     model: agent.model || profile.model || null,
     recent_goals: recent,
     peer_summaries: await svc.use(Agents).peers(agent_id, PEERS),
-    memory_snippets: [],
+    memory_snippets: await remembered(svc, agent_id, about, false),
     tools_description: svc
       .use(Runtime)
       .toolsFor(profile)
@@ -134,11 +143,17 @@ export function faultOf(
   const words = wordsOf(objective)
   for (const goal of recent) {
     if (goal.objective.toLowerCase() === objective.toLowerCase()) return 'it repeats a recent goal'
+    // To answer another message is another goal.
+    if (messageIn(objective) !== messageIn(goal.objective)) continue
     const others = wordsOf(goal.objective)
     const shared = [...words].filter(word => others.has(word)).length
     if (shared / Math.max(words.size, others.size, 1) > 0.8) return 'it is nearly a recent goal again'
   }
   return undefined
+}
+
+function messageIn(objective: string): string | undefined {
+  return /\bmsg-[\w-]+/.exec(objective)?.[0]
 }
 
 function wordsOf(text: string): Set<string> {

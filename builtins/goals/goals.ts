@@ -1,6 +1,6 @@
 import type { Effect, PluginHandle } from '#kernel'
 import { appendEvent, Store } from '../store/contract.ts'
-import { GoalEndedError, GoalNotFoundError, type GoalRow, TooManySubgoalsError } from './contract.ts'
+import { GoalEndedError, GoalNotFoundError, type GoalRow, type NewGoal, TooManySubgoalsError } from './contract.ts'
 import { ended } from './outcome.ts'
 import { activeBelow, depthOf, findGoal, insertGoal } from './repository.ts'
 
@@ -8,16 +8,6 @@ import { activeBelow, depthOf, findGoal, insertGoal } from './repository.ts'
 const MAX_DEPTH = 3
 /** Of one goal, active at the same time. */
 const MAX_SUBGOALS = 8
-
-export interface NewGoal {
-  agent_id: string
-  objective: string
-  priority: number
-  origin: 'operator' | 'subgoal'
-  parent_goal_id: string | null
-  /** Among the goals of the same commit. */
-  place?: number
-}
 
 /** The writes that give an agent a goal. */
 export function added(svc: PluginHandle, goal: NewGoal): { goal_id: string; effects: Effect[] } {

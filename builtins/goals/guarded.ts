@@ -1,6 +1,6 @@
-import type { PluginHandle } from '#kernel'
+import type { Effect, PluginHandle } from '#kernel'
 import { Guardrails, type Stage, WITHHELD } from '../guardrails/contract.ts'
-import { sanitize } from './prompt.ts'
+import { News, sanitize } from './contract.ts'
 
 /** What an agent reads in place of a message that a guardrail blocked. */
 const BLOCKED = '[A message was withheld by a guardrail.]'
@@ -8,6 +8,15 @@ const BLOCKED = '[A message was withheld by a guardrail.]'
 /** A nudge as the agent reads it: cleaned always, checked when guardrails are on. */
 export function heard(svc: PluginHandle, agent_id: string, message: string): Promise<string> {
   return checked(svc, 'input', agent_id, sanitize(message), BLOCKED)
+}
+
+/** What reached an agent from others than the operator, each cleaned and checked, and the writes once it is told. */
+export async function newsFor(svc: PluginHandle, agent_id: string): Promise<{ texts: string[]; told: Effect[] }> {
+  const found = await Promise.all(svc.list(News).map(source => source.news(agent_id)))
+  const texts = found.flatMap(({ items }) =>
+    items.map(async ({ from, text }) => `${from}: ${await checked(svc, 'peer', agent_id, sanitize(text), BLOCKED)}`),
+  )
+  return { texts: await Promise.all(texts), told: found.flatMap(({ told }) => told) }
 }
 
 /** What an agent says it achieved, as people read it. */

@@ -23,10 +23,10 @@ export async function worldOf(svc: PluginHandle, context: GoalContext): Promise<
 export async function isAsleep(
   svc: PluginHandle,
   config: GoalsConfig,
-  { agent_id, nudges }: GoalContext,
+  { agent_id, nudges, news }: GoalContext,
   now: World,
 ): Promise<boolean> {
-  if (!config.idle_backoff || nudges.length > 0) return false
+  if (!config.idle_backoff || nudges.length > 0 || news.length > 0) return false
   const before = await idleOf(svc.use(Store), agent_id)
   if (!before || !isSame(before, now)) return false
   const time = svc.clock.ms()

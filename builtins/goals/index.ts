@@ -4,14 +4,16 @@ import { DaemonStarts } from '../daemon/contract.ts'
 import { Effects, Store } from '../store/contract.ts'
 import { assemble } from './assembly.ts'
 import { GoalsConfig } from './config.ts'
-import { ActiveGoal, GoalAdded, GoalChanged, ToolResult } from './contract.ts'
+import { ActiveGoal, GoalAdded, GoalChanged, Goals, ToolResult } from './contract.ts'
 import { existenceLoop } from './existence.ts'
 import { generate } from './generation.ts'
+import { abandoned, added } from './goals.ts'
 import { allWokeUp, IDLE_EFFECTS } from './idle.ts'
 import { goalOperations } from './operations.ts'
 import { ended, orFail } from './outcome.ts'
 import { pursue } from './pursuit.ts'
 import { activeGoals, GOAL_EFFECTS } from './repository.ts'
+import { goalsForget } from './retention.ts'
 import { goalsToolkit } from './toolkit.ts'
 import { goalHolds } from './why.ts'
 
@@ -23,6 +25,12 @@ export default definePlugin({
   config: GoalsConfig,
   setup(svc, config) {
     for (const effect of [...GOAL_EFFECTS, ...IDLE_EFFECTS]) svc.add(Effects, effect.kind)
+    svc.provide(Goals, {
+      added: goal => added(svc, goal),
+      abandoned: (goal, reason) => abandoned(svc, goal, reason),
+      active: agent_id => activeGoals(svc.use(Store), agent_id),
+    })
+    goalsForget(svc)
     for (const operation of goalOperations(svc)) svc.operation(operation)
     svc.event('tool_result', ToolResult)
     svc.event('goal_added', GoalAdded)

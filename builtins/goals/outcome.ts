@@ -27,7 +27,9 @@ export function ended(
 }
 
 export function spent(cycle: Cycle, kind: string, goal_id: string | null, spend: Spend, step?: number): Effect {
-  return bookSpend({ ...spend, agent_id: cycle.agent_id, cycle_num: cycle.cycle_num, goal_id, kind, step })
+  const { agent_id, cycle_num } = cycle
+  const root_agent_id = cycle.get(ActiveAgent)?.root_agent_id ?? agent_id
+  return bookSpend({ ...spend, agent_id, root_agent_id, cycle_num, goal_id, kind, step })
 }
 
 /** Takes back a failure that an earlier cycle left on the agent. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
-import { type Cycle, defineError, type PluginHandle, type Tool } from '#kernel'
+import { type Cycle, defineError, type Effect, type PluginHandle, type Tool } from '#kernel'
 import { Agents } from '../agents/contract.ts'
 import { Approvals } from '../approvals/contract.ts'
 import type { Message } from '../models/contract.ts'
@@ -19,9 +19,10 @@ import { appendEvent, Store } from '../store/contract.ts'
 import { assembled } from './assembly.ts'
 import type { GoalsConfig } from './config.ts'
 import { ActiveGoal, type GoalRow, toolResult } from './contract.ts'
-import { heard, told } from './guarded.ts'
+import { heard, newsFor, told } from './guarded.ts'
 import { ended, fared, spent } from './outcome.ts'
 import { goalMessage, nudgeMessage, pursuitSystem, subgoalsMessage } from './prompt.ts'
+import { remembered } from './recall.ts'
 import {
   activeBelow,
   dropTranscript,
@@ -96,6 +97,8 @@ class Pursuit {
   /** Nudges and ended subgoals that stand in the prompt of the model call that is under way. */
   #reading: string[] = []
   #told: string[] = []
+  /** The writes once the news in that prompt is told. */
+  #newsTold: readonly Effect[] = []
   /** When the calls of the last answer began, on the monotonic clock. */
   #began: number
 
@@ -142,7 +145,11 @@ class Pursuit {
         return runtime.toolsFor(profile)
       },
       call_prefix: `${agent_id}:${lease.epoch}`,
-      purpose: { agent_id, goal_id, cycle_num, kind: 'goal_pursuit', max_cost_usd: profile.max_cost_usd },
+      purpose: {
+        ...{ agent_id, goal_id, cycle_num, kind: 'goal_pursuit' as const },
+        root_agent_id: agent.root_agent_id,
+        max_cost_usd: profile.max_cost_usd,
+      },
       model: agent.model || profile.model || null,
       temperature: profile.temperature,
       max_tokens: profile.max_tokens,
@@ -187,12 +194,19 @@ class Pursuit {
     const messages = await Promise.all(nudges.map(({ message }) => heard(this.#svc, this.#goal.agent_id, message)))
     const ended = await untoldSubgoals(this.#svc.use(Store), this.#goal.goal_id)
     this.#told = ended.map(goal => goal.goal_id)
-    const first = this.#transcript.messages.length === 0 ? [goalMessage(this.#goal)] : []
+    const news = await newsFor(this.#svc, this.#goal.agent_id)
+    this.#newsTold = news.told
+    const first = this.#transcript.messages.length === 0 ? [goalMessage(this.#goal, await this.#remembered())] : []
     const subgoals = ended.length > 0 ? [subgoalsMessage(ended)] : []
-    return [...first, ...subgoals, ...messages.map(nudgeMessage)].map(content => ({
+    return [...first, ...subgoals, ...news.texts, ...messages.map(nudgeMessage)].map(content => ({
       role: 'user' as const,
       content,
     }))
+  }
+
+  async #remembered(): Promise<string[]> {
+    const { agent_id, objective } = this.#goal
+    return remembered(this.#svc, agent_id, objective, true)
   }
 
   async #write(event: RunEvent): Promise<void> {
@@ -220,6 +234,7 @@ class Pursuit {
       spent(this.#cycle, 'goal_pursuit', goal_id, spend, event.step),
       ...read,
       ...told,
+      ...this.#newsTold,
     ])
     this.#began = this.#svc.clock.monotonic()
   }

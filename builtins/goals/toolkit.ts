@@ -5,6 +5,7 @@ import { added, parentFor } from './goals.ts'
 export function goalsToolkit(svc: PluginHandle): Toolkit {
   return {
     name: 'goals',
+    everyday: true,
     tools: [
       tool({
         name: 'add_subgoals',

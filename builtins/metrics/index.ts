@@ -1,4 +1,5 @@
 import { definePlugin } from '#kernel'
+import { EventReaders } from '../retention/contract.ts'
 import { Effects } from '../store/contract.ts'
 import { agentMetrics } from './agents.ts'
 import { budgetMetrics } from './budget.ts'
@@ -35,6 +36,7 @@ export default definePlugin({
     svc.operation(metricsGet(svc))
 
     svc.add(Effects, addCounts.kind)
+    svc.add(EventReaders, { name: 'metrics', seq: () => totals.save() })
     svc.on('cycle_start', ({ agent_id }) => cycles.began(agent_id))
     svc.on('cycle_end', ({ agent_id, result }) => cycles.ended(agent_id, result))
     svc.on('beat', ({ beat }) => (beat % SAVE_EVERY === 0 ? totals.save() : undefined))

@@ -46,16 +46,17 @@ export class EventTotals {
     return [...totals].map(([labels, value]) => ({ labels: JSON.parse(labels) as Record<string, string>, value }))
   }
 
-  /** Keeps the sums, if there are new ones. */
-  async save(): Promise<void> {
+  /** Keeps the sums, if there are new ones. @returns the seq of the last event in them */
+  async save(): Promise<number> {
     await this.catchUp()
     const seq = this.#seq ?? 0
-    if (seq === this.#saved) return
+    if (seq === this.#saved) return seq
     const totals = [...this.#totals].flatMap(([name, sums]) =>
       [...sums].map(([labels, value]) => [name, labels, value] as const),
     )
     await this.#store().apply([setValue({ ...EVENT_TOTALS, value: { seq, totals } })])
     this.#saved = seq
+    return seq
   }
 
   async #catchUp(): Promise<void> {

@@ -7,6 +7,7 @@ import { cycleBegins, cycleEnds } from './cycles.ts'
 import { runOperations } from './operations.ts'
 import { Recorder } from './recorder.ts'
 import { RUN_EFFECTS } from './repository.ts'
+import { beginPruning, runsForget } from './retention.ts'
 import { RunDirectory } from './runs.ts'
 import { masker } from './secrets.ts'
 
@@ -23,8 +24,9 @@ export default definePlugin({
     svc.provide(Runs, runs)
     for (const effect of RUN_EFFECTS) svc.add(Effects, effect.kind)
     for (const operation of runOperations(svc, runs, recorder)) svc.operation(operation)
+    runsForget(svc, runs)
     svc.event('cycle_done', CycleDone)
-    svc.add(DaemonStarts, { name: 'runs', begin: () => runs.beginDaemon() })
+    svc.add(DaemonStarts, { name: 'runs', begin: () => beginPruning(svc, runs), join: () => runs.joinDaemon() })
     svc.tap('approval_gate', { name: 'runs', stage: -1000 }, (cycle: Cycle) => cycleBegins(svc, cycle))
     svc.tap('cleanup', { name: 'runs', stage: 1000 }, (cycle: Cycle) => cycleEnds(svc, mask, cycle))
     svc.start(() => runs.recover(), { in: ['daemon', 'server'] })

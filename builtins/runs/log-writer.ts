@@ -1,4 +1,4 @@
-import type { Ports } from '#kernel'
+import { crashPoint, type Ports } from '#kernel'
 import { scanLines, segmentPath, segmentsOf, seqOf } from './log.ts'
 
 export interface LogLine {
@@ -59,6 +59,7 @@ export class LogWriter {
     const bytes = Buffer.from(lines.map(({ text }) => `${text}\n`).join(''))
     this.#place = undefined
     await files.appendFile(path, bytes, { mode: 0o600 })
+    crashPoint('run log appended')
     const size = (next ? 0 : place.size) + bytes.length
     this.#place = { path, size, seq: last.seq }
   }

@@ -68,6 +68,12 @@ export async function oldRuns(store: Store, keep: number): Promise<string[]> {
   return rows.map(({ run_id }) => run_id)
 }
 
+/** The seq up to which all runs that go on have been added up. */
+export async function countedUpTo(store: Store): Promise<number> {
+  const row = await store.get<{ seq: number | null }>('SELECT min(counted_seq) AS seq FROM runs WHERE ended_at IS NULL')
+  return row?.seq ?? Number.MAX_SAFE_INTEGER
+}
+
 /** In the order in which they first did something. */
 export function listRunAgents(store: Store, run_id: string): Promise<RunAgentRow[]> {
   return store.all<RunAgentRow>(

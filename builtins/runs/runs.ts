@@ -62,6 +62,12 @@ export class RunDirectory implements Runs {
     return () => this.end(run_id, 'stopped')
   }
 
+  /** The run of a process that drives agents beside the project's daemon. @returns its end */
+  async joinDaemon(): Promise<() => Promise<void>> {
+    const run_id = await this.begin('daemon')
+    return () => this.end(run_id, 'stopped')
+  }
+
   async end(run_id: string, exit: string): Promise<void> {
     await this.#store.apply([endRun({ run_id, exit })])
     void this.#recorder.finish(run_id)
@@ -150,11 +156,11 @@ export class RunDirectory implements Runs {
   async #isAlive({ kind, pid }: RunRow): Promise<boolean> {
     if (pid === process.pid) return true
     if (kind === 'daemon' && this.#svc.has(Daemon)) {
-      const daemon = await this.#svc
+      const daemons = await this.#svc
         .use(Daemon)
-        .status()
+        .list()
         .catch(error => this.#svc.log.warn({}, sentenceOf(error)))
-      if (daemon) return daemon.pid === pid
+      if (daemons) return daemons.some(({ alive, holder }) => alive && holder.pid === pid)
     }
     return exists(pid)
   }

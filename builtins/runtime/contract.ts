@@ -5,6 +5,9 @@ import type { Profile } from '../profiles/contract.ts'
 /** The tool by which an agent says that its goal is reached. It ends the run; the end is written as such, so it has no journal entry. */
 export const FINISH_GOAL = 'finish_goal'
 
+/** The tool by which an agent finds those of its tools that its prompt has no room for. */
+export const FIND_TOOLS = 'find_tools'
+
 /** One tool call that a model asked for. */
 export interface PlannedCall {
   /** `<agent>:<epoch>:<step>:<n>` with the agent's lease, also the key that tools may use for idempotency. */
@@ -101,9 +104,13 @@ export interface RunRequest {
 
 /** The tools that an agent is given, with what the model is told of them. */
 export interface ToolSet {
+  /** What is on offer at first: all, or as many as `daemon.tool_prompt_tokens` has room for, and `find_tools`. */
   specs: readonly ToolSpec[]
   instructions: readonly string[]
+  /** Any of the tools, on offer or not. */
   find(name: string): Tool | undefined
+  /** What is on offer once this was said: tools that were found, named or called come in, within the same budget. */
+  offered(messages: readonly Message[]): readonly ToolSpec[]
 }
 
 export interface Runtime {

@@ -1,15 +1,21 @@
 import { definePlugin } from '#kernel'
 import { Models } from '../models/contract.ts'
+import { RuntimeConfig } from './config.ts'
 import { Runtime } from './contract.ts'
 import { guardedTools } from './guarded.ts'
 import { runLoop } from './loop.ts'
+import { runtimeOperations } from './operations.ts'
 import { toolSets } from './tools.ts'
 
 export default definePlugin({
   name: 'runtime',
   description: 'The ReAct loop: asks the model, runs its tool calls, until the work is done.',
   needs: ['models'],
-  setup(svc) {
+  section: 'daemon',
+  config: RuntimeConfig,
+  setup(svc, config) {
+    const toolsFor = toolSets(svc, config)
+    for (const operation of runtimeOperations(svc, config, toolsFor)) svc.operation(operation)
     svc.provide(Runtime, {
       run(request) {
         // A getter, because the request's own may be one: toolkits come and go in the middle of a run.
@@ -21,7 +27,7 @@ export default definePlugin({
         }
         return runLoop(guarded, { clock: svc.clock, callModel: call => svc.use(Models).call(call) })
       },
-      toolsFor: toolSets(svc),
+      toolsFor,
     })
   },
 })

@@ -33,7 +33,7 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
     if (await request.yields?.()) return { status: 'yielded', steps: step - 1 }
     const heard = [...(question ? [{ role: 'user' as const, content: question }] : []), ...(await request.news())]
     messages.push(...heard)
-    const answer = await parts.callModel({ ...modelCall(request), messages })
+    const answer = await parts.callModel({ ...modelCall(request), messages, tools: request.tools.offered(messages) })
     const calls = planCalls(answer, request, step)
     const message = assistantMessage(answer, calls)
     messages.push(message)
@@ -79,9 +79,9 @@ function assistantMessage({ text }: ModelAnswer, calls: readonly PlannedCall[]):
   return { role: 'assistant', content: text, ...(asked.length > 0 ? { tool_calls: asked } : {}) }
 }
 
-function modelCall(request: RunRequest): Omit<ModelCall, 'messages'> {
+function modelCall(request: RunRequest): Omit<ModelCall, 'messages' | 'tools'> {
   const { model, temperature, max_tokens, purpose, signal, onText } = request
-  return { model, temperature, max_tokens, purpose, signal, tools: request.tools.specs, ...(onText ? { onText } : {}) }
+  return { model, temperature, max_tokens, purpose, signal, ...(onText ? { onText } : {}) }
 }
 
 /** The usual phrasings of a model that declines; a heuristic, and it only ever delays or withholds a completion. */

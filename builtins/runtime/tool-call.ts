@@ -1,4 +1,4 @@
-import { type Clock, type Effect, issuesOf, sentenceOf, type Tool, type ToolCall, within, z } from '#kernel'
+import { type Clock, crashPoint, type Effect, issuesOf, sentenceOf, type Tool, type ToolCall, within, z } from '#kernel'
 import type { Message } from '../models/contract.ts'
 import { canonicalJson, type PlannedCall, type RunRequest } from './contract.ts'
 
@@ -51,7 +51,9 @@ export async function executeCall(call: PlannedCall, request: RunRequest, clock:
   try {
     const isEdited = verdict !== undefined && canonicalJson(verdict.arguments) !== canonicalJson(call.arguments)
     const { tool, args } = isEdited ? prepare(call.name, verdict.arguments, request) : checked
+    crashPoint('tool begins')
     const result = textOf(await run(tool, args, call, request, clock, effects))
+    crashPoint('tool ended')
     const content = isEdited ? `${CHANGED} ${canonicalJson(verdict.arguments)}\n\n${result}` : result
     return { message: { role: 'tool', tool_call_id: call.id, name: call.name, content }, effects }
   } catch (error) {
@@ -144,18 +146,34 @@ function jsonOf(result: unknown): string {
   }
 }
 
-const schemas = new WeakMap<Tool, Record<string, unknown>>()
+type Schema = Record<string, unknown>
+
+const schemas = new WeakMap<Tool, Schema>()
+const briefSchemas = new WeakMap<Tool, Schema>()
 
 /** A tool's parameters as JSON Schema, worked out once. */
-export function schemaOf(tool: Tool): Record<string, unknown> {
+export function schemaOf(tool: Tool): Schema {
   let schema = schemas.get(tool)
   if (!schema) {
-    const { $schema: _, ...rest } = z.toJSONSchema(tool.parameters, { io: 'input', unrepresentable: 'any' }) as Record<
-      string,
-      unknown
-    >
+    const { $schema: _, ...rest } = z.toJSONSchema(tool.parameters, { io: 'input', unrepresentable: 'any' }) as Schema
     schema = rest
     schemas.set(tool, schema)
+  }
+  return schema
+}
+
+/**
+ * The same for the prompt: without the limits that no model goes by (lengths of texts, the ends of safe integers). Who breaks
+ * one is told the whole schema.
+ */
+export function briefSchemaOf(tool: Tool): Schema {
+  let schema = briefSchemas.get(tool)
+  if (!schema) {
+    schema = JSON.parse(JSON.stringify(schemaOf(tool)), (key, value: unknown) => {
+      const isIdle = /^(?:min|max)Length$/.test(key) || Math.abs(Number(value)) === Number.MAX_SAFE_INTEGER
+      return isIdle && typeof value === 'number' ? undefined : value
+    }) as Schema
+    briefSchemas.set(tool, schema)
   }
   return schema
 }

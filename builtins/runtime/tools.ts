@@ -1,42 +1,86 @@
-import { type PluginHandle, type Tool, type Toolkit, Toolkits } from '#kernel'
+import { type PluginHandle, type Tool, Toolkits } from '#kernel'
+import { estimateTokens, type ToolSpec } from '../models/contract.ts'
 import type { Profile } from '../profiles/contract.ts'
-import type { Runtime, ToolSet } from './contract.ts'
+import type { RuntimeConfig } from './config.ts'
+import type { ToolSet } from './contract.ts'
+import { type Findable, findTools } from './find-tools.ts'
 import { finishGoal } from './finish.ts'
-import { schemaOf } from './tool-call.ts'
+import { type Candidate, Offer, rankOf } from './offer.ts'
+import { briefSchemaOf } from './tool-call.ts'
+
+/** Which tools are given: those of a profile, or all; with `only` those of these toolkits, and no `finish_goal`. */
+export type Wanted = Pick<Profile, 'toolkits' | 'tools'>
+
+type Given = Findable & Candidate & { owner: string }
+
+/** A tool set with where its tools are from. */
+export interface DescribedSet extends ToolSet {
+  tools: readonly Given[]
+  instructions_tokens: number
+}
+
+/** What belongs to the runtime itself. */
+const OWN = 'runtime'
 
 /** Tool sets by what a profile asks for, worked out anew when a toolkit comes or goes. */
-export function toolSets(svc: PluginHandle): Runtime['toolsFor'] {
-  const made = new Map<string, ToolSet>()
+export function toolSets(svc: PluginHandle, config: RuntimeConfig) {
+  const made = new Map<string, DescribedSet>()
   svc.onChange(Toolkits, () => made.clear())
-  return ({ toolkits, tools }: Profile, only?: readonly string[]) => {
-    const key = JSON.stringify([toolkits, tools, only])
+  return (profile: Wanted, only?: readonly string[]): DescribedSet => {
+    const { tool_prompt_tokens } = config
+    const key = JSON.stringify([profile.toolkits, profile.tools, only, tool_prompt_tokens])
     let set = made.get(key)
     if (!set) {
-      const all = svc.list(Toolkits).filter(({ name }) => !only || only.includes(name))
-      set = build(all, toolkits, tools, only ? [] : [finishGoal])
-      made.set(key, set)
+      set = build(svc, profile, only, tool_prompt_tokens || Number.POSITIVE_INFINITY)
+      if (config.toolkit_cache) made.set(key, set)
     }
     return set
   }
 }
 
-/** An empty list of tools means all, as in files written for earlier programs. */
 function build(
-  all: readonly Toolkit[],
-  toolkits: readonly string[] | null,
-  names: readonly string[] | null,
-  own: readonly Tool[],
-): ToolSet {
-  const given = all.filter(toolkit => toolkits === null || toolkits.includes(toolkit.name))
-  const wanted = given.flatMap(toolkit => toolkit.tools).filter(tool => !names?.length || names.includes(tool.name))
-  const byName = new Map([...wanted, ...own].map(tool => [tool.name, tool]))
-  return {
-    specs: [...byName.values()].map(tool => ({
-      name: tool.name,
-      description: tool.description,
-      parameters: schemaOf(tool),
-    })),
-    instructions: given.flatMap(toolkit => toolkit.instructions ?? []),
-    find: name => byName.get(name),
+  svc: PluginHandle,
+  { toolkits, tools: names }: Wanted,
+  only: readonly string[] | undefined,
+  budget: number,
+): DescribedSet {
+  const kits = svc
+    .contributions(Toolkits)
+    .filter(({ value: { name } }) => !only || only.includes(name))
+    .filter(({ value: { name, group = name } }) => !toolkits || toolkits.includes(name) || toolkits.includes(group))
+  const instructions = kits.flatMap(({ value }) => value.instructions ?? [])
+  const instructions_tokens = estimateTokens(instructions.join('\n\n').length)
+  // An empty list of tools means all, as in files written for earlier programs.
+  const isWanted = ({ name }: Tool) => !names?.length || names.includes(name)
+  const given = kits.flatMap(({ value: { name: toolkit, everyday = false, tools }, owner }, kit) =>
+    tools.filter(isWanted).map((tool, place) => {
+      // Whoever names tools names the most important first.
+      const rank = names?.length ? names.indexOf(tool.name) : rankOf(place, kit, everyday)
+      return { tool, toolkit, owner, rank, always: false, spec: specOf(tool) }
+    }),
+  )
+  const own = (tool: Tool): Given => ({ tool, toolkit: OWN, owner: OWN, rank: 0, always: true, spec: specOf(tool) })
+  let all: readonly Given[] = [...given, ...(only ? [] : [own(finishGoal)])]
+  const usual = all
+  let offer = new Offer(all, budget - instructions_tokens)
+  // What finds the others says of what they are, and takes room itself: the second round knows what it has to say.
+  for (let round = 0; round < 2 && offer.first.length < all.length; round++) {
+    const shown = new Set(offer.first.map(({ name }) => name))
+    const hidden = given.filter(({ spec }) => !shown.has(spec.name))
+    all = [...usual, own(findTools(given, hidden))]
+    offer = new Offer(all, budget - instructions_tokens)
   }
+  const byName = new Map(all.map(({ tool }) => [tool.name, tool]))
+  return {
+    specs: offer.first,
+    instructions,
+    find: name => byName.get(name),
+    offered: messages => offer.after(messages),
+    tools: all,
+    instructions_tokens,
+  }
+}
+
+function specOf(tool: Tool): ToolSpec {
+  return { name: tool.name, description: tool.description, parameters: briefSchemaOf(tool) }
 }

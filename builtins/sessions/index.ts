@@ -3,6 +3,7 @@ import { Effects } from '../store/contract.ts'
 import { Sessions } from './contract.ts'
 import { sessionOperations } from './operations.ts'
 import { SESSION_EFFECTS } from './repository.ts'
+import { sessionsForget } from './retention.ts'
 import { SessionBook } from './sessions.ts'
 
 const SessionsConfig = z.object({
@@ -24,6 +25,7 @@ export default definePlugin({
     const book = new SessionBook(svc, config)
     svc.provide(Sessions, book)
     for (const effect of SESSION_EFFECTS) svc.add(Effects, effect.kind)
+    sessionsForget(svc, book)
     for (const operation of sessionOperations(svc, book)) svc.operation(operation)
     svc.start(() => expireNowAndThen(svc, book))
   },

@@ -1,4 +1,14 @@
-import { type CommitResult, defineError, type Effect, type Lease, type Next, point, token, z } from '#kernel'
+import {
+  type CommitResult,
+  defineError,
+  type Effect,
+  type Lease,
+  type Next,
+  type Ports,
+  point,
+  token,
+  z,
+} from '#kernel'
 
 /** One SQL statement with its positional parameters. */
 export interface Statement {
@@ -43,9 +53,9 @@ export const EventEnvelope = z.object({
 })
 export type EventEnvelope = z.infer<typeof EventEnvelope>
 
-/** In SQL: the run that a row belongs to, the given one (its one parameter) or else the project's open daemon run. */
+/** In SQL: the run that a row belongs to, the given one (its one parameter) or else the open daemon run of this process or the project. */
 export const RUN_OF = `coalesce(?, (SELECT run_id FROM runs WHERE kind = 'daemon' AND ended_at IS NULL
-  ORDER BY started_at DESC LIMIT 1))`
+  ORDER BY pid = ${process.pid} DESC, started_at DESC LIMIT 1))`
 
 const NewEvent = z.object({
   type: z.string(),
@@ -110,12 +120,22 @@ export interface Store {
   all<R>(sql: string, params?: readonly unknown[]): Promise<R[]>
   /** The same for long lists, at half the cost, of texts, whole numbers and nulls only. */
   many<R>(sql: string, params?: readonly unknown[]): Promise<R[]>
+  /** What `read` gives, or gave under this key within the last half second if nobody has written anything since. */
+  unchanged<T>(key: string, read: () => Promise<T>): Promise<T>
   /** The first row of a query. */
   get<R>(sql: string, params?: readonly unknown[]): Promise<R | undefined>
-  /** Frees the leases of processes that are gone: for the one that has just become the project's only daemon. */
-  recover(): Promise<number>
+  /** This process, as it stands in the leases that it holds. */
+  readonly owner: string
+  /** Frees the leases of all but these and this one: for the process that has just become the project's only daemon. */
+  recover(living: readonly string[]): Promise<number>
+  /** Frees the leases of processes that are gone. @returns how many */
+  free(owners: readonly string[]): Promise<number>
   /** Throws when the database cannot be reached, or was removed or replaced. */
   health(): Promise<void>
+  /** Gives back the room that removed rows left, a few pages at a time, until the signal is aborted. @returns how many bytes */
+  shrink(signal: AbortSignal): Promise<number>
+  /** Puts the write-ahead log back into the file when it has grown large. What a reader still needs of it stays. */
+  trimLog(): Promise<void>
   /** Events after `seq`, oldest first. */
   events(after: number, limit: number): Promise<EventEnvelope[]>
 }
@@ -126,6 +146,19 @@ export const DatabaseLockedError = defineError({
   status: 503,
   title: 'Database locked',
   sentence: () => 'Another process has held the database for more than 5 s; try again.',
+})
+export const DiskFullError = defineError({
+  code: 'disk_full',
+  status: 503,
+  title: 'Disk full',
+  sentence: () => "The disk that holds the project's database is full; make space, and all goes on by itself.",
+})
+export const DiskFailedError = defineError({
+  code: 'disk_failed',
+  status: 503,
+  title: 'Disk failed',
+  sentence: (p: { problem: string }) =>
+    `The disk that holds the project's database failed (${p.problem}); what was to be written is not.`,
 })
 export const RemovedMeanwhileError = defineError({
   code: 'removed_meanwhile',
@@ -139,6 +172,41 @@ export const DatabaseUnusableError = defineError({
   title: 'Database unusable',
   sentence: (p: { file: string; problem: string; remedy: string }) => `${p.file} ${p.problem}; ${p.remedy}.`,
 })
+export const DatabaseInUseError = defineError({
+  code: 'database_in_use',
+  status: 409,
+  title: 'Database in use',
+  sentence: (p: { file: string }) =>
+    `A process has ${p.file} open, so it was not replaced; stop the service (svc stop, and svc serve) and try again.`,
+})
+export const FileExistsError = defineError({
+  code: 'file_exists',
+  status: 409,
+  title: 'File exists',
+  sentence: (p: { file: string }) => `${p.file} exists and was not overwritten; name another file.`,
+})
+
+/** What a database's file is found to be. */
+export interface DatabaseReport {
+  file: string
+  /** Of the schema. */
+  version: number
+  bytes: number
+  /** What is wrong with it; empty when all is well. */
+  faults: string[]
+}
+
+/** What is done with a database's file as such, without bringing up a process of the project. */
+export interface DatabaseFiles {
+  checkDatabase(file: string, ports: Ports): Promise<DatabaseReport>
+  backupDatabase(file: string, target: string, ports: Ports): Promise<DatabaseReport>
+  restoreDatabase(
+    file: string,
+    source: string,
+    keep: string,
+    ports: Ports,
+  ): Promise<DatabaseReport & { kept: string | null }>
+}
 
 /** ISO 8601 UTC of stored milliseconds, as on the wire. */
 export function isoTime(ms: number): string {

@@ -1,6 +1,12 @@
 import type DatabaseClass from 'better-sqlite3'
 import type { Clock, Ports } from '#kernel'
-import { DatabaseLockedError, DatabaseUnusableError, type Statement } from './contract.ts'
+import {
+  DatabaseLockedError,
+  DatabaseUnusableError,
+  DiskFailedError,
+  DiskFullError,
+  type Statement,
+} from './contract.ts'
 
 const LOCK_LIMIT_MS = 5_000
 
@@ -17,6 +23,7 @@ export class Database {
   readonly #prepared = new Map<string, DatabaseClass.Statement>()
   readonly #listed = new Map<string, { names: readonly string[]; sql: string }>()
   #inode = 0n
+  #writes = 0
 
   constructor(file: string, sqlite: Sqlite, clock: Clock) {
     this.file = file
@@ -76,6 +83,7 @@ export class Database {
       try {
         const result = work()
         this.run({ sql: 'COMMIT' })
+        this.#writes++
         return result
       } catch (error) {
         // Some faults, a full disk among them, have rolled back already.
@@ -85,6 +93,11 @@ export class Database {
     })
   }
 
+  /** The same text again means that nobody has written anything in between, neither here nor in another process. */
+  state(): string {
+    return `${this.get<{ data_version: number }>('PRAGMA data_version')!.data_version}.${this.#writes}`
+  }
+
   /** Tries `work` until no other process is in its way. */
   async waiting<T>(work: () => T): Promise<T> {
     const began = this.#clock.monotonic()
@@ -92,7 +105,7 @@ export class Database {
       try {
         return work()
       } catch (error) {
-        if (!isBusy(error)) throw error
+        if (!isBusy(error)) throw told(error)
         if (this.#clock.monotonic() - began > LOCK_LIMIT_MS) throw new DatabaseLockedError(undefined, { retryAfter: 1 })
       }
       await this.#clock.sleep(pause)
@@ -137,7 +150,20 @@ function bindable(value: unknown): unknown {
   return typeof value === 'boolean' ? Number(value) : value
 }
 
+/** What the disk has to do with an error, in a sentence; others as they are. */
+function told(error: unknown): unknown {
+  const code = codeOf(error)
+  if (code.startsWith('SQLITE_FULL')) return new DiskFullError(undefined, { cause: error, retryAfter: 5 })
+  return code.startsWith('SQLITE_IOERR')
+    ? new DiskFailedError({ problem: code }, { cause: error, retryAfter: 5 })
+    : error
+}
+
+function codeOf(error: unknown): string {
+  return (error as { code?: string }).code ?? ''
+}
+
 function isBusy(error: unknown): boolean {
-  const code = (error as { code?: string }).code ?? ''
+  const code = codeOf(error)
   return code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')
 }

@@ -1,4 +1,4 @@
-import type { CommitResult, Effect, Lease, Next, Scheduler } from '#kernel'
+import { type CommitResult, crashPoint, type Effect, type Lease, type Next, type Scheduler } from '#kernel'
 import type { Database } from './database.ts'
 
 /** How long a lease lasts without being renewed or committed, in milliseconds. */
@@ -59,6 +59,7 @@ export class LocalScheduler implements Scheduler {
         [owner, now, now + LEASE_MS, now, now, limit],
       ),
     )
+    crashPoint('leases claimed')
     return rows.map(row => ({ ...row, owner }))
   }
 
@@ -130,10 +131,15 @@ export class LocalScheduler implements Scheduler {
     )
   }
 
-  /** Frees the leases that other processes hold: called by the one that has just become the project's only daemon. */
-  async recover(): Promise<number> {
+  get owner(): string {
+    return this.#options.owner
+  }
+
+  /** Frees the leases of all but the living: called by the process that has just become the project's only daemon. */
+  async recover(living: readonly string[]): Promise<number> {
     const { database, owner, heartbeat } = this.#options
     const now = this.#options.now()
+    const kept = [owner, ...living]
     return database.write(() => {
       // Nobody is further away than a heartbeat after a start, whatever the clock was when it was written.
       database.run({
@@ -141,10 +147,23 @@ export class LocalScheduler implements Scheduler {
         params: [now + heartbeat(), NEVER],
       })
       return database.run({
-        sql: 'UPDATE leases SET owner = NULL, run_at = ? WHERE owner IS NOT NULL AND owner <> ?',
-        params: [now, owner],
+        sql: `UPDATE leases SET owner = NULL, run_at = ? WHERE owner IS NOT NULL AND owner NOT IN (${kept.map(() => '?')})`,
+        params: [now, ...kept],
       })
     })
+  }
+
+  async free(owners: readonly string[]): Promise<number> {
+    const { database } = this.#options
+    const now = this.#options.now()
+    const freed = await database.write(() =>
+      database.run({
+        sql: `UPDATE leases SET owner = NULL, run_at = ? WHERE owner IN (${owners.map(() => '?')})`,
+        params: [now, ...owners],
+      }),
+    )
+    if (freed > 0) this.notify()
+    return freed
   }
 }
 

@@ -1,4 +1,4 @@
-import { type CommitResult, type Effect, type PluginHandle, parse } from '#kernel'
+import { type CommitResult, crashPoint, type Effect, type PluginHandle, parse } from '#kernel'
 import {
   appendEvent,
   Effects,
@@ -11,20 +11,30 @@ import {
 } from './contract.ts'
 import type { Database } from './database.ts'
 import type { Fence, LocalScheduler } from './scheduler.ts'
+import { statementMasker } from './secrets.ts'
+import { shrink, trimLog } from './shrink.ts'
 
 /** A must-change effect changed nothing; rolls the transaction back. */
 class Refused extends Error {}
+
+/** What was read is told again for so long, in milliseconds, when nobody has written; what depends on the time may change. */
+const KNOWN_MS = 500
+/** So many answers are kept. */
+const KNOWN = 50
 
 /** Turns effects into one transaction, and tells of the events that it recorded once it is done. */
 export class SqliteStore implements Store {
   readonly #svc: PluginHandle
   readonly #database: Database
+  readonly #mask: (statement: Statement) => Statement
+  readonly #known = new Map<string, { state: string; at: number; value: unknown }>()
   /** Set right after construction: the two know each other. */
   scheduler!: LocalScheduler
 
   constructor(svc: PluginHandle, database: Database) {
     this.#svc = svc
     this.#database = database
+    this.#mask = statementMasker(svc)
   }
 
   commit(...[lease, effects, next]: Parameters<Store['commit']>): Promise<CommitResult> {
@@ -36,10 +46,15 @@ export class SqliteStore implements Store {
   }
 
   async write(effects: readonly Effect[], fence: Fence | undefined): Promise<CommitResult> {
+    reach('before', effects)
     const now = this.#svc.clock.ms()
     const planned = effects.map(effect => this.#plan(effect, now))
     const result = await this.#database
-      .write(() => this.#transact(planned, fence))
+      .write(() => {
+        const transacted = this.#transact(planned, fence)
+        reach('inside', effects)
+        return transacted
+      })
       .catch(async error => {
         if (error?.code === 'SQLITE_CONSTRAINT_FOREIGNKEY') throw new RemovedMeanwhileError(undefined, { cause: error })
         if (!(error instanceof Refused)) throw error
@@ -48,6 +63,7 @@ export class SqliteStore implements Store {
         if (fence || booked.length > 0) await this.#database.write(() => this.#transact(booked, fence))
         return 'refused' as const
       })
+    reach('after', effects)
     if (result === 'ok') await this.#tell(effects)
     return result
   }
@@ -58,6 +74,17 @@ export class SqliteStore implements Store {
 
   async many<R>(sql: string, params?: readonly unknown[]): Promise<R[]> {
     return this.#database.waiting(() => this.#database.many<R>(sql, params))
+  }
+
+  async unchanged<T>(key: string, read: () => Promise<T>): Promise<T> {
+    const state = await this.#database.waiting(() => this.#database.state())
+    const now = this.#svc.clock.monotonic()
+    const known = this.#known.get(key)
+    if (known && known.state === state && now - known.at < KNOWN_MS) return known.value as T
+    if (this.#known.size >= KNOWN) this.#known.clear()
+    const value = await read()
+    if (this.#database.state() === state) this.#known.set(key, { state, at: now, value })
+    return value
   }
 
   async get<R>(sql: string, params?: readonly unknown[]): Promise<R | undefined> {
@@ -76,8 +103,24 @@ export class SqliteStore implements Store {
     return rows.map(row => ({ ...row, at: isoTime(row.at), data: JSON.parse(row.data) as Record<string, unknown> }))
   }
 
-  recover(): Promise<number> {
-    return this.scheduler.recover()
+  shrink(signal: AbortSignal): Promise<number> {
+    return shrink(this.#database, this.#svc.clock, signal)
+  }
+
+  trimLog(): Promise<void> {
+    return trimLog(this.#database, this.#svc.ports.files)
+  }
+
+  get owner(): string {
+    return this.scheduler.owner
+  }
+
+  recover(living: readonly string[]): Promise<number> {
+    return this.scheduler.recover(living)
+  }
+
+  free(owners: readonly string[]): Promise<number> {
+    return this.scheduler.free(owners)
   }
 
   #plan(effect: Effect, now: number): Planned {
@@ -85,7 +128,7 @@ export class SqliteStore implements Store {
     if (!kind) throw new Error(`no plugin knows the effect "${effect.effect}"`)
     const payload = parse(kind.schema, effect.payload, `The effect ${effect.effect}`)
     return {
-      statements: kind.statements(payload as never, now),
+      statements: kind.statements(payload as never, now).map(this.#mask),
       must: kind.mustChange ?? false,
       always: kind.always ?? false,
     }
@@ -112,6 +155,10 @@ export class SqliteStore implements Store {
       if (this.#svc.events.has(type)) await this.#svc.emit(type, data)
     }
   }
+}
+
+function reach(point: string, effects: readonly Effect[]): void {
+  for (const { effect } of effects) crashPoint(point, effect)
 }
 
 interface Planned {

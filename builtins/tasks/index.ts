@@ -4,6 +4,7 @@ import { TaskEnded, TaskStarted } from './contract.ts'
 import { TaskDesk } from './desk.ts'
 import { TASK_EFFECTS } from './effects.ts'
 import { taskOperations } from './operations.ts'
+import { tasksForget } from './retention.ts'
 
 const TasksConfig = z.object({
   toolkits: z
@@ -23,6 +24,7 @@ export default definePlugin({
   setup(svc, config) {
     const desk = new TaskDesk(svc, config)
     for (const effect of TASK_EFFECTS) svc.add(Effects, effect.kind)
+    tasksForget(svc)
     for (const operation of taskOperations(svc, desk)) svc.operation(operation)
     svc.event('task_started', TaskStarted)
     svc.event('task_ended', TaskEnded)

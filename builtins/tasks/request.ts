@@ -30,7 +30,7 @@ export async function prepareRun(
 ): Promise<Prepared> {
   const { agent_id, task_id } = row
   const agent = await svc.use(Agents).find(agent_id)
-  const profile = await svc.use(Profiles).get(agent.preset)
+  const profile = await svc.use(Agents).profileOf(agent)
   const tools = () => taskTools(svc, toolkits, profile)
   const workspace = join(svc.project.workspaces, agent_id)
   await svc.ports.files.mkdir(workspace, { recursive: true, mode: 0o700 })

@@ -1,0 +1,54 @@
+import { type PluginHandle, z } from '#kernel'
+import { placesOf, RetentionRules } from '../retention/contract.ts'
+import { defineEffect, Effects, Store } from '../store/contract.ts'
+
+/** Rows of budget windows that are over, one for each call. */
+const OLD = 'at < ? AND budget_window > 0 AND budget_window < (SELECT budget_window FROM budget)'
+
+/** Puts what calls cost together, by who paid whom for what: the sums stay what they were. Window 0 holds such sums. */
+const addUp = defineEffect({
+  name: 'spend.add_up',
+  schema: z.object({ call_ids: z.array(z.string()) }),
+  statements: ({ call_ids }) => {
+    const these = `call_id IN (${placesOf(call_ids)})`
+    return [
+      {
+        sql: `INSERT INTO spend (call_id, agent_id, root_agent_id, kind, model, cost_micros, input_tokens, output_tokens,
+                cached_tokens, cache_write_tokens, priced, estimated, presumed, attempts, duration_ms, at, budget_window)
+              SELECT 'sum:' || kind || ':' || coalesce(agent_id, '') || ':' || coalesce(root_agent_id, ''), agent_id, root_agent_id,
+                kind, '', sum(cost_micros), sum(input_tokens), sum(output_tokens), sum(cached_tokens), sum(cache_write_tokens),
+                'sum', 0, 0, sum(attempts), sum(duration_ms), max(at), 0
+              FROM spend WHERE ${these} GROUP BY agent_id, root_agent_id, kind
+              ON CONFLICT (call_id) DO UPDATE SET cost_micros = spend.cost_micros + excluded.cost_micros,
+                input_tokens = spend.input_tokens + excluded.input_tokens,
+                output_tokens = spend.output_tokens + excluded.output_tokens,
+                cached_tokens = spend.cached_tokens + excluded.cached_tokens,
+                cache_write_tokens = spend.cache_write_tokens + excluded.cache_write_tokens,
+                attempts = spend.attempts + excluded.attempts, duration_ms = spend.duration_ms + excluded.duration_ms,
+                at = max(spend.at, excluded.at)`,
+        params: call_ids,
+      },
+      { sql: `DELETE FROM spend WHERE ${these}`, params: call_ids },
+    ]
+  },
+})
+
+/** What of this room may go: the single calls of windows that are over. What they cost stays, added up. */
+export function budgetForgets(svc: PluginHandle): void {
+  svc.add(Effects, addUp.kind)
+  svc.add(RetentionRules, {
+    name: 'spend',
+    async count(before) {
+      return (await svc.use(Store).get<{ n: number }>(`SELECT count(*) AS n FROM spend WHERE ${OLD}`, [before]))?.n ?? 0
+    },
+    async piece(before, limit) {
+      const store = svc.use(Store)
+      const rows = await store.all<{ call_id: string }>(`SELECT call_id FROM spend WHERE ${OLD} LIMIT ?`, [
+        before,
+        limit,
+      ])
+      if (rows.length > 0) await store.apply([addUp({ call_ids: rows.map(row => row.call_id) })])
+      return rows.length
+    },
+  })
+}

@@ -1,0 +1,100 @@
+import { type PluginHandle, point, token, z } from '#kernel'
+import { defineEffect, Effects, type Statement, Store } from '../store/contract.ts'
+
+/**
+ * What of a room's own may go, or has to be brought to its end, after some time. A rule never touches what is pending,
+ * running or active.
+ */
+export interface RetentionRule {
+  /** What is counted, as in `nudges`. */
+  name: string
+  /** Lower ones come first: what brings things to an end before what removes them, rows before what holds them. */
+  stage?: number
+  /** How many there are to do. `before`: milliseconds; what is older is meant. */
+  count(before: number): Promise<number>
+  /** Does at most `limit` of them, in one short transaction. @returns how many; fewer than `limit` means that none is left */
+  piece(before: number, limit: number): Promise<number>
+}
+export const RetentionRules = point<RetentionRule>('retention_rules', { key: rule => rule.name })
+
+/** Who reads the log of events behind their writing, and up to which seq it has come: later ones are kept for it. */
+export interface EventReader {
+  name: string
+  seq(): Promise<number>
+}
+export const EventReaders = point<EventReader>('event_readers', { key: reader => reader.name })
+
+/** Rows of one table that may go when they are old. */
+export interface AgedRows {
+  /** The table. */
+  name: string
+  /** Its primary key. */
+  key: string
+  /** A condition in SQL; each `?` in it is the time before which. */
+  where: string
+  stage?: number
+  /** What goes with them. */
+  also?: (keys: readonly string[]) => Statement[]
+}
+
+const Keys = z.object({ keys: z.array(z.string()) })
+
+/** Lets a table's old rows go: selects a piece of them, and removes it by its keys. */
+export function forgets(svc: PluginHandle, { name, key, where, stage, also }: AgedRows): void {
+  const remove = defineEffect({
+    name: `retention.${name}`,
+    schema: Keys,
+    statements: ({ keys }) => [
+      ...(also?.(keys) ?? []),
+      { sql: `DELETE FROM ${name} WHERE ${key} IN (${placesOf(keys)})`, params: keys },
+    ],
+  })
+  svc.add(Effects, remove.kind)
+  const times = where.split('?').length - 1
+  const old = (before: number) => Array.from({ length: times }, () => before)
+  svc.add(RetentionRules, {
+    name,
+    ...(stage === undefined ? {} : { stage }),
+    async count(before) {
+      const row = await svc
+        .use(Store)
+        .get<{ n: number }>(`SELECT count(*) AS n FROM ${name} WHERE ${where}`, old(before))
+      return row?.n ?? 0
+    },
+    async piece(before, limit) {
+      const store = svc.use(Store)
+      const params = [...old(before), limit]
+      const rows = await store.all<{ key: string }>(`SELECT ${key} AS key FROM ${name} WHERE ${where} LIMIT ?`, params)
+      if (rows.length > 0) await store.apply([remove({ keys: rows.map(row => row.key) })])
+      return rows.length
+    },
+  })
+}
+
+/** As many `?` as there are values. */
+export function placesOf(values: readonly unknown[]): string {
+  return values.map(() => '?').join(', ')
+}
+
+export const RetentionReport = z.object({
+  dry_run: z.boolean(),
+  before: z.iso.datetime().describe('What is older is meant'),
+  rows: z.record(z.string(), z.number().int()).describe('What was removed or brought to its end, by kind'),
+  total: z.number().int(),
+  freed_bytes: z.number().int().describe('By which the database file is smaller'),
+  duration_ms: z.number().int(),
+})
+export type RetentionReport = z.infer<typeof RetentionReport>
+
+export interface Retention {
+  /** Goes through all rules once; a second call while one runs waits for that and gives its report. */
+  run(options?: { dry_run?: boolean }): Promise<RetentionReport>
+}
+export const Retention = token<Retention>('retention')
+
+declare module '#kernel' {
+  interface Events {
+    /** Something went. */
+    retention_done: Omit<RetentionReport, 'dry_run'>
+  }
+}

@@ -1,0 +1,63 @@
+import { definePlugin, z } from '#kernel'
+import { DaemonStarts } from '../daemon/contract.ts'
+import { Store } from '../store/contract.ts'
+import { Retention, RetentionReport } from './contract.ts'
+import { Janitor } from './janitor.ts'
+import { retentionOperations } from './operations.ts'
+
+const RetentionConfig = z.object({
+  enabled: z
+    .boolean()
+    .default(false)
+    .meta({ reload: 'applied' })
+    .describe('Whether the daemon removes what is old by itself'),
+  days: z
+    .number()
+    .int()
+    .min(1)
+    .max(36_500)
+    .default(30)
+    .meta({ reload: 'applied' })
+    .describe('How long what has come to its end is kept'),
+  interval_cycles: z
+    .number()
+    .int()
+    .min(1)
+    .default(100)
+    .meta({ reload: 'applied' })
+    .describe('Heartbeats of the daemon from one look to the next'),
+  max_runs: z
+    .number()
+    .int()
+    .min(0)
+    .default(50)
+    .meta({ reload: 'applied' })
+    .describe('Runs that are kept when the daemon stops, also where retention is not enabled; 0 keeps all'),
+})
+
+export default definePlugin({
+  name: 'retention',
+  description: 'The janitor: what is old and of no use any more goes, in small pieces; the database file stays small.',
+  needs: ['store'],
+  section: 'retention',
+  config: RetentionConfig,
+  setup(svc, config) {
+    const janitor = new Janitor(svc, config)
+    svc.provide(Retention, janitor)
+    for (const operation of retentionOperations(janitor)) svc.operation(operation)
+    svc.event('retention_done', RetentionReport.omit({ dry_run: true }))
+
+    const isIdle = () => svc.heartbeat.inFlight.every(id => id.startsWith('sys:'))
+    svc.on('beat', async ({ beat }) => {
+      if (config.enabled && beat % config.interval_cycles === 0) janitor.runAside()
+      if (isIdle()) await svc.use(Store).trimLog()
+    })
+    svc.add(DaemonStarts, {
+      name: 'retention',
+      async begin() {
+        if (config.enabled) janitor.runAside()
+      },
+    })
+    svc.start(() => () => janitor.stop(), { in: ['daemon', 'server', 'mcp', 'cli'] })
+  },
+})

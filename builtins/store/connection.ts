@@ -1,0 +1,42 @@
+import { type Clock, sentenceOf } from '#kernel'
+import { DatabaseUnusableError } from './contract.ts'
+import { Database } from './database.ts'
+import { APPLICATION_ID, MIGRATIONS } from './migrations/index.ts'
+
+export const FROM_BACKUP = 'restore a backup from .svc/backups with: svc db restore <file>, or move the file away'
+
+/** A connection as it is, with nothing looked at yet. @throws SqliteError */
+export async function connect(file: string, clock: Clock, { readonly = false }): Promise<Database> {
+  const { default: Sqlite } = await import('better-sqlite3')
+  return new Database(file, new Sqlite(file, { timeout: 0, readonly, fileMustExist: readonly }), clock)
+}
+
+/** Whose file this is. @throws DatabaseUnusableError when it belongs to another program or to a newer version of this one */
+export function identify(database: Database): { version: number; tables: number } {
+  const { file } = database
+  const version = database.version()
+  const tables = database.get<{ n: number }>('SELECT count(*) AS n FROM sqlite_master')?.n ?? 0
+  const id = database.pragma('application_id')
+  if (id !== APPLICATION_ID && (tables > 0 || version > 0 || id !== 0)) {
+    const remedy = 'move it away, or set another project folder'
+    throw new DatabaseUnusableError({ file, problem: 'belongs to another program', remedy })
+  }
+  if (version > MIGRATIONS.length) {
+    const problem = `has schema version ${version}, and this program knows ${MIGRATIONS.length}`
+    throw new DatabaseUnusableError({ file, problem, remedy: 'update svc' })
+  }
+  return { version, tables }
+}
+
+/** SQLite's errors about the file, in a sentence; others as they are. */
+export function unusable(file: string, error: unknown): unknown {
+  const code = (error as { code?: string }).code ?? ''
+  if (!code.startsWith('SQLITE_')) return error
+  const [problem, remedy] =
+    code === 'SQLITE_NOTADB'
+      ? ['is not a database', FROM_BACKUP]
+      : code.startsWith('SQLITE_CORRUPT')
+        ? ['is damaged', FROM_BACKUP]
+        : [`cannot be opened (${sentenceOf(error)})`, 'check its permissions and the disk']
+  return new DatabaseUnusableError({ file, problem, remedy }, { cause: error })
+}

@@ -1,0 +1,164 @@
+import { dirname, join } from 'node:path'
+import { crashPoint, type Ports, sentenceOf } from '#kernel'
+import { connect, FROM_BACKUP, identify, unusable } from './connection.ts'
+import { DatabaseInUseError, type DatabaseReport, DatabaseUnusableError, FileExistsError } from './contract.ts'
+import type { Database } from './database.ts'
+
+const OTHER = 'name another one'
+
+/** Reads a database's file through, beside whoever has it open. @throws DatabaseUnusableError for what is none of ours */
+export async function checkDatabase(file: string, ports: Ports): Promise<DatabaseReport> {
+  return withFile(file, ports, database => {
+    const broken = database.all<{ table: string }>('PRAGMA foreign_key_check').map(row => row.table)
+    const lost = [...new Set(broken)].map(table => `rows of ${table} refer to rows that are gone`)
+    return [...damageOf(database), ...lost]
+  })
+}
+
+function damageOf(database: Database): string[] {
+  const lines = database.all<{ integrity_check: string }>('PRAGMA integrity_check').map(row => row.integrity_check)
+  return lines.filter(line => line !== 'ok')
+}
+
+/** Opens a file that is to be ours, to read. @throws DatabaseUnusableError */
+async function withFile(
+  file: string,
+  { files, clock }: Ports,
+  faultsOf: (database: Database) => string[],
+): Promise<DatabaseReport> {
+  const { size: bytes } = await files.stat(file).catch(error => {
+    throw new DatabaseUnusableError({ file, problem: `cannot be read (${sentenceOf(error)})`, remedy: OTHER })
+  })
+  let database: Database | undefined
+  try {
+    database = await connect(file, clock, { readonly: true })
+    const opened = database
+    return await opened.waiting(() => {
+      const { version, tables } = identify(opened)
+      if (tables === 0) throw new DatabaseUnusableError({ file, problem: 'is empty', remedy: OTHER })
+      return { file, version, bytes, faults: faultsOf(opened) }
+    })
+  } catch (error) {
+    throw unusable(file, error)
+  } finally {
+    database?.close()
+  }
+}
+
+/**
+ * Copies a database, as it is at one moment, beside whoever has it open: readers and writers go on. The copy is checked
+ * before it gets its name.
+ * @throws FileExistsError, DatabaseUnusableError
+ */
+export async function backupDatabase(file: string, target: string, ports: Ports): Promise<DatabaseReport> {
+  const { files } = ports
+  if (await exists(files, target)) throw new FileExistsError({ file: target })
+  const { beside, report, discard } = await copyChecked(file, target, ports)
+  try {
+    // A link takes no name that somebody else has taken meanwhile; where there are none, renaming has to do.
+    await files.link(beside, target).catch(error => {
+      if (error.code === 'EEXIST') throw new FileExistsError({ file: target })
+      return files.rename(beside, target)
+    })
+    await flush(files, dirname(target))
+    return { ...report, file: target }
+  } finally {
+    await discard()
+  }
+}
+
+/**
+ * Puts a backup in the place of the database; what was there is kept beside the backups. Nothing is changed unless the
+ * backup is whole and nobody has the database open.
+ * @returns where the database that was there is now, or null when there was none
+ * @throws DatabaseUnusableError, DatabaseInUseError
+ */
+export async function restoreDatabase(
+  file: string,
+  source: string,
+  keep: string,
+  ports: Ports,
+): Promise<DatabaseReport & { kept: string | null }> {
+  const { files } = ports
+  const { beside, report, discard } = await copyChecked(source, file, ports)
+  try {
+    const kept = (await exists(files, file)) ? keep : null
+    if (kept) await setAside(file, kept, ports)
+    crashPoint('database set aside')
+    await files.rename(beside, file)
+    crashPoint('database replaced')
+    await flush(files, dirname(file))
+    return { ...report, file, kept }
+  } finally {
+    await discard()
+  }
+}
+
+/** A second name for what is there, so that at no moment there is nothing; with what it has not yet taken in. */
+async function setAside(file: string, kept: string, { files, clock }: Ports): Promise<void> {
+  await files.mkdir(dirname(kept), { recursive: true, mode: 0o700 })
+  await alone(file, clock)
+  for (const rest of ['', '-wal', '-shm']) {
+    if (!(await exists(files, file + rest))) continue
+    await files.link(file + rest, kept + rest).catch(() => files.copyFile(file + rest, kept + rest))
+    if (rest) await files.rm(file + rest, { force: true })
+  }
+}
+
+/**
+ * Only the one connection to a file can take it out of WAL, which also writes all into the file itself. One that is too
+ * damaged for that is held by nobody either.
+ * @throws DatabaseInUseError
+ */
+async function alone(file: string, clock: Ports['clock']): Promise<void> {
+  const database = await connect(file, clock, {}).catch(() => undefined)
+  try {
+    database?.script('PRAGMA journal_mode = DELETE')
+  } catch (error) {
+    const code = (error as { code?: string }).code ?? ''
+    if (code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')) throw new DatabaseInUseError({ file })
+  } finally {
+    database?.close()
+  }
+}
+
+/** A copy that was found whole, next to where it is to go. @throws DatabaseUnusableError */
+async function copyChecked(file: string, target: string, ports: Ports) {
+  const { files } = ports
+  await files.mkdir(dirname(target), { recursive: true, mode: 0o700 })
+  const folder = await files.mkdtemp(join(dirname(target), '.copy-'))
+  const beside = join(folder, 'svc.db')
+  try {
+    await withFile(file, ports, database => {
+      database.run({ sql: 'VACUUM INTO ?', params: [beside] })
+      return []
+    })
+    crashPoint('database copied')
+    await files.chmod(beside, 0o600)
+    const report = await withFile(beside, ports, damageOf)
+    const [damage] = report.faults
+    if (damage) throw new DatabaseUnusableError({ file, problem: `is damaged (${damage})`, remedy: FROM_BACKUP })
+    await flush(files, beside)
+    return { beside, report, discard: () => files.rm(folder, { recursive: true, force: true }) }
+  } catch (error) {
+    await files.rm(folder, { recursive: true, force: true })
+    throw error
+  }
+}
+
+async function exists(files: Ports['files'], path: string): Promise<boolean> {
+  return files.stat(path).then(
+    () => true,
+    () => false,
+  )
+}
+
+/** Has the system write down a file, or the names in a folder. */
+async function flush(files: Ports['files'], path: string): Promise<void> {
+  const handle = await files.open(path, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}

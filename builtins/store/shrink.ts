@@ -1,0 +1,44 @@
+import type { Clock, Ports } from '#kernel'
+import type { Database } from './database.ts'
+
+/** Pages given back at a time: some milliseconds. */
+const PAGES = 64
+/** So many free pages are left for the next rows. */
+const SPARE_PAGES = 256
+/** A log that has grown beyond this is put back into the file, in bytes. */
+const LARGE_LOG = 4 * 1024 * 1024
+
+/** `PRAGMA auto_vacuum` of a file whose free pages can be given back one by one. */
+const INCREMENTAL = 2
+
+/** Gives free pages back to the system, a few at a time. @returns how many bytes */
+export async function shrink(database: Database, clock: Clock, signal: AbortSignal): Promise<number> {
+  const free = () => database.waiting(() => database.pragma('freelist_count'))
+  if (database.pragma('auto_vacuum') !== INCREMENTAL) return 0
+  const before = await free()
+  let left = before
+  while (left > SPARE_PAGES && !signal.aborted) {
+    await database.waiting(() => database.script(`PRAGMA incremental_vacuum(${Math.min(PAGES, left - SPARE_PAGES)})`))
+    const now = await free()
+    if (now >= left) break
+    left = now
+    await clock.yield()
+  }
+  return Math.max(0, before - left) * database.pragma('page_size')
+}
+
+/** Puts a large write-ahead log back into the file and cuts it. It waits for nobody: a reader in its way is left alone. */
+export async function trimLog(database: Database, files: Ports['files']): Promise<void> {
+  const size = await files.stat(`${database.file}-wal`).then(
+    stat => stat.size,
+    () => 0,
+  )
+  if (size > LARGE_LOG) await database.waiting(() => database.script('PRAGMA wal_checkpoint(TRUNCATE)'))
+}
+
+/** Files of early versions keep the room of removed rows for ever: they are written anew, once, while they are brought up to date. */
+export async function makeShrinkable(database: Database): Promise<void> {
+  if (database.pragma('auto_vacuum') === INCREMENTAL) return
+  // Without it all is as good as before: a full disk, or another process at work, must not keep anybody from starting.
+  await database.waiting(() => database.script('PRAGMA auto_vacuum = INCREMENTAL; VACUUM')).catch(() => {})
+}

@@ -1,0 +1,79 @@
+import { defineError, z } from '#kernel'
+
+/** Sub-agents of agents, and theirs, and no further: the specification's limit. */
+export const MAX_DEPTH = 2
+/** Of one agent, at the same time: the specification's limit. */
+export const MAX_CHILDREN = 5
+
+export const SUB_AGENT_STATUSES = ['running', 'completed', 'failed', 'expired', 'terminated'] as const
+
+/** An agent that another made for one task. It ends with the task; its row and its result stay. */
+export const SubAgent = z
+  .object({
+    sub_agent_id: z.string().meta({ examples: ['sub-scout-1a2b3c4d'] }),
+    parent_agent_id: z.string(),
+    name: z.string(),
+    role: z.string(),
+    task: z.string(),
+    status: z
+      .enum(SUB_AGENT_STATUSES)
+      .describe('expired: it used up its cycles; terminated: by its parent or by the operator'),
+    result: z.string().nullable().describe('What it achieved; null as long as there is nothing'),
+    ending: z.string().nullable().describe('Why it ended, where it was not by finishing'),
+    depth: z.number().int().describe('1 for a sub-agent of an agent, 2 for one of that'),
+    cycles: z.number().int().describe('How many cycles it has worked'),
+    max_cycles: z.number().int(),
+    goal_id: z.string().nullable().describe('Its task, as its goal'),
+    profile: z
+      .string()
+      .nullable()
+      .describe('The preset that it was given; without one it lives by the limits of its parent'),
+    cost_usd: z.number(),
+    created_at: z.iso.datetime(),
+    completed_at: z.iso.datetime().nullable(),
+  })
+  .meta({ id: 'SubAgent' })
+export type SubAgent = z.infer<typeof SubAgent>
+
+export const SubAgentSpawned = z.object({ agent_id: z.string(), sub_agent_id: z.string(), name: z.string() })
+export const SubAgentEnded = z.object({
+  agent_id: z.string(),
+  sub_agent_id: z.string(),
+  status: z.enum(SUB_AGENT_STATUSES),
+})
+
+declare module '#kernel' {
+  interface Events {
+    /** `agent_id` is the parent. */
+    sub_agent_spawned: z.infer<typeof SubAgentSpawned>
+    sub_agent_ended: z.infer<typeof SubAgentEnded>
+  }
+}
+
+export const SubAgentNotFoundError = defineError({
+  code: 'sub_agent_not_found',
+  status: 404,
+  title: 'Sub-agent not found',
+  sentence: (p: { ref: string; known: string[] }) =>
+    `You have no sub-agent "${p.ref}"; you have: ${p.known.join(', ') || 'none'}.`,
+})
+export const AmbiguousSubAgentError = defineError({
+  code: 'ambiguous_sub_agent',
+  status: 409,
+  title: 'Ambiguous sub-agent',
+  sentence: (p: { ref: string; ids: string[] }) =>
+    `Several of your sub-agents are called "${p.ref}"; name one by its id: ${p.ids.join(', ')}.`,
+})
+export const SubAgentEndedError = defineError({
+  code: 'sub_agent_ended',
+  status: 409,
+  title: 'Sub-agent ended',
+  sentence: (p: { sub_agent_id: string; status: string }) =>
+    `${p.sub_agent_id} has ended (${p.status}); its result stays, but it does nothing more.`,
+})
+export const SubAgentLimitError = defineError({
+  code: 'sub_agent_limit',
+  status: 409,
+  title: 'Sub-agent limit',
+  sentence: (p: { problem: string; remedy: string }) => `${p.problem}; ${p.remedy}.`,
+})

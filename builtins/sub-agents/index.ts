@@ -1,0 +1,52 @@
+import { type Cycle, definePlugin } from '#kernel'
+import { ProfileShapes } from '../agents/contract.ts'
+import { DaemonStarts } from '../daemon/contract.ts'
+import { ActiveAgent, News } from '../goals/contract.ts'
+import { Effects } from '../store/contract.ts'
+import { SubAgentEnded, SubAgentSpawned } from './contract.ts'
+import { subAgentNews } from './news.ts'
+import { subAgentOperations } from './operations.ts'
+import { childProfile, SubAgentsConfig, warnOfToolkits } from './profile.ts'
+import { countCycle, SUB_AGENT_EFFECTS } from './repository.ts'
+import { subAgentsForget } from './retention.ts'
+import { SubAgents } from './sub-agents.ts'
+import { subAgentsToolkit } from './toolkit.ts'
+
+export default definePlugin({
+  name: 'sub-agents',
+  description:
+    'Agents that others make for one task: bounded in number, depth, tools and time, and ended with the task.',
+  needs: ['store', 'agents', 'goals', 'profiles'],
+  setup(svc) {
+    const config = svc.section('tools', SubAgentsConfig)
+    const subAgents = new SubAgents(svc)
+    for (const effect of SUB_AGENT_EFFECTS) svc.add(Effects, effect.kind)
+    for (const operation of subAgentOperations(svc, subAgents)) svc.operation(operation)
+    subAgentsForget(svc)
+    svc.event('sub_agent_spawned', SubAgentSpawned)
+    svc.event('sub_agent_ended', SubAgentEnded)
+    svc.toolkit(subAgentsToolkit(svc, subAgents))
+    svc.add(News, subAgentNews(svc))
+    svc.add(ProfileShapes, { name: 'sub-agents', shape: (agent, profile) => childProfile(svc, config, agent, profile) })
+
+    for (const phase of ['goal_pursuit', 'goal_generation'])
+      svc.guard(phase, { name: 'sub-agents', shouldProceed: gate => subAgents.mayWork(gate) })
+    svc.tap('goal_pursuit', { name: 'sub-agents', stage: -1000 }, async (cycle: Cycle) => {
+      if (cycle.get(ActiveAgent)?.spawned_by) await cycle.save([countCycle({ sub_agent_id: cycle.agent_id })])
+    })
+
+    const sweep = () => subAgents.sweep()
+    svc.on('goal_completed', sweep)
+    svc.on('goal_abandoned', sweep)
+    svc.on('agent_died', sweep)
+    svc.on('agent_deleted', sweep)
+    svc.on('beat', sweep)
+    svc.add(DaemonStarts, {
+      name: 'sub-agents',
+      async begin() {
+        warnOfToolkits(svc, config)
+        await sweep()
+      },
+    })
+  },
+})

@@ -1,0 +1,26 @@
+import { operation, type PluginHandle, z } from '#kernel'
+import { AgentNotFoundError, Agents, AmbiguousAgentError } from '../agents/contract.ts'
+import { SubAgent } from './contract.ts'
+import type { SubAgents } from './sub-agents.ts'
+
+export function subAgentOperations(svc: PluginHandle, subAgents: SubAgents) {
+  return [
+    operation({
+      name: 'sub_agents.list',
+      summary: "An agent's sub-agents, newest first, with the results of those that have ended",
+      input: z.object({ id: z.string().min(1).max(128).describe("An agent's id, or its name when only one has it") }),
+      output: z.array(SubAgent),
+      http: { method: 'GET', path: '/agents/{id}/sub-agents' },
+      cli: { usage: 'sub-agents <id>' },
+      mcp: true,
+      errors: [AgentNotFoundError, AmbiguousAgentError],
+      run: async ({ id }) => subAgents.of((await svc.use(Agents).find(id)).agent_id),
+      render: list => list.map(line).join('\n') || 'no sub-agents yet',
+    }),
+  ]
+}
+
+function line({ sub_agent_id, status, cycles, max_cycles, task, result, ending }: SubAgent): string {
+  const end = (result ?? ending)?.split('\n')[0]
+  return `${sub_agent_id}  ${status}  ${cycles}/${max_cycles} cycles  ${task}${end ? `\n    ${end}` : ''}`
+}

@@ -1,0 +1,501 @@
+import { statSync } from 'node:fs'
+import Sqlite from 'better-sqlite3'
+import { describe, expect, it } from 'vitest'
+import approvals from '../../builtins/approvals/index.ts'
+import type { BudgetStatus } from '../../builtins/budget/contract.ts'
+import events from '../../builtins/events/index.ts'
+import metrics from '../../builtins/metrics/index.ts'
+import type { RetentionReport } from '../../builtins/retention/contract.ts'
+import retention from '../../builtins/retention/index.ts'
+import runs from '../../builtins/runs/index.ts'
+import schedules from '../../builtins/schedules/index.ts'
+import sessions from '../../builtins/sessions/index.ts'
+import { MIGRATIONS } from '../../builtins/store/migrations/index.ts'
+import subAgents from '../../builtins/sub-agents/index.ts'
+import tasks from '../../builtins/tasks/index.ts'
+import { beat, type House, type HouseOptions, settled, tempDir, until } from '../support/index.ts'
+import { goalAnswer } from './gated.ts'
+import { detail, lived, spawn } from './rooms.ts'
+
+const DAY = 86_400_000
+const OTHERS = [approvals, sessions, tasks, subAgents, schedules, runs, events, metrics, retention]
+
+/** A house with everything that may go, without a heartbeat until it is started. */
+async function kept(options: HouseOptions = {}) {
+  const home = await lived(() => goalAnswer(''), {
+    ...options,
+    builtins: OTHERS,
+    files: { 'profiles/worker.yaml': 'name: worker\nrole: r\n' },
+  })
+  const id = await spawn(home)
+  return Object.assign(home, { id })
+}
+
+const run = ({ kernel }: House, input: object = {}) => kernel.invoke('retention.run', input) as Promise<RetentionReport>
+
+/** Writes into the database as another process would. */
+function sql<T>({ root }: { root: string }, work: (database: Sqlite.Database) => T): T {
+  const database = new Sqlite(`${root}/.svc/svc.db`)
+  try {
+    database.pragma('foreign_keys = ON')
+    return database.transaction(() => work(database))()
+  } finally {
+    database.close()
+  }
+}
+const count = (home: House, table: string, where = 'true') =>
+  sql(
+    home,
+    database => (database.prepare(`SELECT count(*) AS n FROM ${table} WHERE ${where}`).get() as { n: number }).n,
+  )
+
+/** One row of each kind that is old and may go, that is old and is needed, and that is not old. */
+function furnish(home: House & { id: string }): void {
+  const { id } = home
+  const now = home.clock.ms()
+  const [old, fresh] = [now - 40 * DAY, now - 5 * DAY]
+  sql(home, database => {
+    const insert = (table: string, row: Record<string, unknown>) =>
+      database
+        .prepare(
+          `INSERT INTO ${table} (${Object.keys(row).join(', ')}) VALUES (${Object.keys(row)
+            .map(() => '?')
+            .join(', ')})`,
+        )
+        .run(...Object.values(row))
+    insert('agents', { agent_id: 'dead-1', name: 'dead', role: 'r', preset: 'worker', spawned_at: old, died_at: old })
+    for (const [name, at] of [
+      ['old', old],
+      ['new', fresh],
+    ] as const) {
+      insert('nudges', { nudge_id: `${name}-read`, agent_id: id, message: 'm', created_at: at, delivered_at: at })
+      insert('nudges', { nudge_id: `${name}-unread`, agent_id: id, message: 'm', created_at: at })
+      insert('alarms', {
+        alarm_id: `${name}-told`,
+        agent_id: id,
+        description: 'd',
+        fire_at: at,
+        status: 'fired',
+        fired_at: at,
+        told_at: at,
+        created_at: at,
+      })
+      insert('alarms', {
+        alarm_id: `${name}-untold`,
+        agent_id: id,
+        description: 'd',
+        fire_at: at,
+        status: 'fired',
+        fired_at: at,
+        created_at: at,
+      })
+      insert('alarms', {
+        alarm_id: `${name}-pending`,
+        agent_id: id,
+        description: 'd',
+        fire_at: now + DAY,
+        created_at: at,
+      })
+      for (const status of ['active', 'completed']) {
+        const goal_id = `goal-${name}-${status}`
+        insert('goals', {
+          goal_id,
+          agent_id: id,
+          objective: 'o',
+          status,
+          origin: 'operator',
+          created_at: at,
+          completed_at: status === 'active' ? null : at,
+        })
+        insert('tool_calls', {
+          call_id: goal_id,
+          model_call_id: 'm',
+          agent_id: id,
+          goal_id,
+          epoch: 1,
+          step: 1,
+          tool: 't',
+          arguments: '{}',
+          args_hash: 'h',
+          state: 'done',
+          started_at: at,
+          ended_at: at,
+        })
+        insert('tool_calls', {
+          call_id: `${goal_id}-open`,
+          model_call_id: 'm',
+          agent_id: id,
+          goal_id,
+          epoch: 1,
+          step: 1,
+          tool: 't',
+          arguments: '{}',
+          args_hash: 'h',
+          state: 'parked',
+          started_at: at,
+          approval_id: `ap-${name}-${status}-held`,
+        })
+        const approval = {
+          agent_id: id,
+          tool_name: 't',
+          arguments: '{}',
+          args_hash: goal_id,
+          created_at: at,
+          resolved_at: at,
+        }
+        insert('approvals', { approval_id: `ap-${name}-${status}-held`, status: 'approved', ...approval })
+        insert('approvals', { approval_id: `ap-${name}-${status}`, status: 'denied', ...approval })
+      }
+      insert('approvals', {
+        approval_id: `ap-${name}-pending`,
+        status: 'pending',
+        agent_id: id,
+        tool_name: 't',
+        arguments: '{}',
+        args_hash: name,
+        created_at: at,
+      })
+      for (const status of ['closed', 'expired', 'running']) {
+        const session_id = `sess-${name}-${status}`
+        insert('sessions', {
+          session_id,
+          agent_id: id,
+          status,
+          started_at: at,
+          created_at: at,
+          last_active: at,
+          completed_at: status === 'running' ? null : at,
+        })
+        const task = {
+          agent_id: id,
+          session_id,
+          user_id: 'default',
+          instruction: 'i',
+          max_steps: 1,
+          request_id: 'r',
+          request_hash: 'h',
+          owner: 'o',
+          lease_until: now + DAY,
+          created_at: at,
+        }
+        insert('task_runs', { task_id: `task-${name}-${status}`, ...task, status: 'completed', ended_at: at })
+        insert('task_messages', { task_id: `task-${name}-${status}`, seq: 1, message: '{}', created_at: at })
+        insert('tool_calls', {
+          call_id: `task-${name}-${status}`,
+          task_id: `task-${name}-${status}`,
+          model_call_id: 'm',
+          agent_id: id,
+          epoch: 1,
+          step: 1,
+          tool: 't',
+          arguments: '{}',
+          args_hash: 'h',
+          state: 'done',
+          started_at: at,
+          ended_at: at,
+        })
+      }
+      const task = {
+        agent_id: id,
+        session_id: `sess-${name}-closed`,
+        user_id: 'default',
+        instruction: 'i',
+        max_steps: 1,
+        request_id: 'r',
+        request_hash: 'h',
+        owner: 'o',
+        lease_until: now + DAY,
+        created_at: at,
+      }
+      if (name === 'new') insert('task_runs', { task_id: 'task-waits', ...task, status: 'waiting_approval' })
+    }
+    insert('approvals', {
+      approval_id: 'ap-dead',
+      status: 'pending',
+      agent_id: 'dead-1',
+      tool_name: 't',
+      arguments: '{}',
+      args_hash: 'd',
+      created_at: fresh,
+    })
+  })
+}
+
+const GONE = {
+  ...{ nudges: 1, alarms: 1, approvals: 2, tool_calls: 1, task_runs: 2, sessions: 2, dead_agent_approvals: 1 },
+  ...{ sub_agent_instructions: 0, approval_rules: 0, events: 0, spend: 0, runs: 0, expired_sessions: 0 },
+}
+
+describe('the janitor', () => {
+  it('removes what is old and over, and nothing that is pending, active or young', async () => {
+    await using home = await kept()
+    furnish(home)
+    const report = await run(home)
+    expect(report).toMatchObject({ dry_run: false, rows: GONE, total: 10 })
+    const left = (table: string, key: string) =>
+      sql(
+        home,
+        database => database.prepare(`SELECT ${key} AS id FROM ${table} ORDER BY 1`).all() as { id: string }[],
+      ).map(row => row.id)
+    expect(left('nudges', 'nudge_id')).toEqual(['new-read', 'new-unread', 'old-unread'])
+    expect(left('alarms', 'alarm_id')).toEqual(['new-pending', 'new-told', 'new-untold', 'old-pending', 'old-untold'])
+    expect(left('goals', 'goal_id')).toHaveLength(4)
+    expect(left('approvals', 'approval_id')).toEqual([
+      ...[
+        'ap-dead',
+        'ap-new-active',
+        'ap-new-active-held',
+        'ap-new-completed',
+        'ap-new-completed-held',
+        'ap-new-pending',
+      ],
+      ...['ap-old-active-held', 'ap-old-completed-held', 'ap-old-pending'],
+    ])
+    expect(left('sessions', 'session_id')).toEqual([
+      'sess-new-closed',
+      'sess-new-expired',
+      'sess-new-running',
+      'sess-old-running',
+    ])
+    expect(left('task_runs', 'task_id')).toEqual([
+      'task-new-closed',
+      'task-new-expired',
+      'task-new-running',
+      'task-old-running',
+      'task-waits',
+    ])
+    expect(left('tool_calls', 'call_id')).not.toContain('goal-old-completed')
+    expect(left('tool_calls', 'call_id')).toEqual(
+      expect.arrayContaining(['goal-old-active', 'goal-old-completed-open', 'task-old-running']),
+    )
+    expect(left('tool_calls', 'call_id').filter(id => /task-old-(closed|expired)/.test(id))).toEqual([])
+    const dead = sql(home, database =>
+      database.prepare("SELECT status, reason, resolved_by FROM approvals WHERE approval_id = 'ap-dead'").get(),
+    )
+    expect(dead).toEqual({ status: 'denied', reason: 'agent dead', resolved_by: 'system' })
+    expect((await run(home)).total).toBe(0)
+  })
+
+  it('says before what it would do, and does nothing then', async () => {
+    await using home = await kept()
+    furnish(home)
+    expect(await run(home, { dry_run: true })).toMatchObject({ dry_run: true, rows: GONE, total: 10, freed_bytes: 0 })
+    expect(count(home, 'nudges')).toBe(4)
+    expect(count(home, 'approvals', "approval_id = 'ap-dead' AND status = 'pending'")).toBe(1)
+  })
+
+  it('expires sessions that were idle for server.session_ttl_hours', async () => {
+    await using home = await kept({ config: { server: { session_ttl_hours: 24 } } })
+    furnish(home)
+    expect((await run(home)).rows).toMatchObject({ expired_sessions: 2 })
+    expect(count(home, 'sessions', "status = 'running'")).toBe(0)
+  })
+
+  it('adds up what calls of earlier windows cost before they go: totals stay, and the window that counts is not touched', async () => {
+    await using home = await kept()
+    const { id } = home
+    const at = home.clock.ms() - 40 * DAY
+    const status = () => home.kernel.invoke('budget.status') as Promise<BudgetStatus>
+    const fill = (window: string, from: number) =>
+      sql(home, database => {
+        const insert = database.prepare(
+          `INSERT INTO spend (call_id, agent_id, root_agent_id, kind, model, cost_micros, input_tokens, output_tokens, priced, estimated,
+             attempts, duration_ms, at, budget_window) VALUES (?, ?, ?, ?, 'm', ?, 10, 1, 'catalogue', 0, 1, 5, ?, ${window})`,
+        )
+        for (let n = from; n < from + 1500; n++)
+          insert.run(`c-${n}`, id, n % 2 ? 'boss' : id, n % 3 ? 'goal_pursuit' : 'task', n, at)
+      })
+    const first = await status()
+    fill('1', 0)
+    sql(home, database => database.prepare('UPDATE budget SET budget_window = 2').run())
+    fill('2', 5000)
+    const sums = () =>
+      sql(home, database =>
+        database
+          .prepare(
+            'SELECT kind, root_agent_id, sum(cost_micros) AS micros, sum(input_tokens) AS tokens, sum(attempts) AS n FROM spend GROUP BY 1, 2 ORDER BY 1, 2',
+          )
+          .all(),
+      )
+    const [before, cost] = [sums(), (await detail(home, id)).cost_usd]
+    expect((await run(home)).rows).toMatchObject({ spend: 1500 })
+    expect(sums()).toEqual(before)
+    expect((await detail(home, id)).cost_usd).toBe(cost)
+    expect(count(home, 'spend', 'budget_window = 2')).toBe(1500)
+    expect(count(home, 'spend', 'budget_window < 2')).toBe(4)
+    expect(await status()).toMatchObject({ spent: first.spent })
+    // The next ones go into the same sums.
+    sql(home, database => database.prepare('UPDATE budget SET budget_window = 3').run())
+    expect((await run(home)).rows).toMatchObject({ spend: 1500 })
+    expect(sums()).toEqual(before)
+    expect(count(home, 'spend')).toBe(4)
+  })
+
+  it('keeps the newest events and those that somebody still reads; who asks further back is told what is left', async () => {
+    await using home = await kept()
+    sql(home, database => {
+      const insert = database.prepare(
+        "INSERT INTO events (type, v, at, agent_id, data) VALUES ('old', 1, ?, NULL, '{}')",
+      )
+      for (let n = 0; n < 12_000; n++) insert.run(home.clock.ms() - 40 * DAY)
+      database.prepare('UPDATE events SET at = ?').run(home.clock.ms() - 40 * DAY)
+    })
+    const newest = count(home, 'events')
+    // The event log has not come that far.
+    expect((await run(home)).rows).toMatchObject({ events: 0 })
+    await until(async () => {
+      await home.clock.advance(1_000)
+      return sql(
+        home,
+        database => database.prepare("SELECT value FROM plugin_values WHERE namespace = 'events'").get() !== undefined,
+      )
+    })
+    await until(async () => {
+      await home.clock.advance(1_000)
+      return sql(
+        home,
+        database =>
+          Number(
+            (database.prepare("SELECT value FROM plugin_values WHERE namespace = 'events'").get() as { value: string })
+              .value,
+          ) >= 12_000,
+      )
+    })
+    const before = String(await home.kernel.invoke('metrics.get'))
+    const { rows } = await run(home)
+    expect(rows.events).toBeGreaterThanOrEqual(newest - 10_000)
+    expect(count(home, 'events')).toBeLessThanOrEqual(10_010)
+    const total = (text: string) => /svc_events_total\{type="old"\} (\d+)/.exec(text)?.[1]
+    expect(total(before)).toBe('12000')
+    expect(total(String(await home.kernel.invoke('metrics.get')))).toBe('12000')
+    const follow = async (after: number) => {
+      const stream = (await home.kernel.invoke('events.follow', { after, follow: false })) as AsyncIterable<{
+        id: string
+      }>
+      for await (const event of stream) return event
+    }
+    const [oldest] = sql(
+      home,
+      database => database.prepare('SELECT min(seq) AS seq FROM events').all() as { seq: number }[],
+    )
+    await expect(follow(5)).rejects.toMatchObject({
+      code: 'events_gone',
+      status: 410,
+      message: expect.stringContaining(`after=${oldest!.seq - 1}`),
+    })
+    for (const after of [0, oldest!.seq - 1]) expect((await follow(after))?.id).toBe(String(oldest!.seq - 1))
+  })
+
+  it('looks by itself every so many heartbeats while it is enabled, and tells what went', async () => {
+    await using home = await kept({ config: { retention: { enabled: true, interval_cycles: 3 } } })
+    furnish(home)
+    await home.kernel.invoke('agents.pause', { id: home.id })
+    home.kernel.heartbeat.start()
+    await settled(home)
+    expect(count(home, 'nudges', "nudge_id = 'old-read'")).toBe(1)
+    const told = until(home, 'retention_done')
+    for (let n = 0; n < 3; n++) await beat(home)
+    expect(await told).toMatchObject({ total: 10, rows: GONE })
+    await home.kernel.config.patch({ retention: { enabled: false } })
+    furnishNudge(home)
+    for (let n = 0; n < 6; n++) await beat(home)
+    expect(count(home, 'nudges', "nudge_id = 'late'")).toBe(1)
+  })
+
+  it('keeps max_runs of the runs that have ended, with their files', async () => {
+    await using home = await kept({ config: { retention: { max_runs: 2 } } })
+    const { Runs } = await import('../../builtins/runs/contract.ts')
+    const book = home.kernel.use(Runs)
+    const ids: string[] = []
+    for (let n = 0; n < 5; n++) {
+      ids.push(await book.begin('task'))
+      await home.clock.advance(1_000)
+      if (n < 4) await book.end(ids[n]!, 'done')
+    }
+    await home.clock.advance(2_000)
+    expect((await run(home, { dry_run: true })).rows.runs).toBe(2)
+    expect((await run(home)).rows.runs).toBe(2)
+    const left = (await home.kernel.invoke('runs.list')) as { run_id: string }[]
+    expect(left.map(each => each.run_id)).toEqual([ids[4], ids[3], ids[2]])
+  })
+})
+
+function furnishNudge(home: House & { id: string }) {
+  const at = home.clock.ms() - 40 * DAY
+  sql(home, database =>
+    database
+      .prepare(
+        "INSERT INTO nudges (nudge_id, agent_id, message, created_at, delivered_at) VALUES ('late', ?, 'm', ?, ?)",
+      )
+      .run(home.id, at, at),
+  )
+}
+
+describe('the file of the database', () => {
+  it('gets smaller, without ever holding up the event loop for 50 ms', async () => {
+    await using home = await kept({ clock: 'system' })
+    const at = Date.now() - 40 * DAY
+    sql(home, database => {
+      const insert = database.prepare(
+        'INSERT INTO nudges (nudge_id, agent_id, message, created_at, delivered_at) VALUES (?, ?, ?, ?, ?)',
+      )
+      for (let n = 0; n < 40_000; n++) insert.run(`n-${n}`, home.id, 'x'.repeat(800), at, at)
+    })
+    const file = `${home.root}/.svc/svc.db`
+    // How long the loop was held, and how much of that this process worked: others on the machine are not its doing.
+    const holds: number[] = []
+    const worked = () => Object.values(process.cpuUsage()).reduce((sum, micros) => sum + micros, 0) / 1000
+    let last = { at: performance.now(), worked: worked() }
+    const timer = setInterval(() => {
+      const now = { at: performance.now(), worked: worked() }
+      holds.push(Math.min(now.at - last.at - 5, now.worked - last.worked))
+      last = now
+    }, 5)
+    const report = await run(home)
+    clearInterval(timer)
+    expect(report.rows).toMatchObject({ nudges: 40_000 })
+    expect(report.freed_bytes).toBeGreaterThan(20_000_000)
+    expect(Math.max(...holds)).toBeLessThan(50)
+    const checkpoint = new Sqlite(file)
+    checkpoint.pragma('wal_checkpoint(TRUNCATE)')
+    checkpoint.close()
+    expect(statSync(file).size).toBeLessThan(12_000_000)
+  })
+
+  it('can give room back, also when an early version made it', async () => {
+    const dir = await tempDir()
+    await dir.write({ '.svc/config.yaml': '' })
+    const early = new Sqlite(`${dir.path}/.svc/svc.db`)
+    early.exec(`${MIGRATIONS[0]!.sql}; PRAGMA user_version = 1; PRAGMA application_id = ${0x73766331}`)
+    expect(early.pragma('auto_vacuum', { simple: true })).toBe(0)
+    early.close()
+    await using home = await lived(() => goalAnswer(''), { root: dir.path, builtins: OTHERS })
+    await using fresh = await kept()
+    for (const { root } of [home, fresh]) {
+      const database = new Sqlite(`${root}/.svc/svc.db`)
+      expect(database.pragma('auto_vacuum', { simple: true })).toBe(2)
+      database.close()
+    }
+  })
+
+  it('takes back a log that has grown large, as soon as nothing runs', async () => {
+    await using home = await kept()
+    await home.kernel.invoke('agents.pause', { id: home.id })
+    home.kernel.heartbeat.start()
+    await settled(home)
+    const reader = new Sqlite(`${home.root}/.svc/svc.db`)
+    reader.exec('BEGIN')
+    reader.prepare('SELECT count(*) FROM agents').get()
+    for (let n = 0; n < 40; n++) {
+      const { Store, setValue } = await import('../../builtins/store/contract.ts')
+      await home.kernel.use(Store).apply([setValue({ namespace: 't', key: 'k', value: String(n).repeat(100_000) })])
+    }
+    const log = () => statSync(`${home.root}/.svc/svc.db-wal`).size
+    expect(log()).toBeGreaterThan(4 * 1024 * 1024)
+    await beat(home)
+    reader.exec('COMMIT')
+    reader.close()
+    await beat(home)
+    expect(log()).toBeLessThan(1024 * 1024)
+  })
+})
