@@ -63,6 +63,10 @@ const TABLE: Readonly<Record<string, Row>> = {
   'guardrails.prompt_injection': bool(true),
   'guardrails.pii_action': { default: 'redact', takes: ['flag', 'block'], refuses: ['shout', null] },
   'guardrails.injection_action': { default: 'block', takes: ['flag', 'redact'], refuses: ['shout', null] },
+  'tools.file_max_read_bytes': count(10_000_000, 1),
+  'tools.file_max_write_bytes': count(10_000_000, 1),
+  'tools.shell_allow_dev_commands': bool(false),
+  'tools.shell_pass_env': bool(false),
   'tools.sub_agent_toolkits': { default: null, takes: [['file'], []], refuses: ['file', [7]] },
   'memory.unified': bool(true),
   event_log_fsync: bool(false, 'SVC_EVENT_LOG_FSYNC'),
@@ -81,10 +85,7 @@ const APPLIED = [
 const isApplied = (key: string) => APPLIED.includes(key) || key.startsWith('retention.') || key === 'event_log_fsync'
 
 /** Rows whose rooms are still to come: each one that appears is to leave this list. */
-const ABSENT = [
-  'retention.enabled',
-  ...['daemon.toolkit_cache', 'tools.sub_agent_toolkits'],
-]
+const ABSENT: readonly string[] = []
 
 const home = await house({ builtins: await loadBuiltins(), roles: ['cli'] })
 afterAll(() => home.close())

@@ -1,0 +1,75 @@
+import { defineError, type Effect, token, z } from '#kernel'
+
+/** A goal that one agent gave to another. */
+export const Delegation = z
+  .object({
+    delegation_id: z.string().meta({ examples: ['dlg-1a2b3c4d'] }),
+    message_id: z.string().describe('The DELEGATE message with which it began'),
+    from_agent: z.string().describe("An agent's id, or `operator`"),
+    to_agent: z.string(),
+    goal_id: z.string().describe('The goal of the one who does it'),
+    from_goal_id: z.string().nullable().describe('The goal for which it is done'),
+    objective: z.string(),
+    waits: z.boolean().describe('Whether that goal waits for it'),
+    status: z.enum(['pending', 'completed', 'failed']),
+    result: z.string().nullable().describe('What was achieved, or why not'),
+    created_at: z.iso.datetime(),
+    ended_at: z.iso.datetime().nullable(),
+  })
+  .meta({ id: 'Delegation' })
+export type Delegation = z.infer<typeof Delegation>
+
+/** A task that somebody hands on. */
+export interface NewDelegation {
+  from_agent: string
+  /** An agent's id, or its name when only one has it. */
+  to: string
+  objective: string
+  /** The goal for which it is done; with `waits` that goal rests until it has ended. */
+  from_goal_id: string | null
+  waits: boolean
+}
+
+export interface Delegations {
+  /**
+   * Gets a delegation ready: a DELEGATE message, answered at once with ACK or REJECT by policy, and with ACK the other's goal.
+   * All of it happens when the effects are committed.
+   */
+  give(
+    task: NewDelegation,
+  ): Promise<{ delegation_id: string | null; to_agent: string; answer: string; effects: Effect[] }>
+  /** @throws DelegationNotFoundError also for one that this agent did not give */
+  find(delegation_id: string, from_agent: string): Promise<Delegation>
+}
+export const Delegations = token<Delegations>('delegations')
+
+/** What a DELEGATE message says for programs beside its text. */
+export const DelegateMetadata = z.object({
+  from_goal_id: z.string().nullable().default(null),
+  waits: z.boolean().default(false),
+})
+
+/** A delegated goal has at most so many characters. */
+export const LONGEST_OBJECTIVE = 500
+
+export const DelegationEnded = z.object({
+  agent_id: z.string().nullable(),
+  delegation_id: z.string(),
+  to_agent: z.string(),
+  goal_id: z.string(),
+  status: z.enum(['completed', 'failed']),
+})
+
+declare module '#kernel' {
+  interface Events {
+    delegation_ended: z.infer<typeof DelegationEnded>
+  }
+}
+
+export const DelegationNotFoundError = defineError({
+  code: 'delegation_not_found',
+  status: 404,
+  title: 'Delegation not found',
+  sentence: (p: { delegation_id: string; agent_id: string }) =>
+    `${p.agent_id} has given no delegation "${p.delegation_id}"; list them with: svc delegations ${p.agent_id}`,
+})

@@ -1,0 +1,33 @@
+import { operation, Page, type PluginHandle, z } from '#kernel'
+import { AgentNotFoundError, Agents, AmbiguousAgentError } from '../agents/contract.ts'
+import { Store } from '../store/contract.ts'
+import { Delegation } from './contract.ts'
+import { countDelegations, delegationOf, listDelegations } from './repository.ts'
+
+const id = z.string().min(1).max(128).describe("An agent's id, or its name when only one has it")
+
+export function delegationOperations(svc: PluginHandle) {
+  const idOf = async (ref: string) => (await svc.use(Agents).find(ref)).agent_id
+  return [
+    operation({
+      name: 'delegations.list',
+      summary: 'What an agent delegated to others and took from them, newest first',
+      input: Page.extend({ id }),
+      output: z.array(Delegation),
+      http: { method: 'GET', path: '/agents/{id}/delegations' },
+      cli: { usage: 'delegations <id>', short: { limit: 'n' } },
+      mcp: true,
+      errors: [AgentNotFoundError, AmbiguousAgentError],
+      async run({ id: ref, limit, offset }) {
+        return (await listDelegations(svc.use(Store), await idOf(ref), limit ?? -1, offset)).map(delegationOf)
+      },
+      count: async ({ id: ref }) => countDelegations(svc.use(Store), await idOf(ref)),
+      render: all =>
+        all
+          .map(
+            each => `${each.delegation_id}  ${each.status}  ${each.from_agent} → ${each.to_agent}  ${each.objective}`,
+          )
+          .join('\n') || 'none',
+    }),
+  ]
+}

@@ -1,0 +1,44 @@
+import { definePlugin, z } from '#kernel'
+import { forgets } from '../retention/contract.ts'
+import { Effects } from '../store/contract.ts'
+import { BUILT_IN } from './built-in.ts'
+import { CollaborationPatterns, PatternEnded, PatternStarted } from './contract.ts'
+import { patternOperations } from './operations.ts'
+import { PATTERN_EFFECTS } from './repository.ts'
+import { PatternRunner } from './runner.ts'
+import { patternsToolkit } from './toolkit.ts'
+
+export default definePlugin({
+  name: 'patterns',
+  description: 'Ways of working together: review, mentor, debate, chain and swarm, run to their end by messages.',
+  needs: ['a2a', 'delegation'],
+  section: 'patterns',
+  config: z.object({
+    timeout: z
+      .number()
+      .min(1)
+      .default(3_600)
+      .meta({ reload: 'applied' })
+      .describe('Seconds after which a pattern ends with what there is'),
+    max_running: z
+      .number()
+      .int()
+      .min(1)
+      .default(5)
+      .meta({ reload: 'applied' })
+      .describe('Patterns of one agent that may run at the same time'),
+  }),
+  setup(svc, config) {
+    for (const effect of PATTERN_EFFECTS) svc.add(Effects, effect.kind)
+    for (const pattern of BUILT_IN) svc.add(CollaborationPatterns, pattern)
+    forgets(svc, { name: 'a2a_patterns', key: 'pattern_id', where: "status <> 'running' AND ended_at < ?" })
+    svc.event('pattern_started', PatternStarted)
+    svc.event('pattern_ended', PatternEnded)
+
+    const runner = new PatternRunner(svc, config)
+    for (const operation of patternOperations(svc, runner)) svc.operation(operation)
+    svc.toolkit(patternsToolkit(svc, runner))
+    svc.on('message_sent', ({ pattern_id }) => void (pattern_id !== null && runner.advance(pattern_id)))
+    svc.on('beat', () => runner.sweep())
+  },
+})

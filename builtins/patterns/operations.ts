@@ -1,0 +1,113 @@
+import { operation, Page, type PluginHandle, z } from '#kernel'
+import { AgentDeadError, AgentNotFoundError, AmbiguousAgentError } from '../agents/contract.ts'
+import { Store } from '../store/contract.ts'
+import {
+  CollaborationPatterns,
+  PatternNotFoundError,
+  PatternParticipantsError,
+  PatternRun,
+  PatternRunNotFoundError,
+  TooManyPatternsError,
+} from './contract.ts'
+import { countRuns, listRuns, runOf } from './repository.ts'
+import type { PatternRunner } from './runner.ts'
+
+const ref = z.string().min(1).max(128).describe("An agent's id, or its name when only one has it")
+const pattern_id = z
+  .string()
+  .min(1)
+  .max(128)
+  .meta({ examples: ['pat-1a2b3c4d'] })
+
+/** What anybody says who begins a pattern. */
+export const Start = {
+  participants: z
+    .union([z.array(ref).min(1).max(50), z.string().transform(list => list.split(',').map(each => each.trim()))])
+    .describe('Agents by id or name; on the command line with commas between'),
+  task: z.string().trim().min(1).max(8_000).describe('What it is about: the work, the question, the claim, the task'),
+  rounds: z.coerce.number().int().min(1).max(10).optional(),
+}
+
+export function patternOperations(svc: PluginHandle, runner: PatternRunner) {
+  return [
+    operation({
+      name: 'patterns.list',
+      summary: 'The collaboration patterns that there are',
+      input: z.object({}),
+      output: z.array(
+        z.object({ name: z.string(), summary: z.string(), min: z.number(), max: z.number(), rounds: z.number() }),
+      ),
+      http: { method: 'GET', path: '/patterns' },
+      cli: { usage: 'patterns' },
+      mcp: true,
+      run: () =>
+        svc.list(CollaborationPatterns).map(({ name, summary, participants, rounds }) => ({
+          ...{ name, summary, ...participants, rounds: rounds.usual },
+        })),
+    }),
+    operation({
+      name: 'patterns.start',
+      summary: 'Let agents work together by a pattern: it runs to its end by their messages',
+      input: z.strictObject({
+        name: z
+          .string()
+          .min(1)
+          .max(64)
+          .meta({ examples: ['review'] }),
+        initiator: ref.describe('The agent on whose behalf it runs'),
+        ...Start,
+        timeout: z.coerce.number().min(1).max(2_592_000).optional().describe('Seconds; patterns.timeout unless told'),
+      }),
+      output: PatternRun,
+      http: {
+        method: 'POST',
+        path: '/patterns/{name}',
+        status: 201,
+        location: (run: PatternRun) => `/pattern-runs/${run.pattern_id}`,
+      },
+      cli: { usage: 'patterns start <name> <initiator> <participants> <task...>' },
+      mcp: true,
+      errors: [
+        ...[AgentNotFoundError, AmbiguousAgentError, AgentDeadError],
+        ...[PatternNotFoundError, PatternParticipantsError, TooManyPatternsError],
+      ],
+      async run(start) {
+        const { pattern_id: id, effects } = await runner.begin(start)
+        await svc.use(Store).apply(effects)
+        return runOf(await runner.find(id))
+      },
+    }),
+    operation({
+      name: 'patterns.runs',
+      summary: 'Patterns that run and ran, newest first',
+      input: Page,
+      output: z.array(PatternRun),
+      http: { method: 'GET', path: '/pattern-runs' },
+      cli: { usage: 'patterns runs', short: { limit: 'n' } },
+      mcp: true,
+      run: async ({ limit, offset }) => (await listRuns(svc.use(Store), limit ?? -1, offset)).map(runOf),
+      count: () => countRuns(svc.use(Store)),
+    }),
+    operation({
+      name: 'patterns.get',
+      summary: 'How far a pattern is, and what came of it',
+      input: z.object({ pattern_id }),
+      output: PatternRun,
+      http: { method: 'GET', path: '/pattern-runs/{pattern_id}' },
+      cli: { usage: 'patterns show <pattern_id>' },
+      mcp: true,
+      errors: [PatternRunNotFoundError],
+      run: async ({ pattern_id: id }) => runOf(await runner.find(id)),
+    }),
+    operation({
+      name: 'patterns.cancel',
+      summary: 'End a pattern that runs; messages that were sent stay',
+      input: z.object({ pattern_id }),
+      output: PatternRun,
+      http: { method: 'POST', path: '/pattern-runs/{pattern_id}/cancel' },
+      cli: { usage: 'patterns cancel <pattern_id>' },
+      errors: [PatternRunNotFoundError],
+      run: async ({ pattern_id: id }) => runOf(await runner.cancel(id)),
+    }),
+  ]
+}
