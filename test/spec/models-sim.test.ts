@@ -14,7 +14,13 @@ import { type House, house } from '../support/house.ts'
 import { PURPOSE, QUICK } from './models-house.ts'
 
 const simHouse = (options: Parameters<typeof house>[0] = {}) =>
-  house({ builtins: [models, runtime, sandbox, files, notepad], clock: 'system', roles: ['cli'], config: QUICK, ...options })
+  house({
+    builtins: [models, runtime, sandbox, files, notepad],
+    clock: 'system',
+    roles: ['cli'],
+    config: QUICK,
+    ...options,
+  })
 
 const WRITER = 'You are writer.\n\nRole: Writer who turns a thought into a text\n\nPurpose: To be read to the end'
 

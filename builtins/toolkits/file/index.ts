@@ -4,7 +4,8 @@ import { FileLimits, fileToolkit } from './toolkit.ts'
 export default definePlugin({
   name: 'toolkit-file',
   description: "Tools to read, write, edit and list the files of an agent's workspace.",
+  needs: ['sandbox'],
   setup(svc) {
-    svc.toolkit(fileToolkit(svc.ports, svc.section('tools', FileLimits)))
+    svc.toolkit(fileToolkit(svc, svc.section('tools', FileLimits)))
   },
 })

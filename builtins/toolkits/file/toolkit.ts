@@ -1,6 +1,6 @@
-import { type Ports, type Toolkit, tool, z } from '#kernel'
+import { type PluginHandle, type Toolkit, tool, z } from '#kernel'
+import { Jail, PathError, turns } from '../../sandbox/contract.ts'
 import { replaceOnce } from './edit.ts'
-import { openInside, PathError, replaceInside } from './jail.ts'
 import { listTree } from './tree.ts'
 import { windowOf } from './window.ts'
 
@@ -25,11 +25,13 @@ export type FileLimits = z.output<typeof FileLimits>
 const path = z.string().min(1).describe('Relative to your workspace, as in "notes/today.md"')
 
 /** The tools that work on the files of an agent's workspace, and nowhere else. */
-export function fileToolkit({ files, ids }: Pick<Ports, 'files' | 'ids'>, limits: FileLimits): Toolkit {
+export function fileToolkit(svc: PluginHandle, limits: FileLimits): Toolkit {
+  // A model may ask for several edits of a file at once.
   const inTurn = turns()
+  const { files } = svc.ports
 
   const read = async (workspace: string, at: string) => {
-    const handle = await openInside(files, workspace, at)
+    const handle = await svc.use(Jail).open(workspace, at)
     try {
       const { size } = await handle.stat()
       if (size > limits.file_max_read_bytes) throw tooLarge(at, size, limits.file_max_read_bytes)
@@ -41,12 +43,13 @@ export function fileToolkit({ files, ids }: Pick<Ports, 'files' | 'ids'>, limits
   const write = async (workspace: string, at: string, text: string) => {
     const bytes = Buffer.from(text)
     if (bytes.length > limits.file_max_write_bytes) throw tooLarge(at, bytes.length, limits.file_max_write_bytes)
-    await replaceInside(files, workspace, at, bytes, `.${ids.make('tmp', 16)}`)
+    await svc.use(Jail).replace(workspace, at, bytes)
     return bytes.length
   }
 
   return {
     name: 'file',
+    everyday: true,
     instructions:
       'Your workspace is a folder of your own. The file tools take paths relative to it, and nothing outside can be reached.',
     tools: [
@@ -104,25 +107,11 @@ export function fileToolkit({ files, ids }: Pick<Ports, 'files' | 'ids'>, limits
         idempotent: true,
         async execute({ path, max_depth, offset, limit }, call) {
           await files.mkdir(call.workspace, { recursive: true, mode: 0o700 })
-          return listTree(files, call.workspace, path, { depth: max_depth, offset, limit, signal: call.signal })
+          const folder = await svc.use(Jail).folder(call.workspace, path)
+          return listTree(files, folder, path, { depth: max_depth, offset, limit, signal: call.signal })
         },
       }),
     ],
-  }
-}
-
-/** Runs what is given for one key one after another: a model may ask for several edits of a file at once. */
-function turns() {
-  const last = new Map<string, Promise<unknown>>()
-  return <R>(key: string, work: () => Promise<R>): Promise<R> => {
-    const turn = (last.get(key) ?? Promise.resolve()).then(work)
-    const settled: Promise<void> = turn.then(
-      () => leave(),
-      () => leave(),
-    )
-    const leave = () => void (last.get(key) === settled && last.delete(key))
-    last.set(key, settled)
-    return turn
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Ports } from '#kernel'
-import { type Folder, openFolder } from './jail.ts'
+import type { JailFolder } from '../../sandbox/contract.ts'
 
 interface Entry {
   name: string
@@ -9,15 +9,14 @@ interface Entry {
 /** Entries that one listing looks at, at most. */
 const MAX_VISITED = 20_000
 
-/** What there is below a folder, depth first and sorted by name, with sizes. Links are named, never followed. */
+/** What there is below an open folder, depth first and sorted by name, with sizes; it is closed then. Links are named, never followed. */
 export async function listTree(
   files: Ports['files'],
-  root: string,
+  folder: JailFolder,
   path: string,
   options: { depth: number; offset: number; limit: number; signal: AbortSignal },
 ): Promise<string> {
   const walk = new Walk(files, options)
-  const folder = await openFolder(files, root, path)
   try {
     await walk.into(folder, path, '', options.depth)
   } finally {
@@ -39,7 +38,7 @@ class Walk {
     this.#options = options
   }
 
-  async into(folder: Folder, asked: string, prefix: string, depth: number): Promise<void> {
+  async into(folder: JailFolder, asked: string, prefix: string, depth: number): Promise<void> {
     const { offset, limit, signal } = this.#options
     for (const entry of await this.#entries(folder)) {
       signal.throwIfAborted()
@@ -66,7 +65,7 @@ class Walk {
     }
   }
 
-  async #entries(folder: Folder): Promise<Entry[]> {
+  async #entries(folder: JailFolder): Promise<Entry[]> {
     const entries: Entry[] = []
     for await (const entry of await this.#files.opendir(folder.at('.'))) {
       if (entries.push(entry) >= MAX_VISITED) break
@@ -74,7 +73,7 @@ class Walk {
     return entries.sort((a, b) => (a.name < b.name ? -1 : 1))
   }
 
-  async #line(folder: Folder, entry: Entry, name: string): Promise<string> {
+  async #line(folder: JailFolder, entry: Entry, name: string): Promise<string> {
     const shown = /\p{C}/u.test(name) ? JSON.stringify(name) : name
     if (entry.isDirectory()) return `${shown}/`
     const stats = await this.#files.lstat(folder.at(entry.name)).catch(() => undefined)

@@ -9,6 +9,6 @@ export default definePlugin({
   setup(svc) {
     const config = svc.section('tools', NotepadConfig)
     const journals = join(svc.project.svc, 'journals')
-    svc.toolkit(notepadToolkit(new Notepads(svc.ports, journals, config.notepad_max_bytes), config))
+    svc.toolkit(notepadToolkit(svc, new Notepads(svc.ports, journals, config.notepad_max_bytes), config))
   },
 })

@@ -1,4 +1,5 @@
-import { type Toolkit, tool, z } from '#kernel'
+import { type PluginHandle, type Toolkit, tool, z } from '#kernel'
+import { AgentNotFoundError, Agents } from '../../agents/contract.ts'
 import { NotepadError, type Notepads } from './notepad.ts'
 
 export const NotepadConfig = z.object({
@@ -23,7 +24,7 @@ const window = {
 }
 
 /** What an agent writes down for itself, from one goal to the next. */
-export function notepadToolkit(notepads: Notepads, config: NotepadConfig): Toolkit {
+export function notepadToolkit(svc: PluginHandle, notepads: Notepads, config: NotepadConfig): Toolkit {
   return {
     name: 'notepad',
     instructions:
@@ -60,16 +61,32 @@ export function notepadToolkit(notepads: Notepads, config: NotepadConfig): Toolk
       tool({
         name: 'read_agent_notepad',
         description: "Read the newest entries of another agent's notepad, where the operator allows it.",
-        parameters: z.object({ agent_id: z.string().min(1).max(128).describe('Id of the agent'), ...window }),
+        parameters: z.object({ agent_id: z.string().min(1).max(128).describe('Id or name of the agent'), ...window }),
         idempotent: true,
-        execute({ agent_id, limit, offset }, call) {
-          if (agent_id === call.agent_id || config.notepad_shared) return notepads.read(agent_id, limit, offset)
-          throw new NotepadError({
-            sentence:
-              "Other agents' notepads are closed to you (tools.notepad_shared is off); read yours with read_notepad.",
-          })
+        async execute({ agent_id: asked, limit, offset }, call) {
+          if (asked === call.agent_id) return notepads.read(asked, limit, offset)
+          if (!config.notepad_shared) {
+            throw new NotepadError({
+              sentence:
+                "Other agents' notepads are closed to you (tools.notepad_shared is off); read yours with read_notepad.",
+            })
+          }
+          return notepads.read(await idOf(svc, asked), limit, offset)
         },
       }),
     ],
   }
+}
+
+/** The id of an agent that there is. @throws NotepadError */
+async function idOf(svc: PluginHandle, asked: string): Promise<string> {
+  const agent = await svc
+    .use(Agents)
+    .find(asked)
+    .catch((error: unknown) => {
+      if (error instanceof AgentNotFoundError) return undefined
+      throw error
+    })
+  if (agent) return agent.agent_id
+  throw new NotepadError({ sentence: `There is no agent ${JSON.stringify(asked)}; give the id or the name of one.` })
 }

@@ -1,33 +1,56 @@
 import { basename, dirname, isAbsolute, join, relative, resolve } from 'node:path'
-import { defineError, type Ports } from '#kernel'
+import type { Ids, Ports } from '#kernel'
+import { type Jail, type JailFolder, OutsideError, PathError } from './contract.ts'
 
 type Files = Ports['files']
-export type FileHandle = Awaited<ReturnType<Files['open']>>
-
-export const OutsideError = defineError({
-  code: 'outside_workspace',
-  status: 403,
-  title: 'Outside the workspace',
-  sentence: (p: { path: string }) =>
-    `${JSON.stringify(p.path)} lies outside your workspace; use a path inside it, such as "notes/today.md".`,
-})
-export const PathError = defineError({
-  code: 'bad_path',
-  status: 422,
-  title: 'Bad path',
-  sentence: (p: { path: string; problem: string }) => `${JSON.stringify(p.path)} ${p.problem}.`,
-})
+type FileHandle = Awaited<ReturnType<Files['open']>>
 
 /** Linux names every open folder below /proc; a path that begins there cannot be swapped on the way. */
 const LINUX = process.platform === 'linux'
 const FOLDER_MODE = 0o700
 const FILE_MODE = 0o600
+/** What git keeps in a repository can make it run programs; only git itself writes there. */
+const GIT = /^\.git$/i
+
+export class FileJail implements Jail {
+  readonly #files: Files
+  readonly #ids: Ids
+
+  constructor({ files, ids }: Pick<Ports, 'files' | 'ids'>) {
+    this.#files = files
+    this.#ids = ids
+  }
+
+  open(root: string, path: string): Promise<FileHandle> {
+    return openInside(this.#files, root, path)
+  }
+
+  folder(root: string, path: string): Promise<JailFolder> {
+    return openFolder(this.#files, root, path)
+  }
+
+  replace(root: string, path: string, bytes: Uint8Array): Promise<void> {
+    return replaceInside(this.#files, root, path, bytes, `.${this.#ids.make('tmp', 16)}`)
+  }
+
+  resolve(root: string, path: string): Promise<{ real: string; exists: boolean }> {
+    return telling(path, async () => {
+      const { real, missing } = await locate(this.#files, root, path)
+      return { real: join(real, ...missing), exists: missing.length === 0 }
+    })
+  }
+}
+
+/** Whether a path, relative to a workspace, leads to what git keeps there. */
+export function isOfGit(path: string): boolean {
+  return path.split('/').some(name => GIT.test(name))
+}
 
 /**
  * An open folder that lies inside the jail. What is reached through it stays inside, whatever is renamed or linked meanwhile:
  * on Linux names are resolved from the open folder itself, elsewhere from its real path, checked when it is opened.
  */
-export class Folder {
+class Folder implements JailFolder {
   readonly path: string
   readonly #files: Files
   readonly #base: string
@@ -76,7 +99,7 @@ export class Folder {
  * @returns the open file; the caller closes it
  * @throws OutsideError, PathError
  */
-export function openInside(files: Files, root: string, path: string): Promise<FileHandle> {
+function openInside(files: Files, root: string, path: string): Promise<FileHandle> {
   return telling(path, async () => {
     const { base, real, missing } = await locate(files, root, path)
     if (missing.length > 0) throw new PathError({ path, problem: PROBLEMS.ENOENT! })
@@ -100,7 +123,7 @@ export function openInside(files: Files, root: string, path: string): Promise<Fi
 }
 
 /** Opens a folder below `root`. The caller closes it. @throws OutsideError, PathError */
-export function openFolder(files: Files, root: string, path: string): Promise<Folder> {
+function openFolder(files: Files, root: string, path: string): Promise<Folder> {
   return telling(path, async () => {
     const { base, real, missing } = await locate(files, root, path)
     if (missing.length > 0) throw new PathError({ path, problem: PROBLEMS.ENOENT! })
@@ -114,18 +137,15 @@ export function openFolder(files: Files, root: string, path: string): Promise<Fo
  * @param beside name of the file that is written first, unused so far
  * @throws OutsideError, PathError
  */
-export function replaceInside(
-  files: Files,
-  root: string,
-  path: string,
-  bytes: Uint8Array,
-  beside: string,
-): Promise<void> {
+function replaceInside(files: Files, root: string, path: string, bytes: Uint8Array, beside: string): Promise<void> {
   return telling(path, async () => {
     if (/\/\.?$/.test(path)) throw new PathError({ path, problem: PROBLEMS.EISDIR! })
     await files.mkdir(root, { recursive: true, mode: FOLDER_MODE })
     const { base, real, missing } = await locate(files, root, path)
     if (real === base && missing.length === 0) throw new PathError({ path, problem: PROBLEMS.EISDIR! })
+    if (isOfGit(relative(base, join(real, ...missing)))) {
+      throw new PathError({ path, problem: 'is where git keeps its own; the git tools change it' })
+    }
     const name = missing.at(-1) ?? basename(real)
     const start = missing.length > 0 ? real : dirname(real)
     const folder = await makeFolders(files, await Folder.open(files, base, start, path), missing.slice(0, -1), path)
@@ -214,7 +234,7 @@ function refuseSpelling(path: string): void {
 }
 
 /** Whether a path is `folder` or below it; both absolute. */
-export function isInside(path: string, folder: string): boolean {
+function isInside(path: string, folder: string): boolean {
   const below = relative(folder, path)
   return below !== '..' && !below.startsWith('../') && !isAbsolute(below)
 }

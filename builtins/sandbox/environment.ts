@@ -1,0 +1,35 @@
+import { join } from 'node:path'
+
+type Env = Readonly<Record<string, string | undefined>>
+
+/** What says where programs are, and which language and time zone hold here. Nothing else of ours is handed on. */
+const HANDED_ON = /^(PATH|LANG|LANGUAGE|LC_[A-Z]+|TZ)$/
+const PATH = '/usr/local/bin:/usr/bin:/bin'
+/** Names of variables that hold what opens something. */
+const SECRET_NAME =
+  /KEY|TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|AUTH|COOKIE|DSN|_URL$|_URI$|^SVC_|^SSH_|^GPG_|^AWS_|^PG/i
+/** What would make a program load what somebody else wrote. */
+const LOADING = /^(LD_|DYLD_|NODE_OPTIONS$|BASH_ENV$|ENV$|PYTHONSTARTUP$|PERL5OPT$|RUBYOPT$|GIT_)/
+
+/**
+ * The variables that a program of an agent gets: few, named here, and none that leads out of its workspace.
+ * @param secrets values that show nowhere, whatever the variable is called
+ */
+export function cleanEnv(own: Env, workspace: string, passed: boolean, secrets: readonly string[]) {
+  const isPassed = (name: string, value: string) =>
+    HANDED_ON.test(name) ||
+    (passed && !SECRET_NAME.test(name) && !LOADING.test(name) && !secrets.some(secret => value.includes(secret)))
+  const kept = Object.entries(own).filter((entry): entry is [string, string] => {
+    const [name, value] = entry
+    return value !== undefined && isPassed(name, value)
+  })
+  return {
+    PATH,
+    ...Object.fromEntries(kept),
+    HOME: workspace,
+    TMPDIR: join(workspace, '.tmp'),
+    PWD: workspace,
+    TERM: 'dumb',
+    NO_COLOR: '1',
+  }
+}

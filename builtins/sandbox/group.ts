@@ -1,0 +1,111 @@
+import type { ChildProcess } from 'node:child_process'
+import { type Clock, type Ports, sentenceOf } from '#kernel'
+import { type ProcessEnd, ProgramError } from './contract.ts'
+import { Output } from './output.ts'
+
+/** How long a group that was asked to end has, in milliseconds. */
+const GRACE_MS = 2_000
+/** How long what a program wrote last may take to arrive after its end, in milliseconds. */
+const DRAIN_MS = 1_000
+/** Bytes that are kept of each end of an output. */
+const KEPT_BYTES = 500_000
+
+export interface GroupRequest {
+  argv: readonly string[]
+  cwd: string
+  env: Readonly<Record<string, string>>
+  input: string
+  time_limit_ms: number
+  signal: AbortSignal | undefined
+  started: ((pid: number) => void) | undefined
+}
+
+/** Runs a program in a group of its own, and leaves nothing of the group behind. @throws ProgramError, and the signal's reason */
+export async function runGroup(ports: Pick<Ports, 'spawn' | 'clock'>, request: GroupRequest): Promise<ProcessEnd> {
+  const { argv, cwd, env, input, time_limit_ms, signal, started } = request
+  const [program = '', ...args] = argv
+  signal?.throwIfAborted()
+  const { clock } = ports
+  const begun = clock.monotonic()
+  // Leader of a session and group of its own, without a terminal.
+  const child = ports.spawn(program, args, { cwd, env, detached: true, stdio: ['pipe', 'pipe', 'pipe'] })
+  const [stdout, stderr] = [new Output(KEPT_BYTES), new Output(KEPT_BYTES)]
+  child.stdout?.on('data', (chunk: Buffer) => stdout.add(chunk))
+  child.stderr?.on('data', (chunk: Buffer) => stderr.add(chunk))
+  // A program that does not read its input is no failure.
+  child.stdin?.on('error', () => {})
+  child.stdin?.end(input)
+  if (child.pid !== undefined) started?.(child.pid)
+  let timed_out = false
+  const ending = new Ending(child, clock)
+  const cancel = clock.after(time_limit_ms, () => {
+    timed_out = true
+    ending.begin()
+  })
+  const abort = () => ending.begin()
+  signal?.addEventListener('abort', abort, { once: true })
+  try {
+    const [code, how] = await closed(child, program)
+    if (signal?.aborted) throw signal.reason
+    const duration_ms = Math.round(clock.monotonic() - begun)
+    return { code, signal: how, timed_out, stdout: stdout.end(), stderr: stderr.end(), duration_ms }
+  } finally {
+    cancel()
+    ending.over()
+    signal?.removeEventListener('abort', abort)
+  }
+}
+
+/** Ends a group: it is asked, and then killed. */
+class Ending {
+  readonly #child: ChildProcess
+  readonly #clock: Clock
+  #cancel = () => {}
+
+  constructor(child: ChildProcess, clock: Clock) {
+    this.#child = child
+    this.#clock = clock
+    // What the program left running would keep its pipes open, and us waiting; so would what left the group.
+    child.once('exit', () => {
+      kill(child.pid, 'SIGKILL')
+      this.#cancel()
+      this.#cancel = clock.after(DRAIN_MS, () => this.#hangUp())
+    })
+  }
+
+  begin(): void {
+    const { pid, exitCode, signalCode } = this.#child
+    this.#cancel()
+    if (exitCode !== null || signalCode !== null) {
+      this.#hangUp()
+      return
+    }
+    kill(pid, 'SIGTERM')
+    this.#cancel = this.#clock.after(GRACE_MS, () => kill(pid, 'SIGKILL'))
+  }
+
+  #hangUp(): void {
+    this.#child.stdout?.destroy()
+    this.#child.stderr?.destroy()
+  }
+
+  over(): void {
+    this.#cancel()
+  }
+}
+
+function kill(pid: number | undefined, signal: NodeJS.Signals): void {
+  if (pid === undefined) return
+  try {
+    process.kill(-pid, signal)
+  } catch {
+    // Nobody is left in it.
+  }
+}
+
+function closed(child: ChildProcess, program: string): Promise<[number | null, NodeJS.Signals | null]> {
+  return new Promise((resolve, reject) => {
+    child.once('error', error => reject(new ProgramError({ program, problem: sentenceOf(error) }, { cause: error })))
+    child.once('close', (code, signal) => resolve([code, signal]))
+  })
+}

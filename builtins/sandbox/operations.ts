@@ -1,0 +1,19 @@
+import { operation, type PluginHandle, z } from '#kernel'
+import { Sandbox, SandboxStatus } from './contract.ts'
+
+/** What stands between agents' programs and the machine. */
+export function sandboxStatus(svc: PluginHandle) {
+  return operation({
+    name: 'sandbox.status',
+    summary: 'Say what stands between the programs that agents run and this machine',
+    input: z.object({}),
+    output: SandboxStatus,
+    http: { method: 'GET', path: '/sandbox' },
+    cli: { usage: 'sandbox' },
+    run: () => svc.use(Sandbox).status(),
+    render: ({ wall, network, reason }) =>
+      wall === 'none'
+        ? `Programs of agents run with your own rights, without a sandbox: ${reason}.`
+        : `Programs of agents run in a sandbox: ${reason}; ${network ? 'they reach the network' : 'no network'}.`,
+  })
+}

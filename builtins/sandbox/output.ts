@@ -1,0 +1,64 @@
+import type { ProcessOutput } from './contract.ts'
+
+/** Keeps the beginning and the end of what a program writes, and counts the rest. */
+export class Output {
+  readonly #most: number
+  readonly #head: Buffer[] = []
+  readonly #tail: Buffer[] = []
+  #headBytes = 0
+  #tailBytes = 0
+  #bytes = 0
+
+  /** @param most bytes of each end */
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  add(chunk: Buffer): void {
+    this.#bytes += chunk.length
+    const first = chunk.subarray(0, this.#most - this.#headBytes)
+    if (first.length > 0) {
+      this.#head.push(first)
+      this.#headBytes += first.length
+    }
+    const rest = chunk.subarray(first.length)
+    if (rest.length === 0) return
+    this.#tail.push(rest)
+    this.#tailBytes += rest.length
+    while (this.#tailBytes - this.#tail[0]!.length >= this.#most) this.#tailBytes -= this.#tail.shift()!.length
+  }
+
+  end(): ProcessOutput {
+    const tail = Buffer.concat(this.#tail)
+    return {
+      head: Buffer.concat(this.#head),
+      tail: tail.subarray(Math.max(0, tail.length - this.#most)),
+      bytes: this.#bytes,
+    }
+  }
+}
+
+/** The text of an output as far as it was kept. */
+export function textOf({ head, tail, bytes }: ProcessOutput): string {
+  const missing = bytes - head.length - tail.length
+  const text = missing === 0 ? Buffer.concat([head, tail]).toString() : `${head}${gap(missing, 'bytes')}${tail}`
+  return printable(text)
+}
+
+/** At most so many characters of a text: its beginning, and its end, where programs say what went wrong. */
+export function ends(text: string, chars: number): string {
+  if (text.length <= chars) return text
+  const first = text.slice(0, Math.floor(chars * 0.6)).replace(/[\ud800-\udbff]$/, '')
+  const last = text.slice(text.length - Math.floor(chars * 0.4)).replace(/^[\udc00-\udfff]/, '')
+  return `${first}${gap(text.length - first.length - last.length, 'characters')}${last}`
+}
+
+function gap(count: number, unit: string): string {
+  return `\n[… ${count} ${unit} are left out here …]\n`
+}
+
+/** Without what moves a cursor or colours a line. */
+function printable(text: string): string {
+  const plain = text.replace(/[^\P{Cc}\t\n\r]\[[0-9;?]{0,32}[A-Za-z]/gu, '').replace(/\r\n/g, '\n')
+  return plain.replace(/[^\P{Cc}\t\n\r]/gu, '')
+}

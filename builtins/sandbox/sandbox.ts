@@ -1,0 +1,167 @@
+import { isAbsolute, join } from 'node:path'
+import { type PluginHandle, secretsIn, sentenceOf } from '#kernel'
+import { isOfSystem, walled } from './bubblewrap.ts'
+import type { SandboxConfig } from './config.ts'
+import {
+  Jail,
+  NoSandboxError,
+  type ProcessEnd,
+  type ProcessLimits,
+  type ProcessRequest,
+  ProgramError,
+  type Sandbox,
+  type SandboxStatus,
+} from './contract.ts'
+import { cleanEnv } from './environment.ts'
+import { runGroup } from './group.ts'
+import { ends, textOf } from './output.ts'
+
+/** POSIX knows these limits; the shell that sets them reads nothing of what the program is given. Blocks are of 512 bytes. */
+const LIMITED = 'ulimit -c 0; ulimit -t "$1"; ulimit -d "$2"; ulimit -f "$3"; shift 3; exec "$@"'
+const PROBE_LIMIT_MS = 10_000
+/** Characters of an answer: about 2,000 tokens. */
+const ANSWER_CHARS = 8_000
+/** Where outputs are kept that were too long, and how many. */
+const OUTPUTS = '.output'
+const MOST_OUTPUTS = 20
+
+export class Processes implements Sandbox {
+  readonly #svc: PluginHandle
+  readonly #config: SandboxConfig
+  /** The path of bubblewrap, or why it cannot be used: found out once. */
+  #bubblewrap: Promise<{ path: string } | { reason: string }> | undefined
+
+  constructor(svc: PluginHandle, config: SandboxConfig) {
+    this.#svc = svc
+    this.#config = config
+  }
+
+  async run(request: ProcessRequest): Promise<ProcessEnd> {
+    const { files, env: own } = this.#svc.ports
+    const [name, ...args] = request.argv
+    await files.mkdir(request.workspace, { recursive: true, mode: 0o700 })
+    const workspace = await files.realpath(request.workspace)
+    // What is there already, and is no folder, is the agent's own business.
+    await files.mkdir(join(workspace, '.tmp'), { mode: 0o700 }).catch(() => {})
+    const program = await this.find(name)
+    if (program === undefined) throw new ProgramError({ program: name, problem: 'this machine has no such program' })
+    const secrets = [...secretsIn(own), ...this.#svc.config.secrets()]
+    return runGroup(this.#svc.ports, {
+      argv: [
+        ...limited({ ...this.#limits, ...request.limits }),
+        ...(await this.#wall(program, workspace, request)),
+        program,
+        ...args,
+      ],
+      cwd: request.cwd ?? workspace,
+      env: { ...cleanEnv(own, workspace, request.pass_env ?? false, secrets), ...request.env },
+      input: request.input ?? '',
+      time_limit_ms: request.time_limit_ms,
+      signal: request.signal,
+      started: request.started,
+    })
+  }
+
+  async status(): Promise<SandboxStatus> {
+    const { sandbox: mode, sandbox_network } = this.#config
+    const found = await this.#found()
+    if ('path' in found) return { mode, wall: 'bubblewrap', network: sandbox_network, reason: 'bubblewrap works here' }
+    return { mode, wall: 'none', network: true, reason: found.reason }
+  }
+
+  async find(program: string): Promise<string | undefined> {
+    const { files, env } = this.#svc.ports
+    const folders = (env.PATH ?? '/usr/local/bin:/usr/bin:/bin').split(':').filter(isAbsolute)
+    const candidates = isAbsolute(program) ? [program] : folders.map(folder => join(folder, program))
+    for (const path of candidates) {
+      const found = await files.stat(path).catch(() => undefined)
+      if (found?.isFile() && (found.mode & 0o111) !== 0) return path
+    }
+    return undefined
+  }
+
+  async tell(end: ProcessEnd, workspace: string, chars = ANSWER_CHARS): Promise<string> {
+    const [out, err] = [textOf(end.stdout).trimEnd(), textOf(end.stderr).trimEnd()]
+    const whole = err === '' ? out : [out, '[What it wrote to its error output:]', err].filter(Boolean).join('\n')
+    const shown = ends(whole, chars)
+    const notes = [outcomeOf(end)]
+    if (shown !== whole) {
+      const path = await this.#keep(workspace, whole).catch(error => this.#svc.log.warn({}, sentenceOf(error)))
+      if (path) notes.push(`All of it is in ${path}, for file_read.`)
+    }
+    return [...(shown === '' ? [] : [shown]), ...notes.map(note => `[${note}]`)].join('\n')
+  }
+
+  /** Puts a long output where its agent can read it, and takes the oldest ones away. @returns its path in the workspace */
+  async #keep(workspace: string, text: string): Promise<string> {
+    const jail = this.#svc.use(Jail)
+    const path = `${OUTPUTS}/${this.#svc.ports.ids.make(String(this.#svc.clock.ms()), 4)}.txt`
+    await jail.replace(workspace, path, Buffer.from(text))
+    const folder = await jail.folder(workspace, OUTPUTS)
+    try {
+      const names = (await this.#svc.ports.files.readdir(folder.at('.'))).filter(name => /^\d+-\w+\.txt$/.test(name))
+      for (const name of names.sort().slice(0, -MOST_OUTPUTS)) {
+        await this.#svc.ports.files.rm(folder.at(name), { force: true })
+      }
+    } finally {
+      await folder.close()
+    }
+    return path
+  }
+
+  get #limits(): ProcessLimits {
+    const { process_cpu_seconds, process_memory_mb, process_file_mb } = this.#config
+    return { cpu_seconds: process_cpu_seconds, memory_mb: process_memory_mb, file_mb: process_file_mb }
+  }
+
+  /** What stands before the program; nothing where there is no wall. @throws NoSandboxError, ProgramError */
+  async #wall(program: string, workspace: string, request: ProcessRequest): Promise<string[]> {
+    const found = await this.#found()
+    if ('reason' in found) {
+      if (this.#config.sandbox === 'required') throw new NoSandboxError({ reason: found.reason })
+      return []
+    }
+    const { cwd = workspace, network = this.#config.sandbox_network, write = [] } = request
+    const read = [...this.#config.sandbox_read, ...(request.read ?? [])]
+    if (!isOfSystem(program) && ![...read, ...write, workspace].some(path => program.startsWith(`${path}/`))) {
+      const problem = `it lies in ${program}, which cannot be seen inside the sandbox; the operator can add its folder to tools.sandbox_read`
+      throw new ProgramError({ program: request.argv[0], problem })
+    }
+    return [found.path, ...(await walled(this.#svc.ports.files, { workspace, cwd, network, read, write }))]
+  }
+
+  #found() {
+    if (this.#config.sandbox === 'off') return { reason: 'tools.sandbox is off' }
+    this.#bubblewrap ??= this.#probe()
+    return this.#bubblewrap
+  }
+
+  /** Some machines have bubblewrap and forbid what it needs, so it is tried. */
+  async #probe(): Promise<{ path: string } | { reason: string }> {
+    const path = await this.find('bwrap')
+    if (path === undefined) return { reason: 'bubblewrap (bwrap) is not installed' }
+    const { root: workspace } = this.#svc.project
+    const wall = await walled(this.#svc.ports.files, { workspace, cwd: workspace, network: false, read: [], write: [] })
+    try {
+      const { code, stderr } = await runGroup(this.#svc.ports, {
+        ...{ argv: [path, ...wall, 'true'], cwd: workspace, env: cleanEnv({}, workspace, false, []) },
+        ...{ input: '', time_limit_ms: PROBE_LIMIT_MS, signal: undefined, started: undefined },
+      })
+      if (code === 0) return { path }
+      return { reason: `bubblewrap does not work here: ${textOf(stderr).trim() || `it ended with code ${code}`}` }
+    } catch (error) {
+      return { reason: `bubblewrap does not work here: ${sentenceOf(error)}` }
+    }
+  }
+}
+
+function limited({ cpu_seconds, memory_mb, file_mb }: ProcessLimits): string[] {
+  const numbers = [cpu_seconds, memory_mb * 1024, file_mb * 2048]
+  return ['/bin/sh', '-c', LIMITED, 'sh', ...numbers.map(String)]
+}
+
+function outcomeOf({ code, signal, timed_out, duration_ms }: ProcessEnd): string {
+  if (timed_out) return `It was ended after ${Math.round(duration_ms / 1000)} s, which is its time limit.`
+  if (signal !== null) return `It was ended by ${signal}.`
+  return `exit code ${code}`
+}

@@ -1,0 +1,82 @@
+import { type PluginHandle, type ToolCall, type Toolkit, tool, z } from '#kernel'
+import { Repository } from './repository.ts'
+
+const path = z.string().min(1).max(4096)
+
+/** Six things to do with the repository of a workspace. */
+export function gitToolkit(svc: PluginHandle): Toolkit {
+  const repository = (call: ToolCall) => Repository.of(svc, call)
+  return {
+    name: 'git',
+    tools: [
+      tool({
+        name: 'git_init',
+        description: 'Make a git repository of your workspace. One that is there stays as it is.',
+        parameters: z.object({}),
+        idempotent: true,
+        async execute(_, call) {
+          await (await repository(call)).init()
+          return 'Your workspace is a git repository, on the branch main.'
+        },
+      }),
+      tool({
+        name: 'git_status',
+        description: 'Show the branch and which files of your workspace are changed, staged or untracked.',
+        parameters: z.object({}),
+        idempotent: true,
+        execute: async (_, call) =>
+          (await repository(call)).run(['status', '--short', '--branch', '--ignore-submodules=all']),
+      }),
+      tool({
+        name: 'git_diff',
+        description: 'Show changes that are not staged yet, line by line; with staged, those that are.',
+        parameters: z.object({
+          staged: z.boolean().default(false),
+          path: path.optional().describe('Only this file or folder'),
+        }),
+        idempotent: true,
+        async execute({ staged, path }, call) {
+          const git = await repository(call)
+          const options = ['--no-ext-diff', '--no-textconv', '--no-color', '--ignore-submodules=all']
+          const paths = path === undefined ? [] : [await git.path(path)]
+          return git.run(['diff', ...options, ...(staged ? ['--staged'] : []), '--', ...paths])
+        },
+      }),
+      tool({
+        name: 'git_log',
+        description: 'Show the newest commits, one a line.',
+        parameters: z.object({
+          count: z.coerce.number().int().min(1).max(200).default(10).describe('Commits to show'),
+          skip: z.coerce.number().int().min(0).default(0).describe('Newest commits to leave out'),
+        }),
+        idempotent: true,
+        execute: async ({ count, skip }, call) =>
+          (await repository(call)).run([
+            ...['log', `--max-count=${count}`, `--skip=${skip}`, '--no-show-signature', '--no-color'],
+            '--format=%h %ad %an: %s',
+            '--date=iso-strict',
+          ]),
+      }),
+      tool({
+        name: 'git_add',
+        description: 'Stage changes for the next commit: a file, a folder, or all with ".".',
+        parameters: z.object({ path: path.default('.') }),
+        idempotent: true,
+        async execute({ path }, call) {
+          const git = await repository(call)
+          const told = await git.run(['add', '--verbose', '--', await git.path(path)])
+          return told === '[exit code 0]' ? 'Nothing new to stage there. [exit code 0]' : told
+        },
+      }),
+      tool({
+        name: 'git_commit',
+        description: 'Commit what is staged.',
+        parameters: z.object({
+          message: z.string().trim().min(1).max(10_000).describe('What was changed and why; the first line is short'),
+        }),
+        execute: async ({ message }, call) =>
+          (await repository(call)).run(['commit', '--no-verify', '--no-gpg-sign', '--file=-'], message),
+      }),
+    ],
+  }
+}

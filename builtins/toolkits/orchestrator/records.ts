@@ -1,0 +1,70 @@
+import { join } from 'node:path'
+import { type PluginHandle, replaceFile, z } from '#kernel'
+import { PROGRAMS } from './programs.ts'
+
+export const CodeTask = z.object({
+  v: z.literal(1),
+  task_id: z.string(),
+  agent_id: z.string(),
+  program: z.enum(PROGRAMS),
+  model: z.string().nullable(),
+  task: z.string(),
+  folder: z.string(),
+  status: z.enum(['running', 'completed', 'failed', 'timeout', 'lost']),
+  /** Why it failed, where no exit code says so. */
+  reason: z.string().nullable(),
+  started_at: z.number().int(),
+  ended_at: z.number().int().nullable(),
+  /** Of the process of ours that watches over it. */
+  watched_by: z.number().int(),
+})
+export type CodeTask = z.infer<typeof CodeTask>
+
+/** What coding programs did for an agent, in files of its journal: they outlive the process that ran them. */
+export class Records {
+  readonly #svc: PluginHandle
+
+  constructor(svc: PluginHandle) {
+    this.#svc = svc
+  }
+
+  async write(record: CodeTask, output?: string): Promise<void> {
+    const { files } = this.#svc.ports
+    const folder = this.#folder(record.agent_id)
+    await files.mkdir(folder, { recursive: true, mode: 0o700 })
+    if (output !== undefined) await files.writeFile(join(folder, `${record.task_id}.txt`), output, { mode: 0o600 })
+    const text = `${JSON.stringify(record, undefined, 2)}\n`
+    await replaceFile(files, join(folder, `${record.task_id}.json`), text)
+  }
+
+  /** Newest first. */
+  async list(agent_id: string): Promise<CodeTask[]> {
+    const names = await this.#svc.ports.files.readdir(this.#folder(agent_id)).catch(() => [])
+    const ids = names.flatMap(name => /^(code-\w+)\.json$/.exec(name)?.[1] ?? [])
+    const records = await Promise.all(ids.map(id => this.read(agent_id, id)))
+    return records.filter(record => record !== undefined).sort((a, b) => b.started_at - a.started_at)
+  }
+
+  async read(agent_id: string, task_id: string): Promise<CodeTask | undefined> {
+    if (!/^code-\w{1,64}$/.test(task_id)) return undefined
+    const text = await this.#text(join(this.#folder(agent_id), `${task_id}.json`))
+    if (text === undefined) return undefined
+    const record = CodeTask.safeParse(JSON.parse(text))
+    return record.success ? record.data : undefined
+  }
+
+  output(agent_id: string, task_id: string): Promise<string | undefined> {
+    return this.#text(join(this.#folder(agent_id), `${task_id}.txt`))
+  }
+
+  #folder(agent_id: string): string {
+    return join(this.#svc.project.svc, 'journals', agent_id, 'code-tasks')
+  }
+
+  #text(file: string): Promise<string | undefined> {
+    return this.#svc.ports.files.readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return undefined
+      throw error
+    })
+  }
+}

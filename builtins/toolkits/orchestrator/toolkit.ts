@@ -1,0 +1,94 @@
+import { type PluginHandle, type Toolkit, tool, z } from '#kernel'
+import type { Program } from './programs.ts'
+import type { CodeTask } from './records.ts'
+import type { CodeTasks } from './tasks.ts'
+
+/** Characters of an output that are shown at once: about 2,000 tokens. */
+const PART = 8_000
+const MOST_LISTED = 50
+
+const task_id = z.string().min(1).max(100).describe('As run_code_task gave it')
+
+/** The tools that hand work to a coding program of this machine. */
+export function orchestratorToolkit(svc: PluginHandle, tasks: CodeTasks, programs: Map<Program, string>): Toolkit {
+  const names = [...programs.keys()] as [Program, ...Program[]]
+  return {
+    name: 'orchestrator',
+    tools: [
+      tool({
+        name: 'run_code_task',
+        description:
+          'Let a coding program work in a folder of your workspace. It goes on in the background; if it has not ended soon, ask check_task_status later.',
+        parameters: z.object({
+          task: z.string().trim().min(1).max(20_000).describe('What is to be done, in full: it knows nothing else'),
+          workspace: z.string().min(1).default('.').describe('The folder, relative to your workspace'),
+          cli_tool: z.enum(names).default(names[0]),
+          model: z
+            .string()
+            .regex(/^\w[\w.:/@-]{0,99}$/)
+            .optional()
+            .describe('Its own unless told'),
+        }),
+        danger: 'runs a coding program with your login',
+        requires_approval: true,
+        async execute({ task, workspace, cli_tool, model }, call) {
+          const path = programs.get(cli_tool)!
+          const record = await tasks.begin({ program: cli_tool, path, model, task, folder: workspace }, call)
+          if (record.status === 'running') return `${lineOf(svc, record)}\nIt goes on; ask check_task_status later.`
+          return shown(svc, record, await tasks.output(call.agent_id, record.task_id), 0)
+        },
+      }),
+      tool({
+        name: 'check_task_status',
+        description:
+          'How a code task stands: running, completed, failed, timeout, or lost when the service was restarted.',
+        parameters: z.object({ task_id }),
+        idempotent: true,
+        execute: async ({ task_id }, { agent_id }) => lineOf(svc, await tasks.get(agent_id, task_id)),
+      }),
+      tool({
+        name: 'list_code_tasks',
+        description: 'Your code tasks with how they stand, newest first.',
+        parameters: z.object({}),
+        idempotent: true,
+        async execute(_, { agent_id }) {
+          const all = await tasks.list(agent_id)
+          const lines = all.slice(0, MOST_LISTED).map(record => lineOf(svc, record))
+          const more = all.length > MOST_LISTED ? [`[${all.length - MOST_LISTED} older ones are not shown.]`] : []
+          return [...lines, ...more].join('\n') || '[There are none.]'
+        },
+      }),
+      tool({
+        name: 'review_task_output',
+        description: 'Read what a code task that has ended wrote.',
+        parameters: z.object({
+          task_id,
+          offset: z.coerce.number().int().min(0).default(0).describe('Characters to skip'),
+        }),
+        idempotent: true,
+        async execute({ task_id, offset }, { agent_id }) {
+          const record = await tasks.get(agent_id, task_id)
+          return shown(svc, record, await tasks.output(agent_id, task_id), offset)
+        },
+      }),
+    ],
+  }
+}
+
+function lineOf({ clock }: PluginHandle, record: CodeTask): string {
+  const { task_id, program, status, reason, started_at, ended_at, folder, task } = record
+  const seconds = Math.round(((ended_at ?? clock.ms()) - started_at) / 1000)
+  const words = task.replace(/\s+/g, ' ')
+  const about = words.length > 80 ? `${words.slice(0, 80)}…` : words
+  return `${task_id}: ${status}${reason ? ` (${reason})` : ''} · ${program} in ${folder} · ${seconds} s · ${about}`
+}
+
+function shown(svc: PluginHandle, record: CodeTask, output: string, offset: number): string {
+  const part = output.slice(offset, offset + PART)
+  const rest = output.length - offset - part.length
+  const notes = [
+    ...(record.status === 'running' ? ['[It writes no output before it ends.]'] : []),
+    ...(rest > 0 ? [`[${rest} more characters; read on with offset=${offset + PART}.]`] : []),
+  ]
+  return [lineOf(svc, record), ...(part ? [part] : []), ...notes].join('\n')
+}

@@ -1,0 +1,78 @@
+import { CommandError } from './errors.ts'
+
+const NO_SHELL = 'this is one program with its arguments, and no shell'
+/** What a shell would do something with, and what to do instead. */
+const MEANINGS: Readonly<Record<string, string>> = {
+  ';': 'run one command at a time',
+  '&': 'run one command at a time, and nothing in the background',
+  '|': 'run one command at a time; give text to the next one as `input`',
+  '<': 'give the text as `input`',
+  '>': 'write files with file_write',
+  '(': 'quote it if you mean the sign itself',
+  ')': 'quote it if you mean the sign itself',
+  '`': 'run the inner command first',
+  $: 'variables and $(…) mean nothing here; write the value, or quote the sign with single quotes',
+  '*': 'name the files, or quote the sign; list_dir shows them',
+  '?': 'name the files, or quote the sign; list_dir shows them',
+  '[': 'name the files, or quote the sign; list_dir shows them',
+  '\n': 'run one command at a time',
+  '\r': 'run one command at a time',
+}
+
+/**
+ * The words of a command line by the quoting rules of a shell, without anything else of it: what would be an operator, a
+ * variable or a pattern there is refused with what to do instead, so that nothing means something else than it seems to.
+ * @throws CommandError
+ */
+export function wordsOf(line: string): string[] {
+  const words: string[] = []
+  let word: string | undefined
+  for (let at = 0; at < line.length; at++) {
+    const sign = line[at]!
+    if (sign === ' ' || sign === '\t') {
+      if (word !== undefined) words.push(word)
+      word = undefined
+    } else if (sign === "'") {
+      const end = line.indexOf("'", at + 1)
+      if (end < 0) throw new CommandError({ problem: "a quotation that begins with ' does not end" })
+      word = (word ?? '') + line.slice(at + 1, end)
+      at = end
+    } else if (sign === '"') {
+      const { text, end } = doubleQuoted(line, at + 1)
+      word = (word ?? '') + text
+      at = end
+    } else if (sign === '\\') {
+      const next = line[++at]
+      if (next === undefined || next === '\n') throw new CommandError({ problem: 'it ends with a backslash' })
+      word = (word ?? '') + next
+    } else {
+      if (MEANINGS[sign]) refuse(sign)
+      if (sign === '~' && word === undefined) {
+        throw new CommandError({ problem: `${NO_SHELL}: "~" means nothing; paths begin in your workspace` })
+      }
+      word = (word ?? '') + sign
+    }
+  }
+  if (word !== undefined) words.push(word)
+  if (words.length === 0) throw new CommandError({ problem: 'the command is empty' })
+  if (words.some(each => each.includes('\0'))) throw new CommandError({ problem: 'it holds a NUL character' })
+  return words
+}
+
+function doubleQuoted(line: string, from: number): { text: string; end: number } {
+  let text = ''
+  for (let at = from; at < line.length; at++) {
+    const sign = line[at]!
+    if (sign === '"') return { text, end: at }
+    if (sign === '$' || sign === '`') refuse(sign)
+    // Within double quotes a backslash stands for itself, but before these.
+    const next = sign === '\\' ? line[at + 1] : undefined
+    if (next !== undefined && '"\\$`'.includes(next)) at++
+    text += next !== undefined && '"\\$`'.includes(next) ? next : sign
+  }
+  throw new CommandError({ problem: 'a quotation that begins with " does not end' })
+}
+
+function refuse(sign: string): never {
+  throw new CommandError({ problem: `${NO_SHELL}: ${JSON.stringify(sign)} is refused; ${MEANINGS[sign]}` })
+}
