@@ -71,6 +71,7 @@ const made = await mkdtemp(join(cache, 'svc-dist-'))
 try {
   await Promise.all([
     bundle().then(writeCommands),
+    bundleClient(),
     writeTypes(),
     cp(join(root, 'dashboard'), join(made, 'dashboard'), { recursive: true }),
     copyExplorers(),
@@ -115,6 +116,23 @@ async function bundle() {
   await chmod(made, 0o755)
 }
 
+/** The client alone, for browsers too: one file, with nothing of Node in it. */
+async function bundleClient() {
+  await build({
+    absWorkingDir: root,
+    entryPoints: ['client.ts'],
+    outfile: join(made, 'client.js'),
+    bundle: true,
+    format: 'esm',
+    platform: 'browser',
+    target: 'es2022',
+    minifySyntax: true,
+    minifyWhitespace: true,
+    legalComments: 'none',
+    logLevel: 'warning',
+  })
+}
+
 /** The pages of the API's explorers, with what they take from two packages, and those packages' licences. */
 async function copyExplorers() {
   const folder = join(made, 'docs')
@@ -154,7 +172,7 @@ async function writeCommands() {
 async function writeTypes() {
   const config = join(made, 'tsconfig.json')
   const compilerOptions = { outDir: join(made, 'types') }
-  const files = ['index.ts', 'test/support/index.ts'].map(file => join(root, file))
+  const files = ['index.ts', 'client.ts', 'test/support/index.ts'].map(file => join(root, file))
   await writeFile(config, JSON.stringify({ extends: join(root, 'tsconfig.json'), compilerOptions, files, include: [] }))
   const tsc = join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin', 'tsc')
   const child = spawn(process.execPath, [tsc, '-p', config], { cwd: root, stdio: 'inherit' })

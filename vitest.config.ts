@@ -7,6 +7,7 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^svc$/, replacement: file('index.ts') },
+      { find: /^svc\/client$/, replacement: file('client.ts') },
       { find: /^svc\/testing$/, replacement: file('test/support/index.ts') },
       { find: /^#kernel$/, replacement: file('kernel/index.ts') },
     ],

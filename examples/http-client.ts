@@ -1,37 +1,25 @@
-// An HTTP client: everything that people can do is a route, described by GET /openapi.json. Nothing of svc is imported.
+// A client of a server that runs elsewhere: everything that people can do is a method of its room, typed by the operation
+// itself. `svc/client` is one small file without Node in it; a browser can have it too.
 // Run it beside `svc serve --with-daemon` with: npx tsx http-client.ts http://127.0.0.1:8000
-const [base = 'http://127.0.0.1:8000'] = process.argv.slice(2)
+import { createClient } from 'svc/client'
 
-async function ask<T>(method: string, path: string, body?: unknown): Promise<T> {
-  const answer = await fetch(base + path, {
-    method,
-    headers: {
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-      ...(process.env.SVC_API_KEY ? { 'x-svc-key': process.env.SVC_API_KEY } : {}),
-    },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  })
-  const text = await answer.text()
-  // Errors are problem documents (RFC 9457): `detail` is the sentence for people, `code` the name for programs.
-  if (!answer.ok) throw new Error(`${method} ${path}: ${(JSON.parse(text) as { detail: string }).detail}`)
-  return (text === '' ? undefined : JSON.parse(text)) as T
+const [baseUrl = 'http://127.0.0.1:8000'] = process.argv.slice(2)
+const client = createClient({ baseUrl, ...(process.env.SVC_API_KEY ? { apiKey: process.env.SVC_API_KEY } : {}) })
+
+const { agent_id } = await client.agents.spawn({ preset: 'writer' })
+console.log(`spawned ${agent_id}`)
+await client.agents.nudge({ id: agent_id, message: 'Write about the sea.' })
+for (const { name, status } of await client.agents.list()) console.log(`${name}: ${status}`)
+
+// What happened so far. Without `follow: false` it goes on with what happens, also over cuts and restarts of the server.
+for await (const { event, data } of client.events.follow({ agent_id, after: 0, follow: false })) {
+  if (event === 'message') console.log(`${data.seq}: ${data.type}`)
 }
-
-interface Agent {
-  agent_id: string
-  name: string
-  status: string
-}
-
-const spawned = await ask<Agent>('POST', '/agents', { preset: 'writer' })
-console.log(`spawned ${spawned.agent_id}`)
-await ask('POST', `/agents/${spawned.agent_id}/nudge`, { message: 'Write about the sea.' })
-for (const { name, status } of await ask<Agent[]>('GET', '/agents')) console.log(`${name}: ${status}`)
 
 try {
-  await ask('GET', '/agents/nobody')
+  await client.agents.get({ id: 'nobody' })
 } catch (error) {
-  console.log((error as Error).message)
+  // `message` is the sentence for people, `code` the name for programs.
+  const { code, message } = error as Error & { code: string }
+  console.log(`${code}: ${message}`)
 }
-
-export {}

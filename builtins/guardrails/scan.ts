@@ -43,8 +43,8 @@ async function look(
 ): Promise<void> {
   const past = from + PIECE
   const begin = Math.max(0, from - BEHIND)
-  const view = fold(text.slice(begin, past + AHEAD))
   let since = clock.monotonic()
+  const view = fold(text.slice(begin, past + AHEAD))
   for (const rule of rules) {
     const { name, kind, action } = rule
     let left = MOST

@@ -10,7 +10,28 @@ export function sendOutput(reply: FastifyReply, http: HttpFace, output: unknown)
   if (status === 503) reply.header('retry-after', '1')
   if (status === 204) return reply.send()
   if (http.produces) return reply.type(http.produces).send(String(output))
-  return reply.type('application/json; charset=utf-8').send(JSON.stringify(output ?? null))
+  const { json, tag } = writtenOf(output)
+  if (tag && status === 200) reply.header('etag', tag)
+  return reply.type('application/json; charset=utf-8').send(json)
+}
+
+/** What is frozen is written, and tagged, once. */
+const written = new WeakMap<object, { json: string; tag: string }>()
+
+function writtenOf(output: unknown): { json: string; tag?: string } {
+  if (typeof output !== 'object' || output === null || !Object.isFrozen(output)) {
+    return { json: JSON.stringify(output ?? null) }
+  }
+  const known = written.get(output)
+  if (known) return known
+  const json = JSON.stringify(output)
+  const made = { json, tag: tagOf(json) }
+  written.set(output, made)
+  return made
+}
+
+function tagOf(payload: string | Buffer): string {
+  return `"${hash('sha1', payload, 'base64url')}"`
 }
 
 /** For a window of a list: how many there are in all, and where the next window is. */
@@ -45,10 +66,10 @@ export function hidden(reply: FastifyReply, payload: unknown, hide: (json: strin
 export function conditional(request: FastifyRequest, reply: FastifyReply, payload: unknown): unknown {
   if ((request.method !== 'GET' && request.method !== 'HEAD') || reply.statusCode !== 200) return payload
   if (typeof payload !== 'string' && !Buffer.isBuffer(payload)) return payload
-  const tag = `"${hash('sha1', payload, 'base64url')}"`
+  const tag = reply.getHeader('etag') ?? tagOf(payload)
   reply.header('etag', tag)
   const known = request.headers['if-none-match']?.split(',').map(each => each.trim().replace(/^W\//, ''))
-  if (!known?.includes(tag)) return payload
+  if (!known?.includes(String(tag))) return payload
   reply.code(304)
   return null
 }

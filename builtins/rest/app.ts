@@ -11,9 +11,10 @@ import {
 } from '#kernel'
 import { conditional, hidden, sendOutput, windowHeaders } from './answer.ts'
 import { parseBody } from './body.ts'
+import { RestCall } from './call.ts'
 import { DaemonNotRunningError, MethodNotAllowedError, RouteNotFoundError, type ServerConfig } from './contract.ts'
 import { EVENT_STREAM } from './frames.ts'
-import { admit, markOf, tenantOf } from './gate.ts'
+import { admit } from './gate.ts'
 import type { Door } from './hosts.ts'
 import { inputOf } from './input.ts'
 import type { Keys } from './keys.ts'
@@ -117,7 +118,7 @@ async function answer(
   const { svc } = parts
   const operation = svc.find(Operations, name)
   if (!operation?.http) throw new RouteNotFoundError({ path: request.url.split('?')[0]! })
-  const asked = callOf(request, parts.doorOf(request.raw).local)
+  const call = new RestCall(request, reply, parts.doorOf(request.raw).local)
   if ((operation.reach === 'daemon' || operation.http.daemon) && !svc.heartbeat.live) throw new DaemonNotRunningError()
   const { params, query, body } = request as FastifyRequest<{
     Params: Record<string, string>
@@ -125,16 +126,7 @@ async function answer(
     Body: Record<string, unknown> | undefined
   }>
   const input = inputOf(operation, { params, query, body })
-  if (operation.events) return answerStream(parts, operation, input, asked, request, reply)
-  let gone: AbortSignal | undefined
-  const call: OperationCall = {
-    ...asked,
-    // Most operations are over before anybody could go away, and never ask.
-    get signal() {
-      gone ??= goneSignal(reply)
-      return gone
-    },
-  }
+  if (operation.events) return answerStream(parts, operation, input, call, request, reply)
   const output = await invoke(operation, input, call)
   if (operation.count) reply.headers(await windowHeaders(operation, input, request.url, call))
   return sendOutput(reply, operation.http, output)
@@ -144,7 +136,7 @@ function answerStream(
   { streams, doorOf }: AppParts,
   operation: Operation,
   input: Record<string, unknown>,
-  asked: Omit<OperationCall, 'signal'>,
+  call: OperationCall,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> | FastifyReply {
@@ -153,33 +145,8 @@ function answerStream(
     return reply.type(EVENT_STREAM).send()
   }
   const begin = async (signal: AbortSignal) =>
-    (await invoke(operation, input, { ...asked, signal })) as AsyncIterable<StreamEvent>
+    (await invoke(operation, input, { ...call, signal })) as AsyncIterable<StreamEvent>
   return streams.answer(begin, doorOf(request.raw), request, reply)
-}
-
-/** What a request says of itself beside its input. @throws MalformedRequestError */
-function callOf(request: FastifyRequest, local: boolean): Omit<OperationCall, 'signal'> {
-  const idempotency_key = markOf(request, 'idempotency-key')
-  const last_event_id = markOf(request, 'last-event-id')
-  return {
-    tenant: tenantOf(request),
-    face: 'rest',
-    local,
-    request_id: request.id,
-    progress: () => {},
-    ...(idempotency_key === undefined ? {} : { idempotency_key }),
-    ...(last_event_id === undefined ? {} : { last_event_id }),
-  }
-}
-
-/** Aborted when the client goes away before it has its answer. */
-function goneSignal({ raw }: FastifyReply): AbortSignal {
-  const gone = new AbortController()
-  if (raw.closed) gone.abort()
-  raw.once('close', () => {
-    if (!raw.writableFinished) gone.abort()
-  })
-  return gone.signal
 }
 
 function sendError(svc: PluginHandle, thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {

@@ -13,6 +13,7 @@ export class Apps {
   #stale = true
   #shape = ''
   #app: Promise<FastifyInstance> | undefined
+  #made: FastifyInstance | undefined
 
   constructor(parts: AppParts) {
     this.#parts = parts
@@ -23,8 +24,20 @@ export class Apps {
     this.#stale = true
   }
 
-  current(): Promise<FastifyInstance> {
-    if (!this.#app || this.#stale) this.#app = this.#renewed(this.#app)
+  /** The app itself where it stands, else one that is being made. */
+  current(): FastifyInstance | Promise<FastifyInstance> {
+    if (!this.#stale && this.#made) return this.#made
+    if (!this.#app || this.#stale) {
+      this.#made = undefined
+      const app = this.#renewed(this.#app)
+      this.#app = app
+      app.then(
+        made => {
+          if (this.#app === app) this.#made = made
+        },
+        () => {},
+      )
+    }
     return this.#app
   }
 

@@ -22,6 +22,8 @@ const SAFETY = {
 
 const MARK = /^[\x21-\x7e]{1,200}$/
 const MARKED = { 'idempotency-key': 'Idempotency-Key', 'last-event-id': 'Last-Event-ID' }
+/** So many ways of naming this server are looked at once only. */
+const REMEMBERED = 100
 const TENANT = /^[A-Za-z0-9._@-]{1,128}$/
 
 /**
@@ -44,9 +46,10 @@ export function admit(
   if (host === '' || isRepeated('host', raw.rawHeaders)) {
     throw new MalformedRequestError({ problem: 'A request must have one Host header.' })
   }
-  const insecure = svc.ports.env.SVC_API_ALLOW_INSECURE === '1'
-  if (!door.local && !config.api_key && !isOwnHost(host, door, config.allowed_hosts, insecure)) {
-    throw new ForbiddenHostError({ host })
+  if (!door.local && !config.api_key && !door.accepted.has(host)) {
+    const insecure = svc.ports.env.SVC_API_ALLOW_INSECURE === '1'
+    if (!isOwnHost(host, door, config.allowed_hosts, insecure)) throw new ForbiddenHostError({ host })
+    if (door.accepted.size < REMEMBERED) door.accepted.add(host)
   }
 
   reply.headers(corsHeaders(headers, config.cors_origins))

@@ -9,6 +9,8 @@ export interface Door {
   readonly port: number
   /** Names by which it was asked to listen. */
   readonly names: readonly string[]
+  /** Host headers that were found to name it. */
+  readonly accepted: Set<string>
 }
 
 const loopback = new BlockList()
@@ -36,18 +38,6 @@ export async function resolveHost(host: string): Promise<{ address: string; wide
  * none; or an entry of `allowed`. `literals` lets any IP address pass: rebinding a name to this machine needs a name.
  */
 export function isOwnHost(header: string, door: Door, allowed: readonly string[], literals: boolean): boolean {
-  const known = accepted.get(door) ?? new Set()
-  if (known.has(header)) return true
-  if (!isNamed(header, door, allowed, literals)) return false
-  accepted.set(door, known.size < REMEMBERED ? known.add(header) : new Set([header]))
-  return true
-}
-
-/** What has been found to name a door, so that it is found once. */
-const accepted = new WeakMap<Door, Set<string>>()
-const REMEMBERED = 100
-
-function isNamed(header: string, door: Door, allowed: readonly string[], literals: boolean): boolean {
   const match = /^(\[[\da-f:.]+\]|[^\s:/?#@\\[\]]+)(?::(\d{1,5}))?$/i.exec(header)
   if (!match?.[1] || !URL.canParse(`http://${match[1]}`)) return false
   const name = new URL(`http://${match[1]}`).hostname

@@ -46,7 +46,7 @@ async function listenTcp(parts: ListenerParts, host: string, port: number): Prom
     if (parts.svc.ports.env.SVC_API_ALLOW_INSECURE !== '1') throw new WideBindError({ host })
     parts.svc.log.warn({}, `SVC_API_ALLOW_INSECURE: whoever reaches ${address} may use the API without a key`)
   }
-  const door = { local: false, port, names: [host, address] }
+  const door = { local: false, port, names: [host, address], accepted: new Set<string>() }
   const { server, close } = createListener(parts, door)
   await opened(server, { host: address, port })
   door.port = (server.address() as AddressInfo).port
@@ -63,7 +63,7 @@ async function listenSocket(parts: ListenerParts, path: string): Promise<Listeni
     throw new CannotListenError({ address: path, problem })
   }
   if (await answers(path)) throw new CannotListenError({ address: path, problem: 'another process listens there' })
-  const { server, close } = createListener(parts, { local: true, port: 0, names: [] })
+  const { server, close } = createListener(parts, { local: true, port: 0, names: [], accepted: new Set() })
   const folder = await files.mkdtemp(join(dirname(path), '.s')).catch(error => {
     throw new CannotListenError({ address: path, problem: sentenceOf(error) })
   })
@@ -109,13 +109,16 @@ function createListener({ svc, config, apps, streams, doors }: ListenerParts, do
       else answering.delete(socket)
       if (closing && answering.size === 0) server.closeAllConnections()
     })
-    apps.current().then(
-      app => app.routing(request, response),
-      error => {
-        svc.log.error({}, `the REST app cannot be made: ${sentenceOf(error)}`)
-        socket.destroy()
-      },
-    )
+    const app = apps.current()
+    if (!(app instanceof Promise)) app.routing(request, response)
+    else
+      app.then(
+        made => made.routing(request, response),
+        error => {
+          svc.log.error({}, `the REST app cannot be made: ${sentenceOf(error)}`)
+          socket.destroy()
+        },
+      )
   })
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     if (error.code === 'ECONNRESET' || !socket.writable || answering.has(socket)) socket.destroy()

@@ -5,6 +5,8 @@ import { openapiDocument } from './openapi.ts'
 import { routeTable } from './routes.ts'
 import type { Json } from './schemas.ts'
 
+const HEALTHY = Object.freeze({ status: 'ok' as const, database: true })
+const DEGRADED = Object.freeze({ status: 'degraded' as const, database: false })
 /** The database is looked at this often, in milliseconds, however many ask. */
 const LOOK_MS = 50
 
@@ -12,9 +14,9 @@ export function healthCheck(svc: PluginHandle) {
   const reached = async () => {
     try {
       await svc.use(Store).health()
-      return { status: 'ok' as const, database: true }
+      return HEALTHY
     } catch {
-      return { status: 'degraded' as const, database: false }
+      return DEGRADED
     }
   }
   let looked: { at: number; health: ReturnType<typeof reached> } | undefined

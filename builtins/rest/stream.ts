@@ -74,6 +74,8 @@ class OpenStream extends Readable {
   #pulling = false
   #stopping = false
   #over = false
+  /** Its last event has gone out. */
+  #told = false
   #cancelStall: (() => void) | undefined
   #cancelTimer = () => {}
 
@@ -148,7 +150,9 @@ class OpenStream extends Readable {
         const step = await (this.#first ?? this.#events!.next())
         this.#first = undefined
         if (this.#over || this.destroyed) return
-        if (step.done) return this.#end()
+        // One that ends because the server does has not come to its end.
+        if (step.done) return this.#stopping && !this.#told ? this.#fail(new ServerStoppingError()) : this.#end()
+        this.#told = step.value.event === 'done' || step.value.event === 'error'
         if (!this.push(frame(step.value, this.#parts.hide))) return this.#stall()
       }
     } catch (error) {

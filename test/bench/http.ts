@@ -4,22 +4,44 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import Sqlite from 'better-sqlite3'
 import { fastify } from 'fastify'
+import agents from '../../builtins/agents/index.ts'
+import models from '../../builtins/models/index.ts'
+import profiles from '../../builtins/profiles/index.ts'
 import { Rest } from '../../builtins/rest/contract.ts'
-import { Svc } from '../../embed.ts'
+import rest from '../../builtins/rest/index.ts'
+import store from '../../builtins/store/index.ts'
+import { Kernel } from '../../kernel/index.ts'
 import { tempDir } from '../support/index.ts'
 
+/** Prints what requests cost. */
+export async function requests() {
+  console.log('\nmicroseconds of processor time for a request, against a bare Fastify route with the same bytes')
+  console.log('request                            ours    bare   ratio of rates')
+  for (const [path, alive, count] of [
+    ['/healthz', 10, 500],
+    ['/agents?limit=100', 10_000, 200],
+  ] as const) {
+    const { ours, bare, ratio } = await measureHttp(path, alive, count)
+    const label = `GET ${path}${alive > 100 ? `, ${alive} agents` : ''}`
+    console.log(
+      `${label.padEnd(32)}${ours.toFixed(0).padStart(7)}${bare.toFixed(0).padStart(8)}${ratio.toFixed(2).padStart(8)}`,
+    )
+  }
+}
+
 /** Rounds of ours and bare in turn: what else the machine does hits both. */
-const ROUNDS = 15
+const ROUNDS = 40
 
 /**
  * Requests in `svc`, with so many agents, beside requests to a bare Fastify route that answers the same bytes from memory: the
  * processor time of the serving process for one, in microseconds, and the ratio of the rates that follow from it.
  */
-export async function measureHttp(path: string, agents: number, count: number) {
+export async function measureHttp(path: string, alive: number, count: number) {
   await using dir = await tempDir()
-  await using svc = await Svc.open(dir.path, { roles: ['server'], log: { level: 'warn' } })
-  populate(join(dir.path, '.svc/svc.db'), agents)
-  const { url } = await svc.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })
+  const builtins = [store, models, profiles, agents, rest]
+  await using kernel = await Kernel.open({ root: dir.path, roles: ['server'], builtins, log: { level: 'warn' } })
+  populate(join(dir.path, '.svc/svc.db'), alive)
+  const { url } = await kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })
   const bytes = Buffer.from(await (await fetch(url + path)).arrayBuffer())
   const plain = fastify()
   plain.get('/', (_request, reply) => reply.type('application/json; charset=utf-8').send(bytes))

@@ -1,5 +1,9 @@
 import { measure } from './cycles.ts'
 import { guardrails } from './guardrails.ts'
+import { requests } from './http.ts'
+import { memory } from './memory.ts'
+import { streams } from './streams.ts'
+import { nudgeToCycle } from './waking.ts'
 
 /** Rates stand beside a bare loop's of the same run: on a noisy machine only the ratio means something. */
 const ROUNDS = 3
@@ -22,3 +26,7 @@ for (const agents of [10, 100, 1000]) {
 }
 
 await guardrails()
+await memory()
+await nudgeToCycle()
+await requests()
+await streams()

@@ -30,14 +30,14 @@ it('embedding: an agent lives inside a program until its first goal, and the pro
   expect(stdout).toMatch(/^writer-[0-9a-f]{8} lives\nit reached its first goal: .+\n$/)
 })
 
-it('HTTP client: it spawns, nudges and lists, and shows what an error looks like', async () => {
+it('HTTP client: it spawns, nudges, lists and tells what happened, and shows what an error looks like', async () => {
   await using dir = await project(FAST)
   await using server = new RunningSvc(['serve', '--port', '0'], { cwd: dir.path })
   const [, url] = await server.says(/^Dashboard: +(http:\/\/127\.0\.0\.1:\d+)\/$/m)
   const { code, stdout } = await run('http-client.ts', url!)
   expect(code).toBe(0)
   expect(stdout).toMatch(
-    /^spawned writer-[0-9a-f]{8}\nwriter: \w+\nGET \/agents\/nobody: No agent has the id or name "nobody"/,
+    /^spawned writer-[0-9a-f]{8}\nwriter: \w+\n1: agent_spawned\n(\d+: .+\n)*agent_not_found: No agent has the id or name "nobody"/,
   )
 })
 

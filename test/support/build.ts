@@ -4,7 +4,18 @@ import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '../..')
-const SOURCES = ['kernel', 'builtins', 'dashboard', 'test/support', 'index.ts', 'svc.ts', 'build.js', 'package.json']
+const SOURCES = [
+  'kernel',
+  'builtins',
+  'dashboard',
+  'test/support',
+  'index.ts',
+  'client.ts',
+  'client-operations.ts',
+  'svc.ts',
+  'build.js',
+  'package.json',
+]
 
 /** Builds what the tests drive as a process, if a source is newer than it. */
 export default async function setup(): Promise<void> {

@@ -1,0 +1,59 @@
+import type { ServerResponse } from 'node:http'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { OperationCall } from '#kernel'
+import { markOf, tenantOf } from './gate.ts'
+
+const RESPONSE = Symbol('response')
+const GONE = Symbol('gone')
+
+const nobodyFollows = () => {}
+
+/** Who asks, as the headers of a request tell it. */
+export class RestCall implements OperationCall {
+  readonly face = 'rest'
+  readonly progress = nobodyFollows
+  readonly tenant: string
+  /** Through the socket of the project itself. */
+  readonly local: boolean
+  readonly request_id: string
+  readonly idempotency_key?: string
+  readonly last_event_id?: string
+  /** Aborted when the client goes away before it has its answer. */
+  declare readonly signal: AbortSignal
+  readonly [RESPONSE]: ServerResponse;
+  [GONE]: AbortSignal | undefined = undefined
+
+  /** @throws MalformedRequestError */
+  constructor(request: FastifyRequest, reply: FastifyReply, local: boolean) {
+    this.tenant = tenantOf(request)
+    this.local = local
+    this.request_id = request.id
+    const key = markOf(request, 'idempotency-key')
+    const seen = markOf(request, 'last-event-id')
+    if (key !== undefined) this.idempotency_key = key
+    if (seen !== undefined) this.last_event_id = seen
+    this[RESPONSE] = reply.raw
+    Object.defineProperty(this, 'signal', SIGNAL)
+  }
+}
+
+/**
+ * Made when somebody asks for it: most operations are over before anyone could go away, and a signal costs more than they do.
+ * An own property, so that it is there in a copy too.
+ */
+const SIGNAL: PropertyDescriptor & ThisType<RestCall> = {
+  enumerable: true,
+  get() {
+    this[GONE] ??= goneSignal(this[RESPONSE])
+    return this[GONE]
+  },
+}
+
+function goneSignal(response: ServerResponse): AbortSignal {
+  const gone = new AbortController()
+  if (response.closed) gone.abort()
+  response.once('close', () => {
+    if (!response.writableFinished) gone.abort()
+  })
+  return gone.signal
+}

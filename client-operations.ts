@@ -1,0 +1,312 @@
+// biome-ignore-all format: made from the operations; make it anew with: npx vitest run test/faces/client-operations.test.ts -u
+
+/** What each operation takes and gives. */
+export interface Operations {
+  /** Kill an agent: it is removed with all of its records, its files go to .svc/attic. */
+  'agents.delete': { input: { id: string }; output: null }
+  /** One agent in full. */
+  'agents.get': { input: { id: string }; output: Agent }
+  /** List agents, oldest first. */
+  'agents.list': { input: { limit?: number | undefined; offset?: number | undefined }; output: AgentSummary[] }
+  /** Leave a message for an agent; it reads it before its next model call. */
+  'agents.nudge': { input: { id: string; message: string }; output: { nudge_id: string } }
+  /** Pause an agent: the daemon skips it until it is resumed, also over restarts. */
+  'agents.pause': { input: { id?: string | undefined; all?: boolean | undefined }; output: { agent_id: string; status: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead' } }
+  /** Resume a paused agent. */
+  'agents.resume': { input: { id?: string | undefined; all?: boolean | undefined }; output: { agent_id: string; status: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead' } }
+  /** Spawn an agent from a preset. */
+  'agents.spawn': { input: { preset: string; model?: string | null | undefined }; output: Agent }
+  /** Status of all agents. */
+  'agents.status': { input: Record<never, never>; output: AgentSummary[] }
+  /** Change an agent's model or role. */
+  'agents.update': { input: { id: string; model?: string | undefined; role?: string | undefined }; output: Agent }
+  /** When an agent does something again, and why not before. */
+  'agents.why': { input: { id: string }; output: { at: string | null; reason: string; agent_id: string; status: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead' } }
+  /** Alarms that are to go off, of all agents or of one, the next one first. */
+  'alarms.all': { input: { agent?: string | undefined; all?: boolean | undefined }; output: Alarm[] }
+  /** Take back an alarm that has not gone off. */
+  'alarms.cancel': { input: { alarm_id: string }; output: null }
+  /** One alarm that is to go off. */
+  'alarms.get': { input: { alarm_id: string }; output: Alarm }
+  /** An agent's alarms that are to go off, the next one first. */
+  'alarms.list': { input: { id: string }; output: Alarm[] }
+  /** Have an agent told something at a time. */
+  'alarms.set': { input: { id: string; at: string; description: string }; output: Alarm }
+  /** Move an alarm, or change what it says. */
+  'alarms.update': { input: { alarm_id: string; at?: string | undefined; description?: string | undefined }; output: Alarm }
+  /** Approve or deny a tool call by the id of its approval. */
+  'approvals.decide': { input: { approval_id: string; decision?: 'approve' | 'deny' | undefined; reason?: string | null | undefined; arguments?: Record<string, unknown> | undefined }; output: { approval_id: string; agent_id: string; tool_name: string; danger: string | null; arguments: unknown; args_chars: number; args_sha256: string; status: 'pending' | 'approved' | 'denied' | 'consumed'; created_at: string; expires_at: string | null; session_id: string | null; goal_id: string | null; task_id: string | null; reason: string | null; edited: boolean; resolved_at: string | null; resolved_by: string | null; original_arguments: unknown; used_at: string | null; call_id: string | null } }
+  /** One approval of an agent, with all of its arguments. */
+  'approvals.get': { input: { id: string; approval_id: string }; output: { approval_id: string; agent_id: string; tool_name: string; danger: string | null; arguments: unknown; args_chars: number; args_sha256: string; status: 'pending' | 'approved' | 'denied' | 'consumed'; created_at: string; expires_at: string | null; session_id: string | null; goal_id: string | null; task_id: string | null; reason: string | null; edited: boolean; resolved_at: string | null; resolved_by: string | null; original_arguments: unknown; used_at: string | null; call_id: string | null } }
+  /** Let matching calls of a tool run without asking, until a time or for a number of times. */
+  'approvals.grant': { input: { tool_name: string; agent?: string | undefined; arguments?: Record<string, unknown> | null | undefined; until?: string | undefined; uses?: number | undefined; reason?: string | undefined }; output: { rule_id: string; agent_id: string | null; tool_name: string; arguments: Record<string, unknown> | null; until: string | null; uses: number | null; used: number; active: boolean; reason: string | null; created_at: string; created_by: string; revoked_at: string | null; revoked_by: string | null } }
+  /** An agent's tool calls that wait for a decision, or its history of them. */
+  'approvals.list': { input: { limit?: number | undefined; offset?: number | undefined; id: string; status?: 'pending' | 'approved' | 'denied' | 'consumed' | 'all' | undefined }; output: { approval_id: string; agent_id: string; tool_name: string; danger: string | null; arguments: unknown; args_chars: number; args_sha256: string; status: 'pending' | 'approved' | 'denied' | 'consumed'; created_at: string; expires_at: string | null; session_id: string | null; goal_id: string | null; task_id: string | null; reason: string | null; edited: boolean; resolved_at: string | null; resolved_by: string | null }[] }
+  /** Tool calls of all agents that wait for a decision, oldest first. */
+  'approvals.queue': { input: { limit?: number | undefined; offset?: number | undefined; status?: 'pending' | 'approved' | 'denied' | 'consumed' | 'all' | undefined }; output: { approval_id: string; agent_id: string; tool_name: string; danger: string | null; arguments: unknown; args_chars: number; args_sha256: string; status: 'pending' | 'approved' | 'denied' | 'consumed'; created_at: string; expires_at: string | null; session_id: string | null; goal_id: string | null; task_id: string | null; reason: string | null; edited: boolean; resolved_at: string | null; resolved_by: string | null }[] }
+  /** Approve or deny a tool call of an agent; with other arguments than it asked for, if they are given. */
+  'approvals.resolve': { input: { approval_id: string; decision?: 'approve' | 'deny' | undefined; reason?: string | null | undefined; arguments?: Record<string, unknown> | undefined; id: string }; output: { approval_id: string; agent_id: string; tool_name: string; danger: string | null; arguments: unknown; args_chars: number; args_sha256: string; status: 'pending' | 'approved' | 'denied' | 'consumed'; created_at: string; expires_at: string | null; session_id: string | null; goal_id: string | null; task_id: string | null; reason: string | null; edited: boolean; resolved_at: string | null; resolved_by: string | null; original_arguments: unknown; used_at: string | null; call_id: string | null } }
+  /** Take back a standing grant. */
+  'approvals.revoke': { input: { rule_id: string }; output: null }
+  /** One standing grant. */
+  'approvals.rule': { input: { rule_id: string }; output: { rule_id: string; agent_id: string | null; tool_name: string; arguments: Record<string, unknown> | null; until: string | null; uses: number | null; used: number; active: boolean; reason: string | null; created_at: string; created_by: string; revoked_at: string | null; revoked_by: string | null } }
+  /** Standing grants: calls that match one run without asking. */
+  'approvals.rules': { input: { all?: boolean | undefined }; output: { rule_id: string; agent_id: string | null; tool_name: string; arguments: Record<string, unknown> | null; until: string | null; uses: number | null; used: number; active: boolean; reason: string | null; created_at: string; created_by: string; revoked_at: string | null; revoked_by: string | null }[] }
+  /** One approval, with all of its arguments. */
+  'approvals.show': { input: { approval_id: string }; output: { approval_id: string; agent_id: string; tool_name: string; danger: string | null; arguments: unknown; args_chars: number; args_sha256: string; status: 'pending' | 'approved' | 'denied' | 'consumed'; created_at: string; expires_at: string | null; session_id: string | null; goal_id: string | null; task_id: string | null; reason: string | null; edited: boolean; resolved_at: string | null; resolved_by: string | null; original_arguments: unknown; used_at: string | null; call_id: string | null } }
+  /** Count what is spent from 0 again. */
+  'budget.reset': { input: Record<never, never>; output: { spent: { usd: number; tokens: number }; remaining: { usd: number | null; tokens: number | null }; reserved: { usd: number; tokens: number }; limits: { usd: number | null; tokens: number | null }; mode: 'reserve' | 'record_only'; exceeded: boolean; unlimited: boolean; message: string; approximate: { usd: number; tokens: number }; window_began_at: string | null; problem: string | null } }
+  /** What was spent, what is held for model calls, and what is left. */
+  'budget.status': { input: Record<never, never>; output: { spent: { usd: number; tokens: number }; remaining: { usd: number | null; tokens: number | null }; reserved: { usd: number; tokens: number }; limits: { usd: number | null; tokens: number | null }; mode: 'reserve' | 'record_only'; exceeded: boolean; unlimited: boolean; message: string; approximate: { usd: number; tokens: number }; window_began_at: string | null; problem: string | null } }
+  /** The configuration: on disk, with the environment over it, and in force. */
+  'config.get': { input: Record<never, never>; output: { persisted: Record<string, unknown>; effective: Record<string, unknown>; live?: Record<string, unknown> | undefined; restart_required_fields: string[]; sources: Record<string, 'file' | 'env' | 'default'>; problem?: string | undefined } }
+  /** Merge keys into the configuration file. */
+  'config.patch': { input: Record<string, unknown>; output: { config: Record<string, unknown>; reload: Record<string, 'applied' | 'restart_required'> } }
+  /** Take one key out of the configuration file, back to its default. */
+  'config.unset': { input: { key: string }; output: { key: string; value: unknown; reload: 'applied' | 'restart_required' | null; overridden_by: string | null } }
+  /** One key of the configuration, with where its value comes from. */
+  'config.value': { input: { key: string }; output: { key: string; value: unknown; source: 'file' | 'env' | 'default'; default: unknown; env: string | null; reload: 'applied' | 'restart_required'; description: string } }
+  /** Freeze the daemon: no agent enters a phase and nothing is spent, until it is resumed. */
+  'daemon.pause': { input: Record<never, never>; output: { status: 'paused' | 'running'; frozen_since: string | null } }
+  /** End the freeze: agents go on with their next heartbeat. */
+  'daemon.resume': { input: Record<never, never>; output: { status: 'paused' | 'running'; frozen_since: string | null } }
+  /** Whether the daemon runs and moves, and what its agents do. */
+  'daemon.status': { input: Record<never, never>; output: { running: boolean; health: 'healthy' | 'stalled' | 'dead' | 'stopped'; pid: number | null; started_at: string | null; uptime_s: number | null; last_tick_at: string | null; last_tick_age_s: number | null; joined: { pid: number; health: 'healthy' | 'stalled'; started_at: string; last_tick_age_s: number }[]; heartbeat_s: number; frozen: boolean; frozen_since: string | null; in_flight: number; agents: Record<string, number>; budget: string | null } }
+  /** What an agent delegated to others and took from them, newest first. */
+  'delegations.list': { input: { limit?: number | undefined; offset?: number | undefined; id: string }; output: Delegation[] }
+  /** What happens, as it happens: a durable stream of lifecycle events, oldest first. */
+  'events.follow': { input: { agent_id?: string | undefined; type?: string[] | undefined; after?: number | undefined; last?: number | undefined; follow?: boolean | undefined }; events: { open: { after: number }; message: { seq: number; type: string; v: number; at: string; agent_id: string | null; cycle_num: number | null; run_id: string | null; data: Record<string, unknown> } } }
+  /** An agent's events, newest first. */
+  'events.list': { input: { limit?: number | undefined; offset?: number | undefined; id: string; type?: string[] | undefined }; output: { seq: number; type: string; v: number; at: string; agent_id: string | null; cycle_num: number | null; run_id: string | null; data: Record<string, unknown> }[] }
+  /** Give up an active goal, and its subgoals with it. */
+  'goals.abandon': { input: { goal_id: string; reason?: string | undefined }; output: Goal }
+  /** Give up goals in flight: one, all of an agent, or all there are. */
+  'goals.abandon_all': { input: { goal_id?: string | undefined; agent?: string | undefined; all?: boolean | undefined; reason?: string | undefined }; output: Goal[] }
+  /** Give an agent a goal; it is pursued as soon as no other goal has a higher priority. */
+  'goals.add': { input: { id: string; objective: string; priority?: number | undefined; parent_goal_id?: string | null | undefined }; output: Goal }
+  /** One goal. */
+  'goals.get': { input: { goal_id: string }; output: Goal }
+  /** An agent's goals, newest first. */
+  'goals.history': { input: { id: string; limit?: number | undefined }; output: Goal[] }
+  /** All goals of an agent, newest first. */
+  'goals.list': { input: { id: string }; output: Goal[] }
+  /** Change an active goal's priority. */
+  'goals.update': { input: { goal_id: string; priority: number }; output: Goal }
+  /** Try the guardrails on a text. */
+  'guardrails.check': { input: { text: string; stage?: 'input' | 'peer' | 'output' | 'tool_arguments' | 'tool_result' | 'memory' | undefined }; output: { enabled: boolean; action: 'pass' | 'flag' | 'redact' | 'block'; text: string; findings: { rule: string; kind: string; start: number; end: number; action: 'flag' | 'redact' | 'block' }[] } }
+  /** Whether the server is up and reaches its database. */
+  'health.check': { input: Record<never, never>; output: { status: 'ok' | 'degraded'; database: boolean } }
+  /** Remove what an agent has not needed for long. */
+  'memory.consolidate': { input: { id: string; max_age_days?: number | undefined; min_access?: number | undefined }; output: { removed: number } }
+  /** Make an agent forget one record. */
+  'memory.forget': { input: { id: string; memory_id: string }; output: null }
+  /** One record of what an agent remembers. */
+  'memory.get': { input: { id: string; memory_id: string }; output: { memory_id: string; thought: string; metadata: Record<string, unknown>; ts: string; access_count: number; last_accessed: string | null } }
+  /** What an agent remembers: nearest to a query first, or newest first without one. */
+  'memory.list': { input: { limit?: number | undefined; offset?: number | undefined; id: string; query?: string | undefined }; output: { memory_id: string; thought: string; metadata: Record<string, unknown>; ts: string; access_count: number; last_accessed: string | null; score: number | null }[] }
+  /** One message. */
+  'messages.get': { input: { message_id: string }; output: A2AMessage }
+  /** The messages that an agent received and sent, newest first. */
+  'messages.list': { input: { limit?: number | undefined; offset?: number | undefined; id: string; box?: 'inbox' | 'outbox' | 'all' | undefined; unread?: string | boolean | undefined; type?: 'request' | 'response' | 'query' | 'answer' | 'review' | 'feedback' | 'delegate' | 'ack' | 'reject' | undefined; peer?: string | undefined }; output: A2AMessage[] }
+  /** Send a message to an agent, as the operator; its answer goes to `operator`. */
+  'messages.send': { input: { id: string; body: string; type?: 'request' | 'response' | 'query' | 'answer' | 'review' | 'feedback' | 'delegate' | 'ack' | 'reject' | undefined; subject?: string | undefined; reply_to?: string | undefined; priority?: number | undefined }; output: { message_id: string; answer: A2AMessage | null } }
+  /** A whole thread, oldest first, by any of its messages. */
+  'messages.thread': { input: { message_id: string }; output: A2AMessage[] }
+  /** The threads in which an agent takes part, the liveliest first. */
+  'messages.threads': { input: { limit?: number | undefined; offset?: number | undefined; id: string }; output: { thread_id: string; subject: string; with: string; messages: number; unread: number; last_at: string }[] }
+  /** What is measured, in the text format of Prometheus. */
+  'metrics.get': { input: Record<never, never>; output: string }
+  /** Providers, their tiers and prices, and the default model. */
+  'models.list': { input: Record<never, never>; output: { default: { model: string; provider: string; notice: string | null } | null; error: string | null; providers: { name: string; available: boolean; reason: string | null; notice: string | null; free: boolean; tiers: Record<string, string> }[]; prices: { model: string; input: number; output: number; cached_input: number | null; cache_write: number | null; as_of: string | null }[]; default_price: { input: number; output: number } } }
+  /** This API as an OpenAPI document. */
+  'openapi.get': { input: Record<never, never>; output: Record<string, unknown> }
+  /** End a pattern that runs; messages that were sent stay. */
+  'patterns.cancel': { input: { pattern_id: string }; output: PatternRun }
+  /** How far a pattern is, and what came of it. */
+  'patterns.get': { input: { pattern_id: string }; output: PatternRun }
+  /** The collaboration patterns that there are. */
+  'patterns.list': { input: Record<never, never>; output: { name: string; summary: string; min: number; max: number; rounds: number }[] }
+  /** Patterns that run and ran, newest first. */
+  'patterns.runs': { input: { limit?: number | undefined; offset?: number | undefined }; output: PatternRun[] }
+  /** Let agents work together by a pattern: it runs to its end by their messages. */
+  'patterns.start': { input: { name: string; initiator: string; participants: string[] | string; task: string; rounds?: number | undefined; timeout?: number | undefined }; output: PatternRun }
+  /** List the plugins, what each registered, and why those that failed did. */
+  'plugins.list': { input: Record<never, never>; output: { name: string; state: 'live' | 'suspended' | 'failed' | 'disabled'; origin: string; version: string; description: string; registered: string[]; error: string | null; calls: number; failures: number; last_failure: string | null; load_ms: number; swaps: number; swap_ms: number | null; swapped_at: string | null }[] }
+  /** Apply what changed in the plugin folders, now. */
+  'plugins.reload': { input: { name?: string | undefined }; output: { plugin: string; origin: string; outcome: 'loaded' | 'reloaded' | 'removed' | 'failed' | 'rolled_back'; error: string | null }[] }
+  /** The presets that agents can be spawned from, or one of them in full. */
+  'profiles.list': { input: { name?: string | undefined }; output: { name: string; file: string; error: string | null; profile: { name: string; role: string; model: string; personality: { traits: string[]; style: string }; persona: { values: string[]; fears: string[]; purpose: string; goals: string[]; risk_tolerance: number; social_drive: number; concentration: number; autonomy_level: number; happiness: number } | null; max_steps: number; temperature: number; max_tokens: number; max_cost_usd: number; system_prompt: string; skills: string[]; toolkits: string[] | null; tools: string[] | null; workspace: string; autonomy: string } | null }[] }
+  /** Remove what is older than retention.days and of no use any more; nothing that is pending or active. */
+  'retention.run': { input: { dry_run?: boolean | undefined }; output: { dry_run: boolean; before: string; rows: Record<string, number>; total: number; freed_bytes: number; duration_ms: number } }
+  /** One run: what happened in it, and what it was made of. */
+  'runs.get': { input: { id: string }; output: RunDetail }
+  /** Runs of the daemon and of one-shot tasks, newest first. */
+  'runs.list': { input: { limit?: number | undefined; offset?: number | undefined }; output: Run[] }
+  /** A run as a tree of spans: run, agents, goals, decisions and tool calls. */
+  'runs.trace': { input: { run_id: string; agent_id?: string | undefined; limit?: number | undefined; after?: number | undefined }; output: Trace }
+  /** Say what stands between the programs that agents run and this machine. */
+  'sandbox.status': { input: Record<never, never>; output: SandboxStatus }
+  /** Give an agent a goal again and again: every so many cycles, every so many seconds, or by the calendar. */
+  'schedules.add': { input: { id: string; objective: string; every_n_cycles?: number | undefined; every?: number | undefined; cron?: string | undefined; time_zone?: string | undefined; missed?: 'once' | 'skip' | undefined; priority?: number | undefined }; output: Schedule }
+  /** Goals that come again and again, of all agents or of one. */
+  'schedules.all': { input: { agent?: string | undefined }; output: Schedule[] }
+  /** One schedule. */
+  'schedules.get': { input: { schedule_id: string }; output: Schedule }
+  /** An agent's schedules, oldest first. */
+  'schedules.list': { input: { id: string }; output: Schedule[] }
+  /** Remove a schedule; goals that came of it stay. */
+  'schedules.remove': { input: { schedule_id: string }; output: null }
+  /** Enable or disable a schedule; what it missed while disabled is forgotten. */
+  'schedules.update': { input: { schedule_id: string; enabled: boolean }; output: Schedule }
+  /** Close a session; it stays as a record. */
+  'sessions.close': { input: { session_id: string }; output: null }
+  /** Open a session with an agent, or find the running one of this user and key. */
+  'sessions.create': { input: { agent_id: string; session_key?: string | null | undefined; task?: string | undefined; metadata?: Record<string, unknown> | null | undefined }; output: { session_id: string; agent_id: string; user_id: string; session_key: string | null; task: string; status: 'running' | 'expired' | 'closed'; started_at: string; last_active: string; completed_at: string | null; cost_usd: number; tokens: number; input_tokens: number; output_tokens: number; duration_ms: number; metadata: Record<string, unknown> | null; created: boolean } }
+  /** One session. */
+  'sessions.get': { input: { session_id: string }; output: { session_id: string; agent_id: string; user_id: string; session_key: string | null; task: string; status: 'running' | 'expired' | 'closed'; started_at: string; last_active: string; completed_at: string | null; cost_usd: number; tokens: number; input_tokens: number; output_tokens: number; duration_ms: number; metadata: Record<string, unknown> | null } }
+  /** Sessions of this user, newest first. */
+  'sessions.list': { input: { limit?: number | undefined; offset?: number | undefined; agent_id?: string | undefined }; output: { session_id: string; agent_id: string; user_id: string; session_key: string | null; task: string; status: 'running' | 'expired' | 'closed'; started_at: string; last_active: string; completed_at: string | null; cost_usd: number; tokens: number; input_tokens: number; output_tokens: number; duration_ms: number; metadata: Record<string, unknown> | null }[] }
+  /** An agent's sub-agents, newest first, with the results of those that have ended. */
+  'sub_agents.list': { input: { id: string }; output: SubAgent[] }
+  /** Follow a task, wherever it runs; with Last-Event-ID from there on. */
+  'tasks.follow': { input: { task_id: string }; events: { token: { text: string }; info: { code: string; message: string }; done: { task_id: string; status: 'completed' | 'failed' | 'max_steps' | 'waiting_approval'; output: string; steps_taken: number; tool_calls_made: number; session_id: string; approval_ids: string[]; cost_usd: number; tokens: number; error: { type: string; title: string; status: number; detail: string; code: string; request_id: string; errors?: { path: string; message: string }[] | undefined } | null }; error: { type: string; title: string; status: number; detail: string; code: string; request_id: string; errors?: { path: string; message: string }[] | undefined } } }
+  /** A task as it stands. */
+  'tasks.get': { input: { task_id: string }; output: { task_id: string; status: 'running' | 'completed' | 'failed' | 'max_steps' | 'waiting_approval'; output: string; steps_taken: number; tool_calls_made: number; session_id: string; approval_ids: string[]; cost_usd: number; tokens: number; error: { type: string; title: string; status: number; detail: string; code: string; request_id: string; errors?: { path: string; message: string }[] | undefined } | null; agent_id: string; instruction: string; max_steps: number; duration_ms: number; created_at: string; ended_at: string | null } }
+  /** An agent's one-shot tasks of this user, newest first. */
+  'tasks.list': { input: { limit?: number | undefined; offset?: number | undefined; id: string }; output: { task_id: string; status: 'running' | 'completed' | 'failed' | 'max_steps' | 'waiting_approval'; output: string; steps_taken: number; tool_calls_made: number; session_id: string; approval_ids: string[]; cost_usd: number; tokens: number; error: { type: string; title: string; status: number; detail: string; code: string; request_id: string; errors?: { path: string; message: string }[] | undefined } | null; agent_id: string; instruction: string; max_steps: number; duration_ms: number; created_at: string; ended_at: string | null }[] }
+  /** Go on with a task that waited for approvals, and wait for its answer. */
+  'tasks.resume': { input: { task_id: string }; output: { task_id: string; status: 'completed' | 'failed' | 'max_steps' | 'waiting_approval'; output: string; steps_taken: number; tool_calls_made: number; session_id: string; approval_ids: string[]; cost_usd: number; tokens: number; error: { type: string; title: string; status: number; detail: string; code: string; request_id: string; errors?: { path: string; message: string }[] | undefined } | null } }
+  /** Have an agent do one thing now, and wait for its answer. */
+  'tasks.run': { input: { id: string; instruction: string; max_steps?: number | undefined; session_id?: string | null | undefined; session_key?: string | null | undefined }; output: { task_id: string; status: 'completed' | 'failed' | 'max_steps' | 'waiting_approval'; output: string; steps_taken: number; tool_calls_made: number; session_id: string; approval_ids: string[]; cost_usd: number; tokens: number; error: { type: string; title: string; status: number; detail: string; code: string; request_id: string; errors?: { path: string; message: string }[] | undefined } | null } }
+  /** Have an agent do one thing now, and follow what it says. */
+  'tasks.stream': { input: { id: string; instruction: string; max_steps?: number | undefined; session_id?: string | null | undefined; session_key?: string | null | undefined }; events: { token: { text: string }; info: { code: string; message: string }; done: { task_id: string; status: 'completed' | 'failed' | 'max_steps' | 'waiting_approval'; output: string; steps_taken: number; tool_calls_made: number; session_id: string; approval_ids: string[]; cost_usd: number; tokens: number; error: { type: string; title: string; status: number; detail: string; code: string; request_id: string; errors?: { path: string; message: string }[] | undefined } | null }; error: { type: string; title: string; status: number; detail: string; code: string; request_id: string; errors?: { path: string; message: string }[] | undefined } } }
+  /** What was said in all tasks of a session, oldest first. */
+  'tasks.transcript': { input: { limit?: number | undefined; offset?: number | undefined; session_id: string }; output: { task_id: string; role: 'system' | 'user' | 'assistant' | 'tool'; content: string; tool_calls?: { id: string; name: string; arguments: unknown }[] | undefined; tool_call_id?: string | undefined; name?: string | undefined; is_error?: boolean | undefined; at: string }[] }
+  /** The tools that an agent is given, and what they take of each prompt. */
+  'tools.list': { input: { id?: string | undefined }; output: { agent_id: string | null; budget_tokens: number; offered_tokens: number; all_tokens: number; tools: { name: string; toolkit: string; owner: string; tokens: number; offered: boolean; idempotent: boolean; requires_approval: boolean; danger: string | null; description: string }[] } }
+}
+
+export type Agent = { agent_id: string; name: string; role: string; model: string; status: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead'; goal: string | null; preset: string; goal_id: string | null; waiting_for: string | null; error: string | null; persona: Record<string, unknown> | null; suffering: Record<string, unknown> | null; mood: string | null; world: Record<string, unknown> | null; identity: Record<string, unknown> | null; workspace: string; spawned_by: string | null; created_at: string; last_active: string | null; next_run_at: string | null; next: { at: string | null; reason: string }; cycle_count: number; cost_usd: number; tokens: number }
+
+export type AgentSummary = { agent_id: string; name: string; role: string; model: string; status: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead'; goal: string | null }
+
+export type Alarm = { alarm_id: string; agent_id: string; description: string; at: string; status: 'pending' | 'fired'; created_by: string; created_at: string; fired_at: string | null }
+
+export type Delegation = { delegation_id: string; message_id: string; from_agent: string; to_agent: string; goal_id: string; from_goal_id: string | null; objective: string; waits: boolean; status: 'pending' | 'completed' | 'failed'; result: string | null; created_at: string; ended_at: string | null }
+
+export type Goal = { goal_id: string; agent_id: string; objective: string; status: 'active' | 'completed' | 'abandoned'; priority: number; origin: string; parent_goal_id: string | null; reasoning: string | null; result: string | null; unconfirmed: boolean; steps_completed: number; created_at: string; completed_at: string | null }
+
+export type A2AMessage = { message_id: string; type: 'request' | 'response' | 'query' | 'answer' | 'review' | 'feedback' | 'delegate' | 'ack' | 'reject'; from_agent: string; to_agent: string; subject: string; body: string; reply_to: string | null; thread_id: string; priority: number; expects_reply: boolean; read: boolean; metadata: Record<string, unknown>; ts: string }
+
+export type PatternRun = { pattern_id: string; name: string; initiator: string; participants: string[]; task: string; rounds: number; status: 'running' | 'completed' | 'declined' | 'timed_out' | 'cancelled'; messages: number; result: Record<string, unknown> | null; created_at: string; deadline: string; ended_at: string | null }
+
+export type RunDetail = { cycles: number; goals_generated: number; goals_completed: number; goals_abandoned: number; model_calls: number; tool_calls: number; tool_failures: number; tokens: number; cost_usd: number; run_id: string; kind: string; status: 'running' | 'ended' | 'crashed'; started_at: string; ended_at: string | null; duration_s: number; exit: string | null; model: string; heartbeat: number | null; agents: number; agent_ids: string[]; agents_seen: RunAgent[]; svc_version: string; node: string; seed: number | null; model_config: Record<string, unknown>; profiles: string[]; plugins: { name: string; version: string; origin: string; state: string }[]; tools: string[]; agent_id: string | null; task_id: string | null; session_id: string | null }
+
+export type RunAgent = { cycles: number; goals_generated: number; goals_completed: number; goals_abandoned: number; model_calls: number; tool_calls: number; tool_failures: number; tokens: number; cost_usd: number; agent_id: string; name: string; model: string; first_at: string; last_at: string }
+
+export type Run = { cycles: number; goals_generated: number; goals_completed: number; goals_abandoned: number; model_calls: number; tool_calls: number; tool_failures: number; tokens: number; cost_usd: number; run_id: string; kind: string; status: 'running' | 'ended' | 'crashed'; started_at: string; ended_at: string | null; duration_s: number; exit: string | null; model: string; heartbeat: number | null; agents: number }
+
+export type Trace = { run_id: string; total_spans: number; complete: boolean; next_after: number | null; left_out: number; broken_lines: number; root: Span }
+
+export type Span = { span_id: string; parent_id: string | null; name: string; kind: 'run' | 'agent' | 'goal' | 'decision' | 'tool'; start_time: string; end_time: string | null; status: 'running' | 'ended' | 'crashed' | 'active' | 'completed' | 'abandoned' | 'ok' | 'error'; tokens: number; cost_usd: number; attributes: Record<string, unknown>; children: Span[] }
+
+export type SandboxStatus = { mode: 'auto' | 'required' | 'off'; wall: 'bubblewrap' | 'none'; network: boolean; reason: string }
+
+export type Schedule = { schedule_id: string; agent_id: string; objective: string; every_n_cycles: number | null; every: number | null; cron: string | null; time_zone: string | null; priority: number; missed: 'once' | 'skip' | null; enabled: boolean; created_by: string; created_at: string; next_at: string | null; next_cycle: number | null; held_by: string | null; fired: number; skipped: number; last_skip: string | null; last_fired_at: string | null; last_goal_id: string | null }
+
+export type SubAgent = { sub_agent_id: string; parent_agent_id: string; name: string; role: string; task: string; status: 'running' | 'completed' | 'failed' | 'expired' | 'terminated'; result: string | null; ending: string | null; depth: number; cycles: number; max_cycles: number; goal_id: string | null; profile: string | null; cost_usd: number; created_at: string; completed_at: string | null }
+
+/** Where each operation is. */
+export const OPERATIONS = {
+  'agents.delete': { method: 'DELETE', path: '/agents/{id}' },
+  'agents.get': { method: 'GET', path: '/agents/{id}' },
+  'agents.list': { method: 'GET', path: '/agents' },
+  'agents.nudge': { method: 'POST', path: '/agents/{id}/nudge' },
+  'agents.pause': { method: 'POST', path: '/agents/{id}/pause' },
+  'agents.resume': { method: 'POST', path: '/agents/{id}/resume' },
+  'agents.spawn': { method: 'POST', path: '/agents' },
+  'agents.status': { method: 'GET', path: '/status' },
+  'agents.update': { method: 'PATCH', path: '/agents/{id}' },
+  'agents.why': { method: 'GET', path: '/agents/{id}/why' },
+  'alarms.all': { method: 'GET', path: '/alarms' },
+  'alarms.cancel': { method: 'DELETE', path: '/alarms/{alarm_id}' },
+  'alarms.get': { method: 'GET', path: '/alarms/{alarm_id}' },
+  'alarms.list': { method: 'GET', path: '/agents/{id}/alarms' },
+  'alarms.set': { method: 'POST', path: '/agents/{id}/alarms' },
+  'alarms.update': { method: 'PATCH', path: '/alarms/{alarm_id}' },
+  'approvals.decide': { method: 'POST', path: '/approvals/{approval_id}' },
+  'approvals.get': { method: 'GET', path: '/agents/{id}/approvals/{approval_id}' },
+  'approvals.grant': { method: 'POST', path: '/approval-rules' },
+  'approvals.list': { method: 'GET', path: '/agents/{id}/approvals' },
+  'approvals.queue': { method: 'GET', path: '/approvals' },
+  'approvals.resolve': { method: 'POST', path: '/agents/{id}/approvals/{approval_id}' },
+  'approvals.revoke': { method: 'DELETE', path: '/approval-rules/{rule_id}' },
+  'approvals.rule': { method: 'GET', path: '/approval-rules/{rule_id}' },
+  'approvals.rules': { method: 'GET', path: '/approval-rules' },
+  'approvals.show': { method: 'GET', path: '/approvals/{approval_id}' },
+  'budget.reset': { method: 'POST', path: '/budget/reset' },
+  'budget.status': { method: 'GET', path: '/budget' },
+  'config.get': { method: 'GET', path: '/config' },
+  'config.patch': { method: 'PATCH', path: '/config' },
+  'config.unset': { method: 'DELETE', path: '/config/{key}' },
+  'config.value': { method: 'GET', path: '/config/{key}' },
+  'daemon.pause': { method: 'POST', path: '/daemon/pause' },
+  'daemon.resume': { method: 'POST', path: '/daemon/resume' },
+  'daemon.status': { method: 'GET', path: '/daemon' },
+  'delegations.list': { method: 'GET', path: '/agents/{id}/delegations' },
+  'events.follow': { method: 'GET', path: '/events', stream: 'goes on' },
+  'events.list': { method: 'GET', path: '/agents/{id}/events' },
+  'goals.abandon': { method: 'POST', path: '/goals/{goal_id}/abandon' },
+  'goals.abandon_all': { method: 'POST', path: '/goals/abandon' },
+  'goals.add': { method: 'POST', path: '/agents/{id}/goals' },
+  'goals.get': { method: 'GET', path: '/goals/{goal_id}' },
+  'goals.history': { method: 'GET', path: '/agents/{id}/history' },
+  'goals.list': { method: 'GET', path: '/agents/{id}/goals' },
+  'goals.update': { method: 'PATCH', path: '/goals/{goal_id}' },
+  'guardrails.check': { method: 'POST', path: '/guardrails/check' },
+  'health.check': { method: 'GET', path: '/healthz' },
+  'memory.consolidate': { method: 'POST', path: '/agents/{id}/memory/consolidate' },
+  'memory.forget': { method: 'DELETE', path: '/agents/{id}/memory/{memory_id}' },
+  'memory.get': { method: 'GET', path: '/agents/{id}/memory/{memory_id}' },
+  'memory.list': { method: 'GET', path: '/agents/{id}/memory' },
+  'messages.get': { method: 'GET', path: '/messages/{message_id}' },
+  'messages.list': { method: 'GET', path: '/agents/{id}/messages' },
+  'messages.send': { method: 'POST', path: '/agents/{id}/messages' },
+  'messages.thread': { method: 'GET', path: '/messages/{message_id}/thread' },
+  'messages.threads': { method: 'GET', path: '/agents/{id}/threads' },
+  'metrics.get': { method: 'GET', path: '/metrics' },
+  'models.list': { method: 'GET', path: '/models' },
+  'openapi.get': { method: 'GET', path: '/openapi.json' },
+  'patterns.cancel': { method: 'POST', path: '/pattern-runs/{pattern_id}/cancel' },
+  'patterns.get': { method: 'GET', path: '/pattern-runs/{pattern_id}' },
+  'patterns.list': { method: 'GET', path: '/patterns' },
+  'patterns.runs': { method: 'GET', path: '/pattern-runs' },
+  'patterns.start': { method: 'POST', path: '/patterns/{name}' },
+  'plugins.list': { method: 'GET', path: '/plugins' },
+  'plugins.reload': { method: 'POST', path: '/plugins/reload' },
+  'profiles.list': { method: 'GET', path: '/profiles' },
+  'retention.run': { method: 'POST', path: '/retention/run' },
+  'runs.get': { method: 'GET', path: '/runs/{id}' },
+  'runs.list': { method: 'GET', path: '/runs' },
+  'runs.trace': { method: 'GET', path: '/runs/{run_id}/trace' },
+  'sandbox.status': { method: 'GET', path: '/sandbox' },
+  'schedules.add': { method: 'POST', path: '/agents/{id}/schedules' },
+  'schedules.all': { method: 'GET', path: '/schedules' },
+  'schedules.get': { method: 'GET', path: '/schedules/{schedule_id}' },
+  'schedules.list': { method: 'GET', path: '/agents/{id}/schedules' },
+  'schedules.remove': { method: 'DELETE', path: '/schedules/{schedule_id}' },
+  'schedules.update': { method: 'PATCH', path: '/schedules/{schedule_id}' },
+  'sessions.close': { method: 'DELETE', path: '/sessions/{session_id}' },
+  'sessions.create': { method: 'POST', path: '/sessions' },
+  'sessions.get': { method: 'GET', path: '/sessions/{session_id}' },
+  'sessions.list': { method: 'GET', path: '/sessions' },
+  'sub_agents.list': { method: 'GET', path: '/agents/{id}/sub-agents' },
+  'tasks.follow': { method: 'GET', path: '/tasks/{task_id}/stream', stream: 'ends' },
+  'tasks.get': { method: 'GET', path: '/tasks/{task_id}' },
+  'tasks.list': { method: 'GET', path: '/agents/{id}/tasks' },
+  'tasks.resume': { method: 'POST', path: '/tasks/{task_id}/resume' },
+  'tasks.run': { method: 'POST', path: '/agents/{id}/tasks' },
+  'tasks.stream': { method: 'POST', path: '/agents/{id}/tasks/stream', stream: 'ends' },
+  'tasks.transcript': { method: 'GET', path: '/sessions/{session_id}/transcript' },
+  'tools.list': { method: 'GET', path: '/agents/{id}/tools' },
+} as const

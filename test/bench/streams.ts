@@ -1,0 +1,85 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import { definePlugin, Kernel, stream, z } from '#kernel'
+import { Rest } from '../../builtins/rest/contract.ts'
+import rest from '../../builtins/rest/index.ts'
+import { tempDir } from '../support/index.ts'
+
+const EVERY_MS = 20
+const token = () => ({ at: String(process.hrtime.bigint()), text: ' token' })
+
+const teller = definePlugin({
+  name: 'teller',
+  setup(svc) {
+    svc.operation(
+      stream({
+        name: 'teller.tell',
+        summary: 'Fifty tokens a second',
+        input: z.object({}),
+        events: { token: z.object({ at: z.string(), text: z.string() }) },
+        http: { method: 'GET', path: '/tell' },
+        async *run(_, { signal }) {
+          for (let n = 0; !signal.aborted; n++) {
+            yield { id: String(n), event: 'token', data: token() }
+            await svc.clock.sleep(EVERY_MS, signal)
+          }
+        },
+      }),
+    )
+  },
+})
+
+/** Prints how late tokens come. */
+export async function streams() {
+  const { ours, bare, added_p99 } = await measureStreams(200, 5)
+  console.log(
+    '\n200 streams of 50 tokens a second each: milliseconds until a token is read, and microseconds of processor time',
+  )
+  for (const [name, { p50, p99, cpu_us }] of Object.entries({ ours, bare })) {
+    console.log(`${name.padEnd(6)} p50 ${p50.toFixed(2)}   p99 ${p99.toFixed(2)}   ${cpu_us.toFixed(0)} us`)
+  }
+  console.log(`added at p99: ${added_p99.toFixed(2)} ms`)
+}
+
+/**
+ * How old tokens are, in milliseconds, when their reader has them: of so many streams with fifty tokens a second each, beside a
+ * bare server that writes the same text with a timer a stream. All streams of one kind are served by this one process.
+ */
+export async function measureStreams(streams: number, seconds: number) {
+  await using dir = await tempDir()
+  await using kernel = await Kernel.open({
+    root: dir.path,
+    roles: ['server'],
+    builtins: [rest, teller],
+    log: { level: 'warn' },
+  })
+  const { url } = await kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })
+  const plain = createServer((_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    let n = 0
+    const write = () => response.write(`id: ${n++}\nevent: token\ndata: ${JSON.stringify(token())}\n\n`)
+    const timer = setInterval(write, EVERY_MS)
+    response.on('close', () => clearInterval(timer))
+  }).listen(0, '127.0.0.1')
+  await once(plain, 'listening')
+  const bare = `http://127.0.0.1:${(plain.address() as AddressInfo).port}/`
+  const child = fork(fileURLToPath(new URL('readers.ts', import.meta.url)))
+  const tokens = (seconds * 1000) / EVERY_MS
+  const measure = async (from: string) => {
+    const before = process.cpuUsage()
+    child.send({ url: from, streams, tokens })
+    const [delays] = (await once(child, 'message')) as [number[]]
+    const { user, system } = process.cpuUsage(before)
+    const sorted = delays.sort((a, b) => a - b)
+    const at = (share: number) => sorted[Math.floor(sorted.length * share)]!
+    return { p50: at(0.5), p99: at(0.99), cpu_us: (user + system) / delays.length }
+  }
+  await measure(bare)
+  const figures = { bare: await measure(bare), ours: await measure(`${url}/tell`) }
+  child.kill()
+  plain.close()
+  return { ...figures, added_p99: figures.ours.p99 - figures.bare.p99 }
+}

@@ -1,0 +1,11 @@
+import { expect, it } from 'vitest'
+import { Svc } from '../../embed.ts'
+import { Operations } from '../../kernel/index.ts'
+import { tempDir } from '../support/index.ts'
+import { clientSource } from './client-source.ts'
+
+it('the types of the client are those of the operations', async () => {
+  await using dir = await tempDir()
+  await using svc = await Svc.open(dir.path, { roles: [], log: { level: 'silent' } })
+  await expect(clientSource(svc.kernel.list(Operations))).toMatchFileSnapshot('../../client-operations.ts')
+})

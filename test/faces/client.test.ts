@@ -1,0 +1,253 @@
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import { describe, expect, expectTypeOf, it, onTestFinished } from 'vitest'
+import agents from '../../builtins/agents/index.ts'
+import events from '../../builtins/events/index.ts'
+import models from '../../builtins/models/index.ts'
+import profiles from '../../builtins/profiles/index.ts'
+import { appendEvent, Store } from '../../builtins/store/contract.ts'
+import store from '../../builtins/store/index.ts'
+import { type Client, createClient } from '../../client.ts'
+import { ConflictError, definePlugin, operation, SvcError, stream, z } from '../../kernel/index.ts'
+import { restHouse } from './rest-house.ts'
+
+const WORKER = { 'worker.yaml': 'name: worker\nrole: works\n' }
+const ROOMS = [store, models, profiles, agents, events]
+
+async function served(options: Parameters<typeof restHouse>[0] = {}) {
+  const { mkdir, writeFile } = await import('node:fs/promises')
+  const home = await restHouse({
+    plugins: ROOMS,
+    ...options,
+    async before(root) {
+      await mkdir(`${root}/profiles`)
+      for (const [name, text] of Object.entries(WORKER)) await writeFile(`${root}/profiles/${name}`, text)
+    },
+  })
+  return { ...home, client: createClient({ baseUrl: home.url }) }
+}
+
+/** A way to the server that can be cut. */
+async function wire(port: number) {
+  const sockets = new Set<Socket>()
+  const opened = { count: 0 }
+  const proxy: Server = createServer(inside => {
+    opened.count++
+    const outside = connect(port, '127.0.0.1')
+    for (const socket of [inside, outside]) {
+      sockets.add(socket)
+      socket.on('error', () => {})
+    }
+    inside.pipe(outside).pipe(inside)
+    inside.on('close', () => outside.destroy())
+    outside.on('close', () => inside.destroy())
+  })
+  await new Promise<void>(resolve => proxy.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy()
+    proxy.close()
+  })
+  const { port: at } = proxy.address() as { port: number }
+  return {
+    url: `http://127.0.0.1:${at}`,
+    opened,
+    cut() {
+      for (const socket of sockets) socket.resetAndDestroy()
+      sockets.clear()
+    },
+  }
+}
+
+describe('a call', () => {
+  it('is a method of its room, with the types of its operation', async () => {
+    const { client } = await served()
+    const spawned = await client.agents.spawn({ preset: 'worker' })
+    expectTypeOf(spawned.agent_id).toBeString()
+    expectTypeOf<Parameters<Client['agents']['nudge']>[0]>().toEqualTypeOf<{ id: string; message: string }>()
+    expect(spawned).toMatchObject({ name: 'worker', role: 'works', status: 'idle' })
+    await client.agents.nudge({ id: spawned.agent_id, message: 'a/b?c=ü' })
+    expect(await client.agents.list()).toMatchObject([{ agent_id: spawned.agent_id }])
+    expect(await client.agents.delete({ id: spawned.agent_id })).toBeNull()
+    expect(await client.agents.list({ limit: 10 })).toEqual([])
+  })
+
+  it('throws what the server told, with code, status, sentence and fields', async () => {
+    const { client } = await served()
+    const unknown = await client.agents.get({ id: 'no/body' }).catch(error => error)
+    expect(unknown).toBeInstanceOf(SvcError)
+    expect(unknown).toMatchObject({ code: 'agent_not_found', status: 404 })
+    expect(unknown.message).toMatch(/^No agent has the id or name "no\/body"/)
+    const invalid = await client.agents.list({ limit: 5000 }).catch(error => error)
+    expect(invalid).toMatchObject({ code: 'invalid_input', status: 422, errors: [{ path: 'limit' }] })
+  })
+
+  it('carries the key and the user', async () => {
+    const { url } = await served({ env: { SVC_API_KEY: 'a-long-secret-key' } })
+    const refused = await createClient({ baseUrl: url })
+      .agents.list()
+      .catch(error => error)
+    expect(refused).toMatchObject({ code: 'unauthorized', status: 401 })
+    await expect(
+      createClient({ baseUrl: `${url}/`, apiKey: 'a-long-secret-key', user: 'ada' }).agents.list(),
+    ).resolves.toEqual([])
+  })
+
+  it('says where nobody answers', async () => {
+    const { client, listening, url } = await served()
+    await listening.close()
+    const error = await client.agents.list().catch(thrown => thrown)
+    expect(error).toMatchObject({ code: 'unreachable', status: 503 })
+    expect(error.message).toContain(url)
+  })
+
+  it('is given up with its signal, and shows the head of its answer', async () => {
+    const { client } = await served()
+    await client.agents.spawn({ preset: 'worker' })
+    await client.agents.spawn({ preset: 'worker' })
+    let total: string | null = null
+    const onResponse = ({ headers }: Response) => {
+      total = headers.get('x-total-count')
+    }
+    await client.agents.list({ limit: 1 }, { onResponse })
+    expect(total).toBe('2')
+    const signal = AbortSignal.abort(new Error('enough'))
+    await expect(client.agents.list({}, { signal })).rejects.toThrow('enough')
+  })
+})
+
+describe('a stream that can go on', () => {
+  it('does, after a cut, without loss or repetition', async () => {
+    const apiKey = 'a-long-secret-key'
+    const { kernel, port } = await served({ env: { SVC_API_KEY: apiKey } })
+    const line = await wire(port)
+    const client = createClient({ baseUrl: line.url, apiKey })
+    const seen: number[] = []
+    const happen = () => kernel.use(Store).apply([appendEvent({ type: 'x', agent_id: null, data: {} })])
+    for await (const message of client.events.follow({ after: 0 })) {
+      if (message.event === 'message') seen.push(message.data.seq)
+      if (seen.length === 9) break
+      await happen()
+      if (seen.length % 3 === 2) line.cut()
+    }
+    expect(seen).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9])
+    expect(line.opened.count).toBeGreaterThan(2)
+  })
+
+  it('is closed when it is left', async () => {
+    const { client, kernel } = await served()
+    for await (const message of client.events.follow()) {
+      expect(message.event).toBe('open')
+      break
+    }
+    // A server that holds no stream closes at once.
+    const began = performance.now()
+    await kernel.close()
+    expect(performance.now() - began).toBeLessThan(450)
+  })
+
+  it('that was refused is not tried again', async () => {
+    const { client } = await served()
+    const following = client.events.follow({ agent_id: 'nobody' })
+    await expect(following.next()).rejects.toMatchObject({ code: 'agent_not_found' })
+  })
+
+  it('ends with its signal', async () => {
+    const { client } = await served()
+    const stop = new AbortController()
+    const following = client.events.follow({}, { signal: stop.signal })
+    await following.next()
+    const next = following.next()
+    stop.abort(new Error('enough'))
+    await expect(next).rejects.toThrow('enough')
+  })
+
+  it('that ends by itself is over', async () => {
+    const { client } = await served()
+    const all = []
+    for await (const message of client.events.follow({ follow: false, after: 0 })) all.push(message.event)
+    expect(all).toEqual(['open'])
+  })
+})
+
+describe('a stream that began something', () => {
+  const runs: { key: string | undefined; face: 'stream' | 'whole' }[] = []
+  /** In the place of the real one: its stream stops in the middle, its whole answer comes. */
+  const tasks = definePlugin({
+    name: 'tasks',
+    setup(svc) {
+      const input = z.object({ id: z.string(), instruction: z.string() })
+      const answer = z.object({ status: z.string(), output: z.string() })
+      svc.operation(
+        stream({
+          name: 'tasks.stream',
+          summary: 'Run',
+          input,
+          events: { token: z.object({ text: z.string() }), done: answer },
+          http: { method: 'POST', path: '/agents/{id}/tasks/stream' },
+          async *run({ instruction }, { idempotency_key }) {
+            runs.push({ key: idempotency_key, face: 'stream' })
+            if (instruction === 'refuse') throw new ConflictError({ sentence: 'Not now.' })
+            yield { event: 'token', data: { text: 'so ' } }
+            yield { event: 'token', data: { text: 'far' } }
+            if (instruction === 'finish') yield { event: 'done', data: { status: 'completed', output: 'so far' } }
+          },
+        }),
+      )
+      svc.operation(
+        operation({
+          name: 'tasks.run',
+          summary: 'Run',
+          input,
+          output: answer,
+          http: { method: 'POST', path: '/agents/{id}/tasks' },
+          run(_, { idempotency_key }) {
+            runs.push({ key: idempotency_key, face: 'whole' })
+            return { status: 'completed', output: 'so far and to the end' }
+          },
+        }),
+      )
+    },
+  })
+  const told = async (instruction: string, idempotencyKey?: string) => {
+    const { client } = await served({ plugins: [...ROOMS, tasks] })
+    runs.length = 0
+    const shown: string[] = []
+    const options = idempotencyKey ? { idempotencyKey } : {}
+    try {
+      for await (const { event, data } of client.tasks.stream({ id: 'a', instruction }, options)) {
+        shown.push(event === 'token' ? data.text : event === 'done' ? `${event}: ${data.output}` : event)
+      }
+    } catch (error) {
+      shown.push((error as SvcError).code)
+    }
+    return shown
+  }
+
+  it('tells its text and its end', async () => {
+    expect(await told('finish')).toEqual(['so ', 'far', 'done: so far'])
+  })
+
+  it('that stops without its end asks for the answer under the same key', async () => {
+    expect(await told('stop', 'once-1')).toEqual(['so ', 'far', 'done: so far and to the end'])
+    expect(runs).toEqual([
+      { key: 'once-1', face: 'stream' },
+      { key: 'once-1', face: 'whole' },
+    ])
+  })
+
+  it('that stops without its end and has no key leaves the text that was shown, and says so', async () => {
+    expect(await told('stop')).toEqual(['so ', 'far', 'connection_cut'])
+    expect(runs).toHaveLength(1)
+  })
+
+  it('that is refused is not begun again', async () => {
+    expect(await told('refuse', 'once-2')).toEqual(['conflict'])
+    expect(runs).toHaveLength(1)
+  })
+})
+
+it('runs where there is no Node: its file names none of it', async () => {
+  const { readFile } = await import('node:fs/promises')
+  const text = await readFile(new URL('../../dist/client.js', import.meta.url), 'utf8')
+  expect(text).not.toMatch(/node:|\bprocess\.|\brequire\(|\bBuffer\b/)
+  expect(text.length).toBeLessThan(60_000)
+})
