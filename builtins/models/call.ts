@@ -1,4 +1,4 @@
-import { type Log, MissingDependencyError, type Ports, sentenceOf } from '#kernel'
+import { crashPoint, type Log, MissingDependencyError, type Ports, sentenceOf } from '#kernel'
 import type { Price } from './catalogue.ts'
 import {
   type ModelAnswer,
@@ -89,6 +89,7 @@ export async function callModel(call: ModelCall, to: Target, settings: CallSetti
       attempts.push(heard)
       try {
         await (form === 'stream' ? hearStream : hearPlain)(talk, total.signal, heard)
+        crashPoint('model answered')
         if (form === 'plain' && !shown && heard.text) show(heard.text)
         return { ...answerOf(heard, request, ports), spend: spend() }
       } catch (error) {

@@ -21,6 +21,14 @@ export interface ToolSpec {
   parameters: Record<string, unknown>
 }
 
+/** The rule of thumb for English text: https://help.openai.com/en/articles/4936856 */
+const CHARS_PER_TOKEN = 4
+
+/** Tokens of so many characters, where nobody has counted them. */
+export function estimateTokens(chars: number): number {
+  return Math.ceil(chars / CHARS_PER_TOKEN)
+}
+
 /** For whom a call is made: booked with the spend, and all that a simulated model goes by. */
 export interface CallPurpose {
   agent_id: string | null

@@ -1,6 +1,6 @@
 import type { Price } from './catalogue.ts'
 import { DEFAULT_PRICE } from './catalogue.ts'
-import type { ModelRequest, PlannedSpend, Spend, Usage } from './contract.ts'
+import { estimateTokens, type ModelRequest, type PlannedSpend, type Spend, type Usage } from './contract.ts'
 
 /** What became of one attempt, as far as its cost goes. */
 export interface Attempt {
@@ -10,14 +10,8 @@ export interface Attempt {
   billed: boolean
 }
 
-/** The rule of thumb for English text: https://help.openai.com/en/articles/4936856 */
-const CHARS_PER_TOKEN = 4
 /** More than any context holds: such a count is a fault of the server. */
 const ABSURD_TOKENS = 10_000_000
-
-export function estimateTokens(chars: number): number {
-  return Math.ceil(chars / CHARS_PER_TOKEN)
-}
 
 /** How much text a request sends: messages with their tool calls, and the tools on offer. */
 export function charsOf({ messages, tools }: Pick<ModelRequest, 'messages' | 'tools'>): number {

@@ -1,8 +1,9 @@
 import { lookup } from 'node:dns/promises'
 import { definePlugin } from '#kernel'
 import { NetConfig } from './config.ts'
-import { GuardedFetch } from './contract.ts'
+import { GuardedFetch, WebPages } from './contract.ts'
 import { Guard } from './guard.ts'
+import { webPages } from './pages.ts'
 
 export default definePlugin({
   name: 'net',
@@ -11,5 +12,6 @@ export default definePlugin({
   config: NetConfig,
   setup(svc, config) {
     svc.provide(GuardedFetch, new Guard(svc, config, host => lookup(host, { all: true })))
+    svc.provide(WebPages, webPages(svc))
   },
 })

@@ -1,6 +1,6 @@
 import type { Ports } from '#kernel'
-import { ModelError, type ModelEvent, type ModelProvider } from '../contract.ts'
-import { charsOf, estimateTokens } from '../spend.ts'
+import { estimateTokens, ModelError, type ModelEvent, type ModelProvider } from '../contract.ts'
+import { charsOf } from '../spend.ts'
 import { chooseGoal } from './goals.ts'
 import { readScene, type Scene } from './scene.ts'
 import { nextStep, type Step } from './steps.ts'

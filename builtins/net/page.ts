@@ -1,0 +1,197 @@
+import { ENTITIES } from './entities.ts'
+
+/** Where a page leads to, with the words that stand there. */
+export interface Link {
+  href: string
+  text: string
+}
+
+/** What a page says, without its markup. */
+export interface Page {
+  title: string
+  /** A line for each block of the page. */
+  text: string
+  /** Addresses as they stand in the page, each once. */
+  links: readonly Link[]
+}
+
+const LONGEST_TITLE = 200
+const MOST_LINKS = 200
+const LONGEST_LINK = 2_000
+/** Stands at the beginning of lines that keep their spaces. */
+const SET = '\u0001'
+/** A tag's attributes are looked for in so many characters. */
+const LONGEST_TAG = 4_000
+/** Elements of which nothing is to be read. */
+const HIDDEN = new Set('script style noscript template svg iframe object select head'.split(' '))
+/** Elements that begin and end a line. */
+const BLOCKS = new Set(
+  `address article aside blockquote body br dd details dialog div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6
+  header hr li main nav ol p section summary table tbody td th thead tr ul`.split(/\s+/),
+)
+
+interface Tag {
+  name: string
+  closes: boolean
+  /** What stands between the angle brackets, as far as it is looked at. */
+  source: string
+  /** Where what follows it begins. */
+  end: number
+}
+
+/**
+ * The text of a page of HTML. Each character is looked at a bounded number of times, however broken the markup is: whatever is
+ * searched for and not there is not searched for again.
+ */
+export function pageOf(html: string): Page {
+  const text = new Text()
+  const links = new Map<string, string>()
+  let title: string | undefined
+  let link: { href: string; from: number } | undefined
+  /** Whether lines stand as they were set: in `pre`. */
+  let isSet = false
+  const scan = new Scan(html)
+  const endLink = () => {
+    if (link && links.size < MOST_LINKS && !links.get(link.href)) links.set(link.href, text.since(link.from))
+    link = undefined
+  }
+  for (let at = 0; at < html.length; ) {
+    const open = scan.tag(at)
+    text.add(spaced(decoded(html.slice(at, open)), isSet))
+    if (open === html.length) break
+    const tag = tagAt(html, open, scan)
+    const { name, closes } = tag
+    at = tag.end
+    if (name === 'title' && !closes) {
+      const end = scan.find('</title', at)
+      title ??= oneLine(decoded(html.slice(at, end)))
+      at = end
+    } else if (name === 'head' && !closes) continue
+    else if (HIDDEN.has(name) && !closes) at = scan.find(`</${name}`, at)
+    else if (name === 'a') {
+      endLink()
+      const href = closes ? '' : attribute(tag.source, 'href')
+      if (href) link = { href: href.slice(0, LONGEST_LINK), from: text.length }
+    } else if (name === 'pre') {
+      isSet = !closes
+      text.add(isSet ? `\n${SET}` : '\n')
+    } else if (BLOCKS.has(name)) text.add(name === 'li' && !closes ? '\n- ' : '\n')
+  }
+  endLink()
+  return {
+    title: (title ?? '').slice(0, LONGEST_TITLE),
+    text: text.lines(),
+    links: [...links].map(([href, words]) => ({ href, text: words })),
+  }
+}
+
+/** Looks for texts from one place on; what is not there any more is not looked for again. */
+class Scan {
+  readonly #text: string
+  readonly #lower: string
+  readonly #gone = new Set<string>()
+
+  constructor(text: string) {
+    this.#text = text
+    // Letter by letter, so that places stay the same; only ASCII matters in names.
+    this.#lower = text.replace(/[A-Z]+/g, run => run.toLowerCase())
+  }
+
+  /** The place of the next tag, or the end of the text; other angles are signs of comparison. */
+  tag(from: number): number {
+    const begin = /<[a-z/!?]/g
+    begin.lastIndex = from
+    return begin.exec(this.#lower)?.index ?? this.#text.length
+  }
+
+  /** The place of the next one, or the end of the text. */
+  find(mark: string, from: number): number {
+    if (this.#gone.has(mark)) return this.#text.length
+    const found = this.#lower.indexOf(mark, from)
+    if (found >= 0) return found
+    this.#gone.add(mark)
+    return this.#text.length
+  }
+}
+
+function tagAt(html: string, open: number, scan: Scan): Tag {
+  if (html.startsWith('<!--', open)) {
+    return { name: '', closes: false, source: '', end: Math.min(html.length, scan.find('-->', open + 4) + 3) }
+  }
+  const [, slash, name = ''] = /^<(\/?)([a-z][a-z0-9-]{0,30})?/i.exec(html.slice(open, open + 40)) ?? []
+  const end = scan.find('>', open)
+  const source = html.slice(open, Math.min(end, open + LONGEST_TAG))
+  return { name: name.toLowerCase(), closes: slash === '/', source, end: Math.min(html.length, end + 1) }
+}
+
+/** The value of an attribute; empty where there is none. */
+export function attribute(tag: string, name: string): string {
+  const found = new RegExp(`[\\s"']${name}\\s{0,9}=\\s{0,9}(?:"([^"]*)"|'([^']*)'|([^\\s"'>]+))`, 'i').exec(tag)
+  return decoded(found?.[1] ?? found?.[2] ?? found?.[3] ?? '').trim()
+}
+
+/** What was read so far, in pieces. */
+class Text {
+  readonly #pieces: string[] = []
+  length = 0
+
+  add(piece: string): void {
+    if (piece === '') return
+    this.#pieces.push(piece)
+    this.length = this.#pieces.length
+  }
+
+  /** The words since the text had so many pieces. */
+  since(from: number): string {
+    return oneLine(this.#pieces.slice(from).join('')).slice(0, LONGEST_TITLE)
+  }
+
+  lines(): string {
+    const lines = this.#pieces
+      .join('')
+      .split('\n')
+      .map(line => (line.startsWith(SET) ? visible(line).trimEnd() : oneLine(line)))
+    return lines.filter(line => line !== '' && line !== '-').join('\n')
+  }
+}
+
+/** The text of what a server sent, by its content type; undefined for what is no text. */
+export function readPage(body: Uint8Array, type: string | null): Page | undefined {
+  const [media = '', ...parameters] = (type ?? 'text/html').toLowerCase().split(';')
+  if (!/^(?:text\/|application\/(?:json|xml|[\w.-]+\+(?:json|xml))$)/.test(media.trim())) return undefined
+  const charset = parameters.map(each => /^\s*charset\s*=\s*"?([\w.:-]+)/.exec(each)?.[1]).find(Boolean)
+  const text = decoderOf(charset).decode(body)
+  if (/html/.test(media)) return pageOf(text)
+  return { title: '', text: text.replace(/(?![\t\n])\p{Cc}/gu, '').trim(), links: [] }
+}
+
+function decoderOf(charset = 'utf-8'): InstanceType<typeof TextDecoder> {
+  try {
+    return new TextDecoder(charset)
+  } catch {
+    return new TextDecoder()
+  }
+}
+
+function decoded(text: string): string {
+  if (!text.includes('&')) return text
+  return text.replace(/&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z]{2,8}));/gi, (whole, decimal, hex, name) => {
+    if (name) return ENTITIES[name] ?? whole
+    const code = decimal ? Number(decimal) : Number.parseInt(hex, 16)
+    return code > 0 && code <= 0x10ffff && !(code >= 0xd800 && code < 0xe000) ? String.fromCodePoint(code) : ''
+  })
+}
+
+/** Text as it is shown: line breaks mean something only where lines are set. */
+function spaced(text: string, isSet: boolean): string {
+  return isSet ? text.replace(/\r?\n/g, `\n${SET}`) : text.replace(/\s+/g, ' ')
+}
+
+export function oneLine(text: string): string {
+  return visible(text.replace(/\s+/g, ' ')).trim()
+}
+
+/** Without control characters and those that turn the direction of text or are not seen. */
+function visible(text: string): string {
+  return text.replace(/(?!\t)\p{Cc}|[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/gu, '')
+}
