@@ -1,4 +1,4 @@
-import { Kernel, type LogOptions, type Ports, type Role } from '#kernel'
+import { Kernel, type LogOptions, type Ports, type Role, type Undo, type WakeSource, WakeSources } from '#kernel'
 import type { AgentDetail } from './builtins/agents/contract.ts'
 import { Daemon } from './builtins/daemon/contract.ts'
 
@@ -23,9 +23,11 @@ export interface SvcOptions {
 export class Svc {
   /** All that a plugin sees, and more: hooks, points, services, configuration. */
   readonly kernel: Kernel
+  readonly daemon: SvcDaemon
 
   private constructor(kernel: Kernel) {
     this.kernel = kernel
+    this.daemon = new SvcDaemon(kernel)
   }
 
   /** Opens the project in this folder; `.svc/` is made when it is missing. @throws SvcError with a sentence for the operator */
@@ -45,9 +47,9 @@ export class Svc {
     return this.kernel.invoke(operation, input)
   }
 
-  /** Makes this process the project's daemon. @throws DaemonRunningError */
-  start(): Promise<void> {
-    return this.kernel.use(Daemon).start()
+  /** Makes this process the project's daemon; with `join`, a further one beside it. @throws DaemonRunningError */
+  start(options: { join?: boolean } = {}): Promise<void> {
+    return this.kernel.use(Daemon).start(options)
   }
 
   /** Lets running cycles reach a safe point, and frees everything. */
@@ -57,5 +59,33 @@ export class Svc {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
+  }
+}
+
+/** The daemon as this process can be it. */
+export class SvcDaemon {
+  readonly #kernel: Kernel
+
+  constructor(kernel: Kernel) {
+    this.#kernel = kernel
+  }
+
+  /** Makes this process the project's daemon. @throws DaemonRunningError */
+  start(): Promise<void> {
+    return this.#kernel.use(Daemon).start()
+  }
+
+  /** Lets running cycles reach a safe point; the rest of the house stays open. */
+  stop(): Promise<void> {
+    return this.#kernel.use(Daemon).stop()
+  }
+
+  /**
+   * Adds something that wakes agents between two heartbeats, before or after the start.
+   * @returns its undoing, which also aborts the wait that is under way
+   * @throws ConflictError when a wake source has this name already
+   */
+  addWakeSource(source: WakeSource): Undo {
+    return this.#kernel.points.add(WakeSources, source, 'the embedding program')
   }
 }

@@ -1,24 +1,42 @@
 /** The package's front door: what `import … from 'svc'` gives. */
 
 export * from '#kernel'
+export * from './builtins/a2a/contract.ts'
 export * from './builtins/agents/contract.ts'
 export * from './builtins/approvals/contract.ts'
 export * from './builtins/authoring/contract.ts'
 export * from './builtins/budget/contract.ts'
 export * from './builtins/daemon/contract.ts'
+export * from './builtins/delegation/contract.ts'
 export * from './builtins/goals/contract.ts'
-export * from './builtins/memory/contract.ts'
-export * from './builtins/models/contract.ts'
 export * from './builtins/guardrails/contract.ts'
+export * from './builtins/memory/contract.ts'
 export * from './builtins/metrics/contract.ts'
+export * from './builtins/models/contract.ts'
 export * from './builtins/net/contract.ts'
+export * from './builtins/patterns/contract.ts'
 export * from './builtins/plugins-admin/contract.ts'
 export * from './builtins/profiles/contract.ts'
 export * from './builtins/rest/contract.ts'
+export * from './builtins/retention/contract.ts'
 export * from './builtins/runs/contract.ts'
 export * from './builtins/runtime/contract.ts'
-export * from './builtins/settings/contract.ts'
+export * from './builtins/sandbox/contract.ts'
+export * from './builtins/schedules/contract.ts'
 export * from './builtins/sessions/contract.ts'
+export * from './builtins/settings/contract.ts'
 export * from './builtins/store/contract.ts'
+export * from './builtins/sub-agents/contract.ts'
 export * from './builtins/tasks/contract.ts'
-export { Svc, type SvcOptions } from './embed.ts'
+export * from './builtins/toolkits/clipboard/contract.ts'
+export * from './builtins/waking/contract.ts'
+export {
+  type CallOptions,
+  type Client,
+  type ClientOptions,
+  ConnectionCutError,
+  createClient,
+  type EventOf,
+  UnreachableError,
+} from './client.ts'
+export { Svc, SvcDaemon, type SvcOptions } from './embed.ts'

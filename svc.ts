@@ -12,6 +12,11 @@ const exit = await main(process.argv.slice(2), {
     const { findDaemon } = await import('./builtins/daemon/holder.ts')
     return findDaemon(ports, svc)
   },
+  async findDaemons(ports, svc) {
+    const { findDaemons } = await import('./builtins/daemon/holder.ts')
+    return findDaemons(ports, svc)
+  },
+  databaseFiles: () => import('./builtins/store/files.ts'),
 })
 // What a plugin forgot to close keeps no process alive.
 process.exit(exit)

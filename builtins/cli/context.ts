@@ -1,5 +1,6 @@
 import type { Kernel, LogOptions, Ports, Role } from '#kernel'
 import type { FoundDaemon } from '../daemon/contract.ts'
+import type { DatabaseFiles } from '../store/contract.ts'
 import type { CommandTree } from './contract.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -17,6 +18,10 @@ export interface House {
   }): Promise<Kernel>
   /** The daemon of the project whose `.svc/` this is, found without bringing anything up. */
   findDaemon(ports: Ports, svc: string): Promise<FoundDaemon | undefined>
+  /** The same of all: the project's own, and those that joined it. */
+  findDaemons(ports: Ports, svc: string): Promise<FoundDaemon[]>
+  /** What is done with a database's file without bringing anything up. */
+  databaseFiles(): Promise<DatabaseFiles>
 }
 
 /** What every command is given. */

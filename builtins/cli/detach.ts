@@ -12,7 +12,8 @@ export async function detach(root: string, words: readonly string[], context: Co
   const { ports, terminal } = context
   const logs = join(root, 'logs')
   await ports.files.mkdir(logs, { recursive: true, mode: 0o700 })
-  const log = await ports.files.open(join(logs, 'svc.log'), 'a', 0o600)
+  // What the runtime itself says when it breaks down; all else is logged. Not the log, which is replaced when it is full.
+  const log = await ports.files.open(join(logs, 'stderr.log'), 'a', 0o600)
   const child = ports.spawn(process.execPath, [...process.execArgv, process.argv[1]!, ...words, '--root', root], {
     cwd: root,
     detached: true,
@@ -23,7 +24,10 @@ export async function detach(root: string, words: readonly string[], context: Co
     child.once('message', sent => resolve(sent as Message))
     child.once('error', error => resolve({ failed: error.message, exit: 1 }))
     child.once('close', async (code, signal) => {
-      const failed = { failed: `the process ended; ${join(logs, 'svc.log')} may say why`, exit: code ?? 1 }
+      const failed = {
+        failed: `the process ended; ${join(logs, 'svc.log')} or stderr.log may say why`,
+        exit: code ?? 1,
+      }
       resolve((signal === 'SIGKILL' && (await successor(root, context))) || failed)
     })
   })

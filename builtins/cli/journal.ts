@@ -1,11 +1,15 @@
 import { join } from 'node:path'
-import type { Ports } from '#kernel'
+import { type LockPorts, lockFile, type Ports } from '#kernel'
 import { isDetached } from './detached.ts'
 import { printable } from './printable.ts'
 import type { Terminal } from './terminal.ts'
 
-/** A log that has become longer is set aside when the next process starts, in bytes. */
+/** A log that has become longer is set aside, in bytes. */
 const LONGEST = 10 * 1024 * 1024
+/** So many that were set aside are kept: `svc.log.1` is the youngest. */
+const KEPT = 5
+/** After so many written bytes is looked how long the log is, and whether another process has set it aside. */
+const LOOK_EVERY = 64 * 1024
 
 export interface Journal {
   readonly file: string
@@ -16,25 +20,99 @@ export interface Journal {
 
 /**
  * Where a long-running process logs to: `logs/svc.log`, and standard error: as JSON, for people on a terminal as text.
- * A disk that is full loses lines, and stops nothing.
+ * A disk that is full loses lines, and stops nothing. Several processes may write to one log.
  */
-export async function openJournal({ files, env }: Ports, root: string, terminal: Terminal): Promise<Journal> {
+export async function openJournal(ports: Ports, root: string, terminal: Terminal): Promise<Journal> {
   const folder = join(root, 'logs')
-  const file = join(folder, 'svc.log')
-  await files.mkdir(folder, { recursive: true, mode: 0o700 })
-  const { size } = await files.stat(file).catch(() => ({ size: 0 }))
-  if (size > LONGEST) await files.rename(file, `${file}.1`)
-  const stream = (await files.open(file, 'a', 0o600)).createWriteStream()
-  stream.on('error', () => {})
-  // There, standard error is this file.
-  const echo = !isDetached(env)
+  await ports.files.mkdir(folder, { recursive: true, mode: 0o700 })
+  const log = new RotatingFile(join(folder, 'svc.log'), ports)
+  await log.open()
+  // There, nobody reads standard error.
+  const echo = !isDetached(ports.env)
   return {
-    file,
+    file: log.file,
     write(line) {
-      stream.write(line)
+      log.write(line)
       if (echo) terminal.err(terminal.watched ? forPeople(line, terminal) : line.trimEnd())
     },
-    close: () => new Promise(done => stream.end(() => done())),
+    close: () => log.close(),
+  }
+}
+
+type Stream = ReturnType<Awaited<ReturnType<Ports['files']['open']>>['createWriteStream']>
+
+/** A file that is appended to, also by others, and set aside by whoever first finds it too long. */
+class RotatingFile {
+  readonly file: string
+  readonly #ports: LockPorts
+  #stream: Stream | undefined
+  /** What tells the file that is written to from one that has taken its name. */
+  #inode = 0
+  #written = 0
+  #looking: Promise<void> | undefined
+
+  constructor(file: string, ports: LockPorts) {
+    this.file = file
+    this.#ports = ports
+  }
+
+  async open(): Promise<void> {
+    await this.#rotate()
+    await this.#reopen()
+  }
+
+  write(line: string): void {
+    this.#stream?.write(line)
+    this.#written += line.length
+    if (this.#written < LOOK_EVERY || this.#looking) return
+    this.#written = 0
+    this.#looking = this.#look().finally(() => {
+      this.#looking = undefined
+    })
+  }
+
+  async close(): Promise<void> {
+    await this.#looking
+    await new Promise<void>(done => (this.#stream ? this.#stream.end(() => done()) : done()))
+  }
+
+  /** Lines that come meanwhile go where they went before. Where it fails, as on a full disk, that stays so. */
+  async #look(): Promise<void> {
+    try {
+      await this.#rotate()
+      const found = await this.#ports.files.stat(this.file).catch(() => undefined)
+      if (found?.ino !== this.#inode) await this.#reopen()
+    } catch {}
+  }
+
+  async #reopen(): Promise<void> {
+    const { files } = this.#ports
+    const handle = await files.open(this.file, 'a', 0o600)
+    this.#inode = (await handle.stat()).ino
+    const before = this.#stream
+    this.#stream = handle.createWriteStream()
+    this.#stream.on('error', () => {})
+    before?.end()
+  }
+
+  /** Under a lock, so that of several processes that find it too long one sets it aside. */
+  async #rotate(): Promise<void> {
+    if (!(await this.#isLong())) return
+    const { files } = this.#ports
+    const release = await lockFile(`${this.file}.lock`, this.#ports)
+    try {
+      if (!(await this.#isLong())) return
+      const name = (n: number) => (n === 0 ? this.file : `${this.file}.${n}`)
+      for (let n = KEPT - 1; n > 0; n--) await files.rename(name(n), name(n + 1)).catch(() => {})
+      await files.rename(this.file, name(1))
+    } finally {
+      await release()
+    }
+  }
+
+  async #isLong(): Promise<boolean> {
+    const { size } = await this.#ports.files.stat(this.file).catch(() => ({ size: 0 }))
+    return size > LONGEST
   }
 }
 

@@ -4,9 +4,11 @@ import type { DaemonStatus } from './status.ts'
 
 export type { DaemonStatus } from './status.ts'
 
-/** In `.svc/`: a plain PID for people and scripts, and all that another process needs to know of the daemon. Both are hints. */
-export const PID_FILE = 'daemon.pid'
-export const HOLDER_FILE = 'daemon.json'
+/**
+ * What the project's own daemon is called; one that joined it is `daemon-<8 hex>`. In `.svc/` each leaves a plain PID for people
+ * and scripts (`<name>.pid`), and all that another process needs to know of it (`<name>.json`). Both are hints.
+ */
+export const OWN_NAME = 'daemon'
 /** There while somebody ends the daemon, with its PID: nobody is to start it again. */
 export const STOP_FILE = 'daemon.stop'
 
@@ -25,6 +27,9 @@ export interface Holder {
 
 /** What is known of the project's daemon without asking it. */
 export interface FoundDaemon {
+  name: string
+  /** It drives agents beside the project's own daemon. */
+  joined: boolean
   holder: Holder
   /** Somebody holds its lock. */
   alive: boolean
@@ -38,14 +43,19 @@ export interface FoundDaemon {
 
 /** The life of the daemon in this process. */
 export interface Daemon {
-  /** Becomes the project's daemon: takes its lock, opens its socket, starts the heartbeat. @throws DaemonRunningError */
-  start(): Promise<void>
+  /**
+   * Becomes the project's daemon: takes its lock, opens its socket, starts the heartbeat. With `join` it drives agents beside
+   * the one that runs, if one does. @throws DaemonRunningError
+   */
+  start(options?: { join?: boolean }): Promise<void>
   /** The reverse. Does nothing when this process is not the daemon. */
   stop(): Promise<void>
   /** The project's daemon, in whatever process it is. */
   status(): Promise<DaemonStatus>
   /** What is known of it without asking it or the database. */
   find(): Promise<FoundDaemon | undefined>
+  /** The same of all daemons: the project's own, and those that joined it. */
+  list(): Promise<FoundDaemon[]>
 }
 export const Daemon = token<Daemon>('daemon')
 
@@ -65,11 +75,13 @@ declare module '#kernel' {
   }
 }
 
-/** What has to happen in the process that has just become the project's only daemon, once, before its first cycle. */
+/** What has to happen in a process that is to drive agents, once, before its first cycle. */
 export interface DaemonStart {
   name: string
-  /** @returns what is to happen when it stops, after its last cycle */
+  /** In the one that has just become the project's only daemon. @returns what is to happen when it stops, after its last cycle */
   begin(): Promise<Undo | void>
+  /** In one that drives agents beside it; nothing unless told. */
+  join?(): Promise<Undo | void>
 }
 export const DaemonStarts = point<DaemonStart>('daemon_starts', { key: start => start.name })
 

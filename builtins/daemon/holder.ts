@@ -1,25 +1,43 @@
 import { connect } from 'node:net'
 import { join, resolve } from 'node:path'
 import { identityOf, type Ports } from '#kernel'
-import { type FoundDaemon, HOLDER_FILE, type Holder } from './contract.ts'
+import { type FoundDaemon, type Holder, OWN_NAME } from './contract.ts'
 
 /** After this long without a round of its loop a daemon counts as stalled, in milliseconds. The loop comes round every 250. */
 const STALLED_AFTER_MS = 10_000
+const DESCRIPTION = /^(daemon(?:-[0-9a-f]{8})?)\.json$/
+
+type FindPorts = Pick<Ports, 'files' | 'spawn' | 'clock'>
 
 /**
- * The project's daemon, from what it left in `.svc/`: also when it hangs, and without a kernel.
+ * The project's daemon, from what it left in `.svc/`: also when it hangs, and without a kernel. The project's own, or one
+ * that joined it and lives on without it.
  * @returns undefined when none has left a description
  */
-export async function findDaemon(
-  ports: Pick<Ports, 'files' | 'spawn' | 'clock'>,
-  svc: string,
-): Promise<FoundDaemon | undefined> {
-  const file = join(svc, HOLDER_FILE)
+export async function findDaemon(ports: FindPorts, svc: string): Promise<FoundDaemon | undefined> {
+  const own = await readDaemon(ports, svc, OWN_NAME)
+  if (own?.alive) return own
+  const all = await findDaemons(ports, svc)
+  return all.find(({ alive }) => alive) ?? own
+}
+
+/** All daemons of the project that left a description: its own first, then those that joined it, the oldest first. */
+export async function findDaemons(ports: FindPorts, svc: string): Promise<FoundDaemon[]> {
+  const names = (await ports.files.readdir(svc).catch(() => [])).flatMap(name => DESCRIPTION.exec(name)?.[1] ?? [])
+  const found = await Promise.all(names.map(name => readDaemon(ports, svc, name)))
+  const age = ({ joined, holder }: FoundDaemon) => (joined ? holder.started_at : 0)
+  return found.filter(each => each !== undefined).sort((a, b) => age(a) - age(b))
+}
+
+async function readDaemon(ports: FindPorts, svc: string, name: string): Promise<FoundDaemon | undefined> {
+  const file = join(svc, `${name}.json`)
   try {
     const holder = parseHolder(await ports.files.readFile(file, 'utf8'))
     if (!holder) return undefined
     const { mtimeMs } = await ports.files.stat(file)
     return {
+      name,
+      joined: name !== OWN_NAME,
       holder,
       alive: await isAlive(svc, holder),
       ticked_at: mtimeMs,

@@ -3,7 +3,7 @@ import { CallLimits } from '../models/contract.ts'
 import { Effects, Store } from '../store/contract.ts'
 import { Daemon, Freeze } from './contract.ts'
 import { FREEZE_EFFECTS, freezeLimit, frozenSince } from './freeze.ts'
-import { findDaemon } from './holder.ts'
+import { findDaemon, findDaemons } from './holder.ts'
 import { DaemonLife } from './life.ts'
 import { leaveDaemon, takeDaemon } from './lock.ts'
 import { daemonOperations } from './operations.ts'
@@ -16,10 +16,11 @@ export default definePlugin({
   setup(svc) {
     const life = new DaemonLife(svc)
     svc.provide(Daemon, {
-      start: () => life.start(),
+      start: options => life.start(options),
       stop: () => life.stop(),
       status: () => daemonStatus(svc),
       find: () => findDaemon(svc.ports, svc.project.svc),
+      list: () => findDaemons(svc.ports, svc.project.svc),
     })
     for (const effect of [takeDaemon, leaveDaemon, ...FREEZE_EFFECTS]) svc.add(Effects, effect.kind)
     for (const operation of daemonOperations(svc)) svc.operation(operation)
@@ -32,7 +33,7 @@ export default definePlugin({
     for (const event of ['daemon_paused', 'daemon_resumed']) svc.event(event, z.object({}))
 
     svc.start(async () => {
-      await life.start()
+      await life.start({ join: svc.roles.has('joined') })
       return () => life.stop()
     })
     // One that was started by hand, in a process that embeds it, ends with the house too.

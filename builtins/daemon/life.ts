@@ -1,9 +1,10 @@
-import { join, resolve } from 'node:path'
-import { identityOf, type PluginHandle, replaceFile, sentenceOf, type Undo } from '#kernel'
+import { isAbsolute, join, resolve } from 'node:path'
+import { crashPoint, identityOf, type PluginHandle, replaceFile, sentenceOf, type Undo } from '#kernel'
 import { Rest } from '../rest/contract.ts'
 import { Store } from '../store/contract.ts'
-import { DaemonStarts, HOLDER_FILE, type Holder, PID_FILE, STOP_FILE } from './contract.ts'
-import { socketPlace, takeLock } from './lock.ts'
+import { DaemonRunningError, DaemonStarts, type Holder, OWN_NAME, STOP_FILE } from './contract.ts'
+import { holdLock, socketPlace, takePlace } from './lock.ts'
+import { bury, enter, others } from './nodes.ts'
 
 /** How often the time of the loop's last round is noted, in milliseconds. */
 const NOTE_MS = 1_000
@@ -18,8 +19,8 @@ export class DaemonLife {
     this.#svc = svc
   }
 
-  start(): Promise<void> {
-    this.#starting ??= this.#start().catch(async error => {
+  start({ join = false } = {}): Promise<void> {
+    this.#starting ??= this.#start(join).catch(async error => {
       await this.stop()
       throw error
     })
@@ -33,41 +34,67 @@ export class DaemonLife {
     }
   }
 
-  async #start(): Promise<void> {
-    const { project, heartbeat, log } = this.#svc
-    const holder = await this.#describe()
-    this.#undo.push(await takeLock(this.#svc, holder))
-    const freed = await this.#svc.use(Store).recover()
+  async #start(beside: boolean): Promise<void> {
+    const { project, heartbeat, log, ports } = this.#svc
+    const id = ports.ids.make(OWN_NAME, 8)
+    const { holder, joined } = await this.#place(await this.#describe(id), id, beside)
+    this.#undo.push(await enter(this.#svc, holder))
+    crashPoint('place taken')
+    const freed = joined ? await bury(this.#svc) : await this.#recover()
     if (freed > 0) log.info({}, `${freed} leases of a daemon that is gone were freed`)
-    for (const { begin } of this.#svc.list(DaemonStarts)) {
-      const undo = await begin()
+    for (const start of this.#svc.list(DaemonStarts)) {
+      const undo = joined ? await start.join?.() : await start.begin()
       if (undo) this.#undo.push(undo)
     }
-    this.#undo.push(await this.#writeFiles(holder))
+    const name = joined ? id : OWN_NAME
+    crashPoint('daemon begun')
+    this.#undo.push(await this.#writeFiles(name, holder))
     if (this.#svc.has(Rest)) {
       const listening = await this.#svc.use(Rest).listen({ socket: resolve(project.svc, holder.socket) })
       this.#undo.push(() => listening.close())
     }
-    this.#undo.push(this.#noteRounds(join(project.svc, HOLDER_FILE)))
+    this.#undo.push(this.#noteRounds(join(project.svc, `${name}.json`)))
     heartbeat.start()
     this.#undo.push(() => heartbeat.stop())
-    log.info({}, `the daemon runs with PID ${process.pid}`)
+    log.info({}, `the daemon runs with PID ${process.pid}${joined ? ', beside another' : ''}`)
   }
 
-  async #describe(): Promise<Holder> {
+  /** The project's only daemon; where there is one, and that is wanted, a further one. @throws DaemonRunningError */
+  async #place(holder: Holder, id: string, beside: boolean): Promise<{ holder: Holder; joined: boolean }> {
+    this.#undo.push(await holdLock(this.#svc, holder))
+    crashPoint('lock held')
+    try {
+      this.#undo.push(await takePlace(this.#svc, holder))
+      return { holder, joined: false }
+    } catch (error) {
+      if (!beside || !(error instanceof DaemonRunningError)) throw error
+      // Where sockets lie in a folder of this process's own, their names need not differ.
+      const socket = isAbsolute(holder.socket) ? holder.socket : `${id}.sock`
+      return { holder: { ...holder, socket }, joined: true }
+    }
+  }
+
+  /** Nobody else drives agents, but for one that joined in this very moment. */
+  async #recover(): Promise<number> {
+    await bury(this.#svc)
+    const living = await others(this.#svc)
+    return this.#svc.use(Store).recover(living.map(({ owner }) => owner))
+  }
+
+  async #describe(id: string): Promise<Holder> {
     const { ports, clock } = this.#svc
-    const place = await socketPlace(this.#svc, ports.ids.make('daemon', 8))
+    const place = await socketPlace(this.#svc, id)
     const identity = await identityOf(ports, process.pid)
     return { pid: process.pid, process: identity ?? '', ...place, started_at: clock.ms() }
   }
 
-  async #writeFiles(holder: Holder): Promise<Undo> {
+  async #writeFiles(name: string, holder: Holder): Promise<Undo> {
     const { ports, project, log } = this.#svc
     // Of a stop that was itself interrupted: its PID may be this one's by now.
     await ports.files.rm(join(project.svc, STOP_FILE), { force: true }).catch(() => {})
     const files: [string, string][] = [
-      [join(project.svc, HOLDER_FILE), `${JSON.stringify(holder)}\n`],
-      [join(project.svc, PID_FILE), `${holder.pid}\n`],
+      [join(project.svc, `${name}.json`), `${JSON.stringify(holder)}\n`],
+      [join(project.svc, `${name}.pid`), `${holder.pid}\n`],
     ]
     for (const [file, text] of files) {
       // They are hints: what lies in their place must not keep the daemon from starting.
@@ -80,7 +107,15 @@ export class DaemonLife {
     }
   }
 
-  /** The age of the file is the age of the loop's last round: readable without asking the daemon. */
+  async #bury(): Promise<void> {
+    const freed = await bury(this.#svc)
+    if (freed > 0) this.#svc.log.warn({}, `another daemon is gone; ${freed} agents that it held go on here`)
+  }
+
+  /**
+   * The age of the file is the age of the loop's last round: readable without asking the daemon. Each time the other daemons
+   * are looked at too.
+   */
   #noteRounds(file: string): Undo {
     const { clock, ports, heartbeat } = this.#svc
     const stop = new AbortController()
@@ -88,7 +123,9 @@ export class DaemonLife {
       while (!stop.signal.aborted) {
         await clock.sleep(NOTE_MS, stop.signal)
         const seconds = heartbeat.lastTick / 1000
-        if (!stop.signal.aborted && seconds > 0) await ports.files.utimes(file, seconds, seconds).catch(() => {})
+        if (stop.signal.aborted) return
+        if (seconds > 0) await ports.files.utimes(file, seconds, seconds).catch(() => {})
+        await this.#bury().catch(error => this.#svc.log.warn({}, sentenceOf(error)))
       }
     }
     const noting = note()

@@ -1,9 +1,10 @@
 import { createServer, type Server } from 'node:net'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
-import { type PluginHandle, z } from '#kernel'
+import { type PluginHandle, type Undo, z } from '#kernel'
 import { defineEffect, Store } from '../store/contract.ts'
 import { DaemonRunningError, type Holder } from './contract.ts'
 import { findDaemon, isAlive, parseHolder } from './holder.ts'
+import { others } from './nodes.ts'
 
 const ROW = { namespace: 'daemon', key: 'holder' }
 
@@ -36,32 +37,29 @@ export const leaveDaemon = defineEffect({
   ],
 })
 
-/**
- * Makes this process the project's only daemon. The holder listens on a socket of its own, which the system closes however
- * it ends; who holds is a row, changed by compare-and-set. So of several starters one wins, and what a dead one left
- * (sockets, PID files, a PID that another process has now) never counts.
- * @returns the release
- * @throws DaemonRunningError naming the one that runs
- */
-export async function takeLock(svc: PluginHandle, holder: Holder): Promise<() => Promise<void>> {
+/** Listens on a socket of this process's own, which the system closes however it ends. @returns the release */
+export async function holdLock(svc: PluginHandle, holder: Holder): Promise<Undo> {
   const path = resolve(svc.project.svc, holder.lock)
   const server = await hold(svc, path)
-  const release = async () => {
+  return async () => {
     await new Promise(done => server.close(done))
     if (isAbsolute(holder.lock)) await svc.ports.files.rm(dirname(path), { recursive: true, force: true })
   }
-  try {
-    await take(svc, holder)
-  } catch (error) {
-    await release()
-    throw error
-  }
+}
+
+/**
+ * Makes this process, which holds its lock, the project's only daemon. Who that is is a row, changed by compare-and-set. So of
+ * several starters one wins, and what a dead one left (sockets, PID files, a PID that another process has now) never counts.
+ * @returns the end of that
+ * @throws DaemonRunningError naming the one that runs
+ */
+export async function takePlace(svc: PluginHandle, holder: Holder): Promise<Undo> {
+  await take(svc, holder)
   return async () => {
     await svc
       .use(Store)
       .apply([leaveDaemon({ holder: JSON.stringify(holder) })])
       .catch(() => {})
-    await release()
   }
 }
 
@@ -70,6 +68,8 @@ async function take(svc: PluginHandle, holder: Holder): Promise<void> {
   // Also without the row, as after the database was set aside, a living daemon is one.
   const described = await findDaemon(ports, project.svc)
   if (described?.alive) throw new DaemonRunningError({ pid: described.holder.pid })
+  const [joined] = await others(svc)
+  if (joined) throw new DaemonRunningError({ pid: joined.holder.pid })
   for (;;) {
     const row = await svc
       .use(Store)

@@ -57,6 +57,9 @@ function render(status: DaemonStatus): string {
   const agents = Object.entries(status.agents).filter(([, count]) => count > 0)
   const lines: (readonly [string, string])[] = [
     ['daemon', headline(status)],
+    ...status.joined.map(
+      each => ['joined', `${each.health} (PID ${each.pid}, moved ${each.last_tick_age_s} s ago)`] as const,
+    ),
     ...(status.frozen ? [['frozen', `since ${status.frozen_since}; go on with: svc daemon resume`] as const] : []),
     ['heartbeat', `${status.heartbeat_s} s`],
     ['in flight', `${status.in_flight} cycles`],

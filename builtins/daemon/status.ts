@@ -4,7 +4,7 @@ import { Budget } from '../budget/contract.ts'
 import { Store } from '../store/contract.ts'
 import type { FoundDaemon } from './contract.ts'
 import { frozenSince } from './freeze.ts'
-import { findDaemon } from './holder.ts'
+import { findDaemons } from './holder.ts'
 
 export const DaemonStatus = z.object({
   running: z.boolean(),
@@ -16,6 +16,16 @@ export const DaemonStatus = z.object({
   uptime_s: z.number().nullable(),
   last_tick_at: z.iso.datetime().nullable().describe('When its loop last came round'),
   last_tick_age_s: z.number().nullable(),
+  joined: z
+    .array(
+      z.object({
+        pid: z.number().int(),
+        health: z.enum(['healthy', 'stalled']),
+        started_at: z.iso.datetime(),
+        last_tick_age_s: z.number(),
+      }),
+    )
+    .describe('Further processes that drive the same agents, begun with svc start --join'),
   heartbeat_s: z.number().describe("Seconds between an agent's cycles"),
   frozen: z.boolean().describe('The operator has frozen it: no cycle enters a phase'),
   frozen_since: z.iso.datetime().nullable(),
@@ -27,7 +37,8 @@ export type DaemonStatus = z.infer<typeof DaemonStatus>
 
 /** The project's daemon, read from what it left in `.svc/`: the answer is the same in every process, and also when it hangs. */
 export async function daemonStatus(svc: PluginHandle): Promise<DaemonStatus> {
-  const found = await findDaemon(svc.ports, svc.project.svc)
+  const all = await findDaemons(svc.ports, svc.project.svc)
+  const found = all.find(({ alive }) => alive) ?? all[0]
   const now = svc.clock.ms()
   const counts = await svc.use(Agents).counts()
   const { goals_active: _, total: __, ...agents } = counts
@@ -36,6 +47,7 @@ export async function daemonStatus(svc: PluginHandle): Promise<DaemonStatus> {
     running: found?.alive ?? false,
     health: healthOf(found),
     ...timesOf(found, now),
+    joined: all.filter(each => each.alive && each !== found).map(each => joinedOf(each, now)),
     heartbeat_s: Number(svc.config.get('daemon.heartbeat')),
     frozen: frozen !== null,
     frozen_since: frozen === null ? null : isoTime(frozen),
@@ -61,6 +73,12 @@ function timesOf(found: FoundDaemon | undefined, now: number) {
     last_tick_at: isoTime(ticked_at),
     last_tick_age_s: secondsBetween(ticked_at, now),
   }
+}
+
+function joinedOf({ holder, stalled, ticked_at }: FoundDaemon, now: number) {
+  const health = stalled ? ('stalled' as const) : ('healthy' as const)
+  const { pid, started_at } = holder
+  return { pid, health, started_at: isoTime(started_at), last_tick_age_s: secondsBetween(ticked_at, now) }
 }
 
 function isoTime(ms: number): string {

@@ -117,8 +117,13 @@ export class Database {
     this.#inode = (await files.stat(this.file, { bigint: true })).ino
   }
 
-  /** Whether the file on disk still is the one that was opened. @throws DatabaseUnusableError */
   async health(files: Ports['files']): Promise<void> {
+    await this.present(files)
+    await this.waiting(() => this.get('SELECT 1'))
+  }
+
+  /** Whether the file on disk still is the one that was opened: what is written to another is lost. @throws DatabaseUnusableError */
+  async present(files: Ports['files']): Promise<void> {
     const inode = await files
       .stat(this.file, { bigint: true })
       .then(stat => stat.ino)
@@ -127,7 +132,6 @@ export class Database {
       const remedy = 'stop the service, put the file back, start again'
       throw new DatabaseUnusableError({ file: this.file, problem: 'was removed or replaced while in use', remedy })
     }
-    await this.waiting(() => this.get('SELECT 1'))
   }
 
   close(): void {

@@ -34,6 +34,7 @@ export default definePlugin({
           monotonic: () => svc.clock.monotonic(),
           heartbeat: () => ms('heartbeat'),
           rest: () => Math.min(ms('min_rest'), ms('heartbeat')),
+          present: () => database.present(svc.ports.files),
           write: (effects, fence) => store.write(effects, fence),
           wake: async (agents, reason) =>
             void (await store.apply([wakeAgents({ ...(agents ? { agents } : {}), reason })])),

@@ -25,6 +25,8 @@ export interface LocalSchedulerOptions {
   heartbeat: () => number
   /** Milliseconds that an agent rests after a cycle, however often it is woken. */
   rest: () => number
+  /** @throws when the database's file is no longer there */
+  present: () => Promise<void>
   write: (effects: readonly Effect[], fence: Fence | undefined) => Promise<CommitResult>
   wake: (agents: readonly string[] | undefined, reason: string) => Promise<void>
 }
@@ -52,6 +54,7 @@ export class LocalScheduler implements Scheduler {
     await this.#followClock(now)
     // A look without a lock first: an idle daemon takes no write lock.
     if (!database.get(`${DUE_SYS} UNION ALL ${DUE_AGENTS} LIMIT 1`, [now, now, Math.min(limit, 1)])) return []
+    await this.#options.present()
     const rows = await database.write(() =>
       database.all<Omit<Lease, 'owner'>>(
         `UPDATE leases SET owner = ?, epoch = epoch + 1, woken = 0, cycle_num = cycle_num + 1, claimed_at = ?, run_at = ?

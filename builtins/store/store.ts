@@ -42,6 +42,7 @@ export class SqliteStore implements Store {
   }
 
   async apply(effects: readonly Effect[]): Promise<boolean> {
+    await this.#database.present(this.#svc.ports.files)
     return (await this.write(effects, undefined)) === 'ok'
   }
 

@@ -52,7 +52,7 @@ describe('one daemon for a project', () => {
       expect(refused.stderr).toContain(`svc: A daemon already runs for this project, with PID ${daemon.pid};`)
       expect(await daemon.end('SIGTERM')).toBe(0)
     }
-  })
+  }, 60_000)
 
   it('of many that start at once, one wins', async () => {
     await using dir = await project(FAST)

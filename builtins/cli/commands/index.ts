@@ -10,6 +10,7 @@ const profiles = text('profiles', 'p', 'Presets to spawn where no agent of their
 const heartbeat = text('heartbeat', 'b', "Seconds between an agent's cycles; written to .svc/config.yaml")
 const detach = flag('detach', 'd', 'Leave the terminal once the daemon is up')
 const dev = flag('dev', null, 'Apply changes of plugin files as soon as they are saved')
+const join = flag('join', null, 'Run beside the daemon that runs, on purpose: both drive the same agents')
 const timeout = { ...text('timeout', 't', 'Seconds until the daemon is killed'), default: 30 }
 
 /** What is about the project and its processes, and therefore written by hand. */
@@ -23,10 +24,13 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
   command(
     'start',
     'Start the daemon, which keeps the agents alive',
-    [profiles, heartbeat, detach, dev],
+    [profiles, heartbeat, detach, dev, join],
     () => import('./start.ts'),
   ),
-  command('stop', 'Stop the daemon', [timeout], () => import('./stop.ts')),
+  {
+    ...command('stop', 'Stop the daemon, and those that joined it', [timeout], () => import('./stop.ts')),
+    arguments: [{ ...argument('pid', 'Only the one with this PID'), type: 'number', required: false }],
+  },
   command(
     'restart',
     'Stop the daemon, then start it',
@@ -53,19 +57,61 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
       async () => ({ default: (await import('./new.ts')).newPlugin }),
     ),
     path: ['new', 'plugin'],
-    arguments: [name('In lower case, as in office-hours')],
+    arguments: [argument('name', 'In lower case, as in office-hours')],
   },
   {
     ...command('new', 'Write a preset of agents to begin with', [], async () => ({
       default: (await import('./new.ts')).newProfile,
     })),
     path: ['new', 'profile'],
-    arguments: [name('What agents are spawned by')],
+    arguments: [argument('name', 'What agents are spawned by')],
+  },
+  {
+    ...command('db', 'Copy the database, also while the service runs', [], async () => ({
+      default: (await import('./db.ts')).backup,
+    })),
+    path: ['db', 'backup'],
+    arguments: [{ ...argument('file', 'In .svc/backups unless told'), required: false }],
+  },
+  {
+    ...command('db', 'Put a backup in the place of the database; what was there is kept', [], async () => ({
+      default: (await import('./db.ts')).restore,
+    })),
+    path: ['db', 'restore'],
+    arguments: [argument('file', 'A file that svc db backup has made')],
+  },
+  {
+    ...command('db', 'Look the database, or a backup, through for damage', [], async () => ({
+      default: (await import('./db.ts')).check,
+    })),
+    path: ['db', 'check'],
+    arguments: [{ ...argument('file', "The project's database unless told"), required: false }],
+  },
+  {
+    ...command(
+      'service',
+      'Have systemd start the daemon with your session, and again when it fails',
+      [flag('print', null, 'Print the unit, and change nothing'), profiles],
+      async () => ({ default: (await import('./systemd.ts')).install }),
+    ),
+    path: ['service', 'install'],
+  },
+  {
+    ...command('service', "Stop the daemon's systemd unit, and remove it", [], async () => ({
+      default: (await import('./systemd.ts')).uninstall,
+    })),
+    path: ['service', 'uninstall'],
+  },
+  {
+    ...command('service', "Whether the daemon's systemd unit is there, enabled and active", [], async () => ({
+      default: (await import('./systemd.ts')).status,
+    })),
+    path: ['service', 'status'],
   },
 ]
 
-function name(description: string): ArgumentSpec {
-  return { field: 'name', type: 'text', required: true, rest: false, description }
+function argument(field: string, description: string): ArgumentSpec {
+  return { field, type: 'text', required: true, rest: false, description }
 }
 
 function command(word: string, summary: string, options: OptionSpec[], load: OwnCommand['load']): OwnCommand {

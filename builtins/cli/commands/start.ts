@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { Config, HeartbeatConfig, type Ports } from '#kernel'
+import { Config, HeartbeatConfig, type Ports, type Role } from '#kernel'
 import { DaemonRunningError } from '../../daemon/contract.ts'
 import { announce, daemonLines, modelLine, presetsOf, spawnMissing } from '../announce.ts'
 import type { HandWritten } from '../context.ts'
@@ -14,15 +14,21 @@ const start: HandWritten = async (input, context) => {
   const root = await findProject(context.ports, context.named)
   const heartbeat = heartbeatOf(input.heartbeat)
   const found = await context.house.findDaemon(context.ports, join(root, '.svc'))
-  if (found?.alive) throw new DaemonRunningError({ pid: found.holder.pid })
+  const joins = input.join === true
+  if (found?.alive && !joins) throw new DaemonRunningError({ pid: found.holder.pid })
   if (heartbeat !== undefined) await writeHeartbeat(context.ports, root, heartbeat)
   const presets = presetsOf(input.profiles)
   const dev = input.dev === true
   if (input.detach === true) {
-    const words = [...(presets.length > 0 ? ['-p', presets.join(',')] : []), ...(dev ? ['--dev'] : [])]
+    const words = [
+      ...(presets.length > 0 ? ['-p', presets.join(',')] : []),
+      ...(dev ? ['--dev'] : []),
+      ...(joins ? ['--join'] : []),
+    ]
     return detach(root, ['start', ...words], context)
   }
-  return serveUntilSignal(root, ['daemon'], dev ? inDevelopment(context) : context, async (kernel, journal) => {
+  const roles: Role[] = joins ? ['daemon', 'joined'] : ['daemon']
+  return serveUntilSignal(root, roles, dev ? inDevelopment(context) : context, async (kernel, journal) => {
     await spawnMissing(kernel, presets)
     return announce(context.tree.version, root, [
       ...(await daemonLines(kernel)),

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { defineError, type Ports, replaceFile } from '#kernel'
-import { type FoundDaemon, HOLDER_FILE, PID_FILE, STOP_FILE } from '../../daemon/contract.ts'
+import { type FoundDaemon, OWN_NAME, STOP_FILE } from '../../daemon/contract.ts'
 import type { Context, HandWritten } from '../context.ts'
 import { UsageError } from '../contract.ts'
 import { findProject } from '../project.ts'
@@ -23,23 +23,48 @@ const StillRunningError = defineError({
   sentence: (p: { pid: number }) => `The daemon with PID ${p.pid} does not end, not even killed.`,
 })
 
+const NoSuchDaemonError = defineError({
+  code: 'no_such_daemon',
+  status: 404,
+  title: 'No such daemon',
+  sentence: (p: { pid: number; running: number[] }) =>
+    `No daemon of this project has the PID ${p.pid}; ${p.running.length > 0 ? `there are: ${p.running.join(', ')}` : 'none runs'}.`,
+})
+
 /** Asks the daemon to end, and kills it when it has not within the timeout. Needs neither its configuration nor its answer. */
-const stop: HandWritten = async ({ timeout }, context) => {
+const stop: HandWritten = async ({ timeout, pid }, context) => {
   const seconds = timeoutOf(timeout)
   const root = await findProject(context.ports, context.named)
-  context.terminal.out(await stopDaemon(root, seconds, context))
+  context.terminal.out(await stopDaemons(root, seconds, context, pid as number | undefined))
   return 0
 }
 export default stop
 
-/** @returns what happened, in a sentence */
-export async function stopDaemon(root: string, timeout_s: number, { house, ports }: Context): Promise<string> {
+/**
+ * Ends all daemons of the project, or the one with this PID. The project's own is the last: it closes what all have shared.
+ * @returns what happened, in sentences
+ */
+export async function stopDaemons(root: string, timeout_s: number, context: Context, pid?: number): Promise<string> {
+  const { house, ports } = context
   const svc = join(root, '.svc')
-  const found = await house.findDaemon(ports, svc)
-  if (!found?.alive) {
-    await removeFiles(ports, svc)
+  const found = await house.findDaemons(ports, svc)
+  for (const each of found) if (!each.alive) await removeFiles(ports, svc, each)
+  const running = found.filter(({ alive }) => alive).reverse()
+  const meant = running.filter(({ holder }) => pid === undefined || holder.pid === pid)
+  if (pid !== undefined && meant.length === 0) {
+    throw new NoSuchDaemonError({ pid, running: running.map(({ holder }) => holder.pid) })
+  }
+  if (meant.length === 0) {
+    // A description that nobody can read is none; its PID file goes with it.
+    if (found.length === 0) await removeFiles(ports, svc, { name: OWN_NAME })
     return 'The daemon is not running.'
   }
+  const told: string[] = []
+  for (const each of meant) told.push(await stopOne(ports, svc, each, timeout_s))
+  return told.join('\n')
+}
+
+async function stopOne(ports: Ports, svc: string, found: FoundDaemon, timeout_s: number): Promise<string> {
   const { pid } = found.holder
   if (!(await found.isProven())) throw new NotProvenError({ pid })
   const mark = join(svc, STOP_FILE)
@@ -51,7 +76,7 @@ export async function stopDaemon(root: string, timeout_s: number, { house, ports
     // Looked at once more: in the meantime the PID may have gone to another process.
     if (await found.isProven()) process.kill(pid, 'SIGKILL')
     if (!(await ends(ports, found, KILL_MS))) throw new StillRunningError({ pid })
-    await removeFiles(ports, svc)
+    await removeFiles(ports, svc, found)
     return `The daemon (PID ${pid}) did not stop within ${timeout_s} s and was killed. Nothing durable is lost.`
   } finally {
     await ports.files.rm(mark, { force: true }).catch(() => {})
@@ -68,8 +93,8 @@ async function ends(ports: Ports, found: FoundDaemon, limit_ms: number): Promise
 }
 
 /** What a daemon that could not clean up has left. */
-async function removeFiles({ files }: Ports, svc: string): Promise<void> {
-  for (const name of [HOLDER_FILE, PID_FILE]) await files.rm(join(svc, name), { force: true }).catch(() => {})
+async function removeFiles({ files }: Ports, svc: string, { name }: Pick<FoundDaemon, 'name'>): Promise<void> {
+  for (const end of ['json', 'pid']) await files.rm(join(svc, `${name}.${end}`), { force: true }).catch(() => {})
 }
 
 /** @throws UsageError */

@@ -1,0 +1,117 @@
+import { access, readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import Sqlite from 'better-sqlite3'
+import { describe, expect, it } from 'vitest'
+import { RunningSvc, svc } from '../support/cli.ts'
+import { until } from '../support/until.ts'
+import { FAST, project } from './project.ts'
+
+const UP = /^Logs: /m
+const PRESETS = 'coder,writer,tester,reviewer,researcher,philosopher'
+
+async function daemonOf(cwd: string) {
+  return JSON.parse((await svc(['daemon', '--json'], { cwd })).stdout) as {
+    running: boolean
+    pid: number
+    joined: { pid: number }[]
+  }
+}
+
+function reading<T>(cwd: string, sql: string): T[] {
+  const db = new Sqlite(join(cwd, '.svc/svc.db'), { readonly: true })
+  try {
+    return db.prepare(sql).all() as T[]
+  } finally {
+    db.close()
+  }
+}
+
+/** Which processes have committed cycles, by the run that their events stand in. */
+const pids = (cwd: string) =>
+  reading<{ pid: number }>(
+    cwd,
+    "SELECT DISTINCT r.pid AS pid FROM events e JOIN runs r ON r.run_id = e.run_id WHERE e.type = 'cycle_done'",
+  ).map(({ pid }) => pid)
+
+describe('a daemon that joins', () => {
+  it('drives the same agents beside the first, each in a run of its own; all are listed, and stopped together', async () => {
+    await using dir = await project(FAST)
+    const cwd = dir.path
+    await using first = new RunningSvc(['start', '-p', PRESETS], { cwd })
+    await first.says(UP)
+    await using second = new RunningSvc(['start', '--join'], { cwd })
+    await second.says(UP)
+    expect(await daemonOf(cwd)).toMatchObject({ running: true, pid: first.pid, joined: [{ pid: second.pid }] })
+    expect((await svc(['start'], { cwd })).stderr).toContain(`PID ${first.pid}`)
+    await until(() => pids(cwd).length === 2)
+    expect(pids(cwd).sort()).toEqual([first.pid, second.pid].sort())
+    expect(await readFile(join(cwd, '.svc/daemon.pid'), 'utf8')).toBe(`${first.pid}\n`)
+    const cycles = reading(cwd, "SELECT agent_id, cycle_num FROM events WHERE type = 'cycle_done'")
+    expect(new Set(cycles.map(cycle => JSON.stringify(cycle))).size, 'a cycle was run twice').toBe(cycles.length)
+
+    const { stdout } = await svc(['stop'], { cwd })
+    expect(stdout).toContain(`PID ${first.pid}) has stopped`)
+    expect(stdout).toContain(`PID ${second.pid}) has stopped`)
+    expect([await first.ended, await second.ended]).toEqual([0, 0])
+    expect((await readdir(join(cwd, '.svc'))).filter(name => name.startsWith('daemon'))).toEqual([])
+  })
+
+  it('is stopped alone by its PID, and goes on alone when the first is stopped', async () => {
+    await using dir = await project(FAST)
+    const cwd = dir.path
+    await using first = new RunningSvc(['start', '-p', 'coder'], { cwd })
+    await first.says(UP)
+    await using second = new RunningSvc(['start', '--join'], { cwd })
+    await second.says(UP)
+    await using third = new RunningSvc(['start', '--join'], { cwd })
+    await third.says(UP)
+    expect(await svc(['stop', '1'], { cwd })).toMatchObject({ code: 1 })
+    expect((await svc(['stop', String(second.pid)], { cwd })).code).toBe(0)
+    expect(await second.ended).toBe(0)
+    expect((await svc(['stop', String(first.pid)], { cwd })).code).toBe(0)
+    expect(await first.ended).toBe(0)
+    expect(await daemonOf(cwd)).toMatchObject({ running: true, pid: third.pid, joined: [] })
+    // Its socket answers in the place of the first one's.
+    expect((await svc(['pause', 'coder'], { cwd })).code).toBe(0)
+    expect((await svc(['start'], { cwd })).stderr).toContain(`PID ${third.pid}`)
+    expect(await third.end('SIGTERM')).toBe(0)
+  })
+
+  it('frees at once what one that was killed held', async () => {
+    const hold = `
+      import { definePlugin } from 'svc'
+      export default definePlugin({ name: 'hold', setup(svc) {
+        svc.tap('goal_pursuit', { name: 'hold', stage: -10 }, () => svc.ports.env.HOLD ? new Promise(() => {}) : undefined)
+        svc.tap('goal_generation', { name: 'hold', stage: -10 }, () => svc.ports.env.HOLD ? new Promise(() => {}) : undefined)
+      } })`
+    await using dir = await project({ ...FAST, 'plugins/hold.ts': hold })
+    const cwd = dir.path
+    await using first = new RunningSvc(['start', '-p', PRESETS], { cwd, env: { HOLD: '1' } })
+    await first.says(UP)
+    const owned = () =>
+      reading<{ n: number }>(cwd, "SELECT count(*) AS n FROM leases WHERE kind = 'agent' AND owner IS NOT NULL")[0]!.n
+    await until(() => owned() === 6)
+    await using second = new RunningSvc(['start', '--join'], { cwd })
+    await second.says(UP)
+    const done = () =>
+      reading<{ n: number }>(cwd, "SELECT count(DISTINCT agent_id) AS n FROM events WHERE type = 'cycle_done'")[0]!.n
+    expect(done()).toBe(0)
+    const began = performance.now()
+    await first.end('SIGKILL')
+    await until(() => done() === 6)
+    // A lease lasts 15 s; the second looks each second.
+    expect(performance.now() - began).toBeLessThan(8_000)
+    expect(await second.end('SIGTERM')).toBe(0)
+    await svc(['stop'], { cwd })
+    await expect(access(join(cwd, '.svc/daemon.pid'))).rejects.toThrow()
+  }, 40_000)
+
+  it("is the project's daemon where there is none", async () => {
+    await using dir = await project(FAST)
+    await using only = new RunningSvc(['start', '--join'], { cwd: dir.path })
+    await only.says(UP)
+    expect(await daemonOf(dir.path)).toMatchObject({ pid: only.pid, joined: [] })
+    expect(await readFile(join(dir.path, '.svc/daemon.pid'), 'utf8')).toBe(`${only.pid}\n`)
+    expect(await only.end('SIGTERM')).toBe(0)
+  })
+})

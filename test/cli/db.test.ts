@@ -1,0 +1,137 @@
+import { copyFile, open, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import Sqlite from 'better-sqlite3'
+import { describe, expect, it } from 'vitest'
+import { RunningSvc, svc } from '../support/cli.ts'
+import { FAST, project } from './project.ts'
+
+const UP = /^Logs: /m
+const at = (root: string, name = 'svc.db') => join(root, '.svc', name)
+
+async function agentsOf(cwd: string): Promise<string[]> {
+  const { stdout } = await svc(['status', '--json'], { cwd })
+  return (JSON.parse(stdout) as { name: string }[]).map(({ name }) => name)
+}
+
+/** Breaks pages in the middle of a database that nobody has open. */
+async function damage(file: string): Promise<void> {
+  const handle = await open(file, 'r+')
+  const { size } = await handle.stat()
+  for (let at = 8192; at < size; at += 4096) await handle.write(Buffer.alloc(2048, 0x5a), 0, 2048, at)
+  await handle.close()
+}
+
+describe('svc db', () => {
+  it('backs up while the daemon works, and puts that back when nobody has the database open', async () => {
+    await using dir = await project(FAST)
+    const cwd = dir.path
+    await using daemon = new RunningSvc(['start', '-p', 'coder'], { cwd })
+    await daemon.says(UP)
+    const backup = join(cwd, 'copy.db')
+    expect(await svc(['db', 'backup', backup], { cwd })).toMatchObject({ code: 0, stderr: '' })
+    expect((await stat(backup)).mode & 0o777).toBe(0o600)
+    expect((await svc(['db', 'check', backup], { cwd })).stdout).toContain('is whole')
+    await svc(['spawn', 'writer'], { cwd })
+    expect(await agentsOf(cwd)).toEqual(['coder', 'writer'])
+
+    const live = await svc(['db', 'restore', backup], { cwd })
+    expect(live).toMatchObject({ code: 1 })
+    expect(live.stderr).toContain(`PID ${daemon.pid}`)
+    expect(await daemon.end('SIGTERM')).toBe(0)
+
+    const restored = await svc(['db', 'restore', backup, '--json'], { cwd })
+    expect(restored).toMatchObject({ code: 0, stderr: '' })
+    expect(await agentsOf(cwd)).toEqual(['coder'])
+    const { kept } = JSON.parse(restored.stdout) as { kept: string }
+    expect((await svc(['db', 'restore', kept], { cwd })).code).toBe(0)
+    expect(await agentsOf(cwd)).toEqual(['coder', 'writer'])
+    await using again = new RunningSvc(['start'], { cwd })
+    await again.says(UP)
+    expect(await again.end('SIGTERM')).toBe(0)
+  })
+
+  it('replaces nothing while any process has the database open, a server too', async () => {
+    await using dir = await project(FAST)
+    const cwd = dir.path
+    await svc(['spawn', 'coder'], { cwd })
+    const backup = join(cwd, 'copy.db')
+    await svc(['db', 'backup', backup], { cwd })
+    await using web = new RunningSvc(['serve', '--port', '0'], { cwd })
+    const [, url] = await web.says(/(http:\/\/127\.0\.0\.1:\d+)/)
+    await svc(['spawn', 'writer'], { cwd })
+    const refused = await svc(['db', 'restore', backup], { cwd })
+    expect(refused.code).toBe(1)
+    expect(refused.stderr).toContain('so it was not replaced')
+    expect(await fetch(`${url}/healthz`).then(answer => answer.status)).toBe(200)
+    expect(await agentsOf(cwd)).toEqual(['coder', 'writer'])
+    expect(await web.end('SIGTERM')).toBe(0)
+  })
+
+  it('never overwrites a file with a backup', async () => {
+    await using dir = await project(FAST)
+    await svc(['spawn', 'coder'], { cwd: dir.path })
+    await writeFile(join(dir.path, 'taken.db'), 'mine')
+    const refused = await svc(['db', 'backup', 'taken.db'], { cwd: dir.path })
+    expect(refused.code).toBe(1)
+    expect(refused.stderr).toContain('was not overwritten')
+    expect(await readFile(join(dir.path, 'taken.db'), 'utf8')).toBe('mine')
+    expect((await svc(['db', 'backup'], { cwd: dir.path })).stdout).toMatch(/\.svc\/backups\/svc-\d{8}-\d{6}\.db: /)
+  })
+
+  it('a damaged database is told, and replaced by a backup; a damaged backup replaces nothing', async () => {
+    await using dir = await project(FAST)
+    const cwd = dir.path
+    for (const preset of ['coder', 'writer', 'tester']) await svc(['spawn', preset], { cwd })
+    const [backup, broken] = [join(cwd, 'copy.db'), join(cwd, 'broken.db')]
+    await svc(['db', 'backup', backup], { cwd })
+    await copyFile(backup, broken)
+    await damage(broken)
+    const before = await readFile(at(cwd))
+    const refused = await svc(['db', 'restore', broken], { cwd })
+    expect(refused.code).toBe(1)
+    expect(refused.stderr).toContain('is damaged')
+    expect(await readFile(at(cwd))).toEqual(before)
+
+    await damage(at(cwd))
+    const told = await svc(['db', 'check'], { cwd })
+    expect(told.code).toBe(1)
+    expect(told.stdout + told.stderr).toContain('is damaged')
+    const start = await svc(['start'], { cwd })
+    expect(start.code).toBe(1)
+    expect(start.stderr).toContain('svc db restore')
+    expect((await svc(['db', 'restore', backup], { cwd })).code).toBe(0)
+    expect((await agentsOf(cwd)).length).toBe(3)
+    expect((await readdir(at(cwd, 'backups'))).some(name => name.startsWith('svc-replaced-'))).toBe(true)
+  })
+
+  it("refuses what is none of ours or a newer program's, and leaves it as it is", async () => {
+    await using dir = await project(FAST)
+    const cwd = dir.path
+    await svc(['spawn', 'coder'], { cwd })
+    const foreign = new Sqlite(join(cwd, 'foreign.db'))
+    foreign.exec('CREATE TABLE theirs (n INTEGER)')
+    foreign.close()
+    await svc(['db', 'backup', 'newer.db'], { cwd })
+    const newer = new Sqlite(join(cwd, 'newer.db'))
+    newer.pragma('user_version = 9999')
+    newer.close()
+    await writeFile(
+      join(cwd, 'text.db'),
+      'not a database, but long enough to be looked at as if it were one'.repeat(20),
+    )
+    await writeFile(join(cwd, 'empty.db'), '')
+    for (const [file, why] of [
+      ['foreign.db', 'belongs to another program'],
+      ['newer.db', 'schema version 9999'],
+      ['text.db', 'is not a database'],
+      ['empty.db', 'is empty'],
+      ['absent.db', 'cannot be read'],
+    ] as const) {
+      const refused = await svc(['db', 'restore', file], { cwd })
+      expect(refused.code, file).toBe(1)
+      expect(refused.stderr).toContain(why)
+    }
+    expect(await agentsOf(cwd)).toEqual(['coder'])
+    expect((await readdir(join(cwd, '.svc'))).filter(name => name.endsWith('.tmp'))).toEqual([])
+  })
+})

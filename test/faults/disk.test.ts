@@ -1,0 +1,108 @@
+import { spawnSync } from 'node:child_process'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import Sqlite from 'better-sqlite3'
+import { describe, expect, it } from 'vitest'
+import { FAST } from '../cli/project.ts'
+import { RunningSvc, svc, tempDir, until } from '../support/index.ts'
+
+const PROGRAM = fileURLToPath(new URL('../../dist/svc.js', import.meta.url))
+const run = (command: string, ...words: string[]) => spawnSync(command, words).status === 0
+const SERVE = ['serve', '--with-daemon', '--port', '0', '--profiles', 'coder']
+
+/** A small disk of its own; undefined where that takes rights that the test does not have. */
+async function smallDisk(folder: string, size: string) {
+  await mkdir(folder, { recursive: true })
+  if (!run('mount', '-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', folder)) return undefined
+  return { [Symbol.asyncDispose]: async () => void run('umount', '-l', folder) }
+}
+
+async function nudged(url: string) {
+  const answer = await fetch(`${url}/agents/coder/nudge`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ message: 'look '.repeat(500) }),
+  })
+  const body = (await answer.json()) as { nudge_id?: string; code?: string }
+  return { status: answer.status, ...body }
+}
+
+describe('a full disk', () => {
+  it('refuses what it cannot write and says so, breaks nothing, and goes on by itself when there is space', async ({
+    skip,
+  }) => {
+    await using dir = await tempDir()
+    await using disk = await smallDisk(join(dir.path, '.svc'), '8m')
+    if (!disk) return skip('a tmpfs can only be mounted by root')
+    await svc(['init', '--quiet'], { cwd: dir.path })
+    await dir.write(FAST)
+    await using daemon = new RunningSvc(SERVE, { cwd: dir.path })
+    const [, url = ''] = await daemon.says(/(http:\/\/127\.0\.0\.1:\d+)/)
+    await daemon.says(/^Logs: /m)
+    const kept: string[] = []
+    const first = await nudged(url)
+    expect(first.status).toBe(202)
+    kept.push(first.nudge_id!)
+    await writeFile(join(dir.path, '.svc/filler'), Buffer.alloc(16 * 1024 * 1024)).catch(() => {})
+    const codes = new Set<string>()
+    await until(async () => {
+      const { status, nudge_id, code } = await nudged(url)
+      if (status === 202) kept.push(nudge_id!)
+      else codes.add(`${status} ${code}`)
+      return status !== 202
+    })
+    expect([...codes]).toEqual(['503 disk_full'])
+    expect((await fetch(`${url}/healthz`)).status).toBeLessThan(600)
+    expect(daemon.process.exitCode).toBeNull()
+    await rm(join(dir.path, '.svc/filler'))
+    await until(async () => (await nudged(url)).status === 202)
+    expect(await daemon.end('SIGTERM')).toBe(0)
+    const db = new Sqlite(join(dir.path, '.svc/svc.db'))
+    expect(db.pragma('integrity_check', { simple: true })).toBe('ok')
+    const there = new Set(
+      (db.prepare('SELECT nudge_id FROM nudges').all() as { nudge_id: string }[]).map(row => row.nudge_id),
+    )
+    db.close()
+    for (const id of kept) expect(there.has(id), `${id} was acknowledged`).toBe(true)
+  }, 60_000)
+})
+
+describe('a write that the disk fails', () => {
+  it('is not acknowledged, whichever it is', async ({ skip }) => {
+    if (!run('strace', '-e', 'inject=fdatasync:error=EIO:when=1', 'true')) return skip('strace is not here')
+    for (const when of [2, 5, 9, 14, 20]) {
+      await using dir = await tempDir()
+      const cwd = dir.path
+      await svc(['init', '--quiet'], { cwd })
+      await svc(['spawn', 'coder'], { cwd })
+      const inject = `inject=pwrite64:error=EIO:when=${when}+7`
+      const traced = spawnSync(
+        'strace',
+        [
+          '-f',
+          '-qq',
+          '-o',
+          '/dev/null',
+          '-e',
+          'trace=pwrite64',
+          '-e',
+          inject,
+          process.execPath,
+          PROGRAM,
+          'nudge',
+          'coder',
+          'look',
+          '--json',
+        ],
+        { cwd, env: { PATH: process.env.PATH, HOME: process.env.HOME }, encoding: 'utf8' },
+      )
+      const db = new Sqlite(join(cwd, '.svc/svc.db'))
+      expect(db.pragma('integrity_check', { simple: true }), `write ${when}`).toBe('ok')
+      const rows = db.prepare('SELECT nudge_id FROM nudges').all()
+      db.close()
+      if (traced.status === 0) expect(rows).toHaveLength(1)
+      else expect(traced.stderr).toMatch(/^svc: /m)
+    }
+  }, 60_000)
+})
