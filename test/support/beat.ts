@@ -1,4 +1,5 @@
 import { SchedulerToken } from '#kernel'
+import { filesInFlight } from './clock.ts'
 import type { House } from './house.ts'
 import { until } from './until.ts'
 
@@ -23,7 +24,8 @@ export async function settled({ kernel, clock }: House): Promise<void> {
   heartbeat.hint()
   await until(async () => {
     const due = await kernel.use(SchedulerToken).nextDue()
-    const busy = heartbeat.lastTick < now || heartbeat.inFlight.length > 0 || (due !== null && due <= now)
+    const driven = heartbeat.lastTick < now || heartbeat.inFlight.length > 0 || (due !== null && due <= now)
+    const busy = driven || filesInFlight()
     calm = busy ? 0 : calm + 1
     return calm >= CALM_TURNS
   })

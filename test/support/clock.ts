@@ -4,6 +4,8 @@ import { type Clock, sleepOn } from '#kernel'
 const BEGIN_MS = Date.UTC(2026, 0, 1)
 /** Turns of the real event loop after each timer: enough for a loop to do its round and to set its next timer. */
 const TURNS = 5
+/** How long file operations are waited for, in real milliseconds: one on a pipe may never end. */
+const FILES_MS = 500
 
 interface Timer {
   due: number
@@ -49,8 +51,9 @@ export class HeldClock implements Clock {
   }
 
   /**
-   * Lets `ms` pass. Timers fire in order, also those set on the way, each with some turns of the event loop after it.
-   * Real input and output takes no held time and is not waited for: `until` and `settled` do that.
+   * Lets `ms` pass. Timers fire in order, also those set on the way, each with some turns of the event loop after it and
+   * as long as it takes for file operations to end. What goes over the network takes no held time and is not waited for:
+   * `until` and `settled` do that.
    */
   async advance(ms: number): Promise<void> {
     const until = this.#elapsed + ms
@@ -87,7 +90,13 @@ export function turn(): Promise<void> {
   return new Promise(resolve => setImmediate(resolve))
 }
 
-/** Some turns of the real event loop. */
+/** Some turns of the real event loop in a row in which no file operation is in flight. */
 export async function turns(count = TURNS): Promise<void> {
-  for (let left = count; left > 0; left--) await turn()
+  const until = performance.now() + FILES_MS
+  for (let left = count; left > 0; left = filesInFlight() && performance.now() < until ? count : left - 1) await turn()
+}
+
+/** Whether this process waits for the file system. */
+export function filesInFlight(): boolean {
+  return process.getActiveResourcesInfo().includes('FSReqPromise')
 }
