@@ -51,7 +51,11 @@ export function ownHolds(svc: PluginHandle): Hold[] {
       stage: 10,
       async why() {
         if (!svc.has(Freeze)) return undefined
-        const since = await svc.use(Freeze).since()
+        // One that can't be read is for its guard to judge.
+        const since = await svc
+          .use(Freeze)
+          .since()
+          .catch(() => null)
         if (since === null) return undefined
         return { reason: `The daemon is frozen since ${isoTime(since)}; svc daemon resume`, at: null }
       },

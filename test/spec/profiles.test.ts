@@ -176,7 +176,11 @@ describe('a bad file is refused with its place and what is wrong', () => {
     ['an unknown tag', 'role: a\nname: !!js/function x', /^profiles\/bad\.yaml:2: /],
     ['no mapping', '- a\n- b', /^profiles\/bad\.yaml:1: holds no mapping; write "key: value" lines/],
     ['a bare word', 'coder', /^profiles\/bad\.yaml:1: holds no mapping/],
-    ['a prototype', 'role: a\n__proto__: { admin: true }', /^profiles\/bad\.yaml:2: the key "__proto__" is not allowed/],
+    [
+      'a prototype',
+      'role: a\n__proto__: { admin: true }',
+      /^profiles\/bad\.yaml:2: the key "__proto__" is not allowed/,
+    ],
     ['no steps', 'role: a\nmax_steps: 0', /^profiles\/bad\.yaml:2: max_steps: .*>=1/],
     ['negative steps', 'max_steps: -1', /^profiles\/bad\.yaml:1: max_steps: .*>=1/],
     ['steps as text', 'role: a\n\nmax_steps: "20"', /^profiles\/bad\.yaml:3: max_steps: .*expected number/],
