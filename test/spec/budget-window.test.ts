@@ -157,8 +157,9 @@ describe('budget.json', () => {
     await using dir = await tempDir()
     await dir.write({ '.svc/budget.json': content })
     await using home = await open(dir, { ...PERSIST, roles: ['daemon'] })
+    const guarded = until(home, 'cycle_end', ({ result }) => result === 'guarded')
     await spawn(home)
-    await until(home, 'cycle_end', ({ result }) => result === 'guarded')
+    await guarded
     await expect(call(home)).rejects.toMatchObject({ code: 'budget_unreadable', status: 503 })
     expect(home.server.requests).toEqual([])
     const { exceeded, message, problem } = await status(home)

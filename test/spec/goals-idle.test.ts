@@ -100,8 +100,9 @@ describe('a loop', () => {
     })
     const first = await detail(home, id)
     expect(Date.parse(String(first.next.at)) - home.clock.ms()).toBe(20_000)
+    const failed = until(home, 'cycle_end', ({ result }) => result === 'error')
     await home.clock.advance(20_000)
-    await until(home, 'cycle_end', ({ result }) => result === 'error')
+    await failed
     // It did the same again at once: it was told, so one more was enough.
     expect(home.server.requests).toHaveLength(1 + 3 + 1)
     expect(home.server.requests.at(-1)?.body.messages.at(-1)?.content).toMatch(/third time in a row/)
@@ -149,13 +150,15 @@ describe('why an agent does nothing', () => {
         config: { approval: { enabled: true }, daemon: { max_retries: 0 } },
       },
     )
+    const guarded = until(home, 'cycle_end', ({ result }) => result === 'guarded')
     const id = await spawn(home)
-    await until(home, 'cycle_end', ({ result }) => result === 'guarded')
+    await guarded
     expect((await why(home, id)).reason).toBe('The guard "office-hours" kept its last cycle from its work.')
     closed = false
     home.server.enqueue(fault('500'))
+    const failed = until(home, 'cycle_end', ({ result }) => result === 'error')
     await home.clock.advance(10_000)
-    await until(home, 'cycle_end', ({ result }) => result === 'error')
+    await failed
     expect(await why(home, id)).toMatchObject({
       at: expect.any(String),
       reason: expect.stringMatching(/failed, so it rests: The model/),

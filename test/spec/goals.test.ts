@@ -214,8 +214,9 @@ describe('a pursuit', () => {
     await until(home, 'cycle_end', ({ result }) => result === 'error')
     const first = await detail(home, id)
     expect(first).toMatchObject({ status: 'idle', error: expect.stringMatching(/gave no answer/) })
+    const again = until(home, 'cycle_end', ({ result }) => result === 'error')
     await home.clock.advance(20_000)
-    await until(home, 'cycle_end', ({ result }) => result === 'error')
+    await again
     const second = await detail(home, id)
     expect(second).toMatchObject({ status: 'waiting', waiting_for: expect.stringMatching(/gave no answer/) })
     const rest = Date.parse(String(second.next_run_at)) - home.clock.ms()
