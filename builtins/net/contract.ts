@@ -35,6 +35,8 @@ export interface WebPage {
   /** After all redirects. */
   url: string
   title: string
+  /** What it says of itself, or how it begins; at most 500 characters. */
+  summary: string
   text: string
   /** Where it leads to, absolute, each once, with the words that stand there; at most 200. */
   links: readonly { url: string; text: string }[]

@@ -9,6 +9,8 @@ export interface Link {
 /** What a page says, without its markup. */
 export interface Page {
   title: string
+  /** What it says of itself, or how it begins. */
+  summary: string
   /** A line for each block of the page. */
   text: string
   /** Addresses as they stand in the page, each once. */
@@ -16,6 +18,7 @@ export interface Page {
 }
 
 const LONGEST_TITLE = 200
+const LONGEST_SUMMARY = 500
 const MOST_LINKS = 200
 const LONGEST_LINK = 2_000
 /** Stands at the beginning of lines that keep their spaces. */
@@ -47,6 +50,7 @@ export function pageOf(html: string): Page {
   const text = new Text()
   const links = new Map<string, string>()
   let title: string | undefined
+  let description = ''
   let link: { href: string; from: number } | undefined
   /** Whether lines stand as they were set: in `pre`. */
   let isSet = false
@@ -67,6 +71,7 @@ export function pageOf(html: string): Page {
       title ??= oneLine(decoded(html.slice(at, end)))
       at = end
     } else if (name === 'head' && !closes) continue
+    else if (name === 'meta') description ||= descriptionIn(tag.source)
     else if (HIDDEN.has(name) && !closes) at = scan.find(`</${name}`, at)
     else if (name === 'a') {
       endLink()
@@ -78,9 +83,11 @@ export function pageOf(html: string): Page {
     } else if (BLOCKS.has(name)) text.add(name === 'li' && !closes ? '\n- ' : '\n')
   }
   endLink()
+  const lines = text.lines()
   return {
     title: (title ?? '').slice(0, LONGEST_TITLE),
-    text: text.lines(),
+    summary: summaryOf(description || lines),
+    text: lines,
     links: [...links].map(([href, words]) => ({ href, text: words })),
   }
 }
@@ -124,6 +131,16 @@ function tagAt(html: string, open: number, scan: Scan): Tag {
   return { name: name.toLowerCase(), closes: slash === '/', source, end: Math.min(html.length, end + 1) }
 }
 
+/** What a page says of itself in a `meta` of its head. */
+function descriptionIn(tag: string): string {
+  const [name, property] = [attribute(tag, 'name'), attribute(tag, 'property')]
+  return /^(?:og:)?description$/i.test(name || property) ? attribute(tag, 'content') : ''
+}
+
+function summaryOf(text: string): string {
+  return oneLine(text.slice(0, 2 * LONGEST_SUMMARY)).slice(0, LONGEST_SUMMARY)
+}
+
 /** The value of an attribute; empty where there is none. */
 export function attribute(tag: string, name: string): string {
   const found = new RegExp(`[\\s"']${name}\\s{0,9}=\\s{0,9}(?:"([^"]*)"|'([^']*)'|([^\\s"'>]+))`, 'i').exec(tag)
@@ -162,7 +179,8 @@ export function readPage(body: Uint8Array, type: string | null): Page | undefine
   const charset = parameters.map(each => /^\s*charset\s*=\s*"?([\w.:-]+)/.exec(each)?.[1]).find(Boolean)
   const text = decoderOf(charset).decode(body)
   if (/html/.test(media)) return pageOf(text)
-  return { title: '', text: text.replace(/(?![\t\n])\p{Cc}/gu, '').trim(), links: [] }
+  const plain = text.replace(/(?![\t\n])\p{Cc}/gu, '').trim()
+  return { title: '', summary: summaryOf(plain), text: plain, links: [] }
 }
 
 function decoderOf(charset = 'utf-8'): InstanceType<typeof TextDecoder> {

@@ -17,7 +17,7 @@ export function webPages(svc: PluginHandle): WebPages {
       if (!page) {
         throw new FetchFailedError({ url, problem: `it is of the type ${type?.slice(0, 100)}, and only text is read` })
       }
-      return { url, title: page.title, text: page.text, links: absolute(page.links, url), truncated }
+      return { ...page, url, links: absolute(page.links, url), truncated }
     },
     words: html => oneLine(pageOf(html).text),
   }

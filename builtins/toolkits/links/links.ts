@@ -1,12 +1,9 @@
 import { defineError, type PluginHandle, sentenceOf } from '#kernel'
 import { lineOf, Memory, type MemoryRecord } from '../../memory/contract.ts'
-import { GuardedFetch } from '../../net/contract.ts'
-import { type Page, readPage } from './page.ts'
+import { type WebPage, WebPages } from '../../net/contract.ts'
 
 /** The kind of record that is a link. */
 export const LINK = 'link'
-/** Of a page, decompressed, in bytes: the rest is not read. */
-const LARGEST = 1_000_000
 
 export const LinkError = defineError({
   code: 'link_refused',
@@ -25,13 +22,10 @@ export function addressOf(text: string): string {
 }
 
 /** What stands at an address now, or a sentence on why that is not known. */
-export async function visit(svc: PluginHandle, url: string, signal: AbortSignal): Promise<Page | string> {
-  if (!svc.has(GuardedFetch)) return 'Nothing is fetched here: the way to the network is switched off.'
+export async function visit(svc: PluginHandle, url: string, signal: AbortSignal): Promise<WebPage | string> {
+  if (!svc.has(WebPages)) return 'Nothing is fetched here: the way to the network is switched off.'
   try {
-    const { status, headers, body } = await svc.use(GuardedFetch).fetch(url, { signal, max_bytes: LARGEST })
-    if (status >= 400) return `The page could not be read: the server answered ${status}.`
-    const type = headers.get('content-type')
-    return readPage(body, type) ?? `The page could not be read: it is of the type ${lineOf(type ?? '', 100)}.`
+    return await svc.use(WebPages).read(url, { signal })
   } catch (error) {
     if (signal.aborted) throw error
     return `The page could not be read: ${sentenceOf(error)}`
