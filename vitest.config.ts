@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 
@@ -16,6 +17,8 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/build.ts'],
     pool: 'forks',
+    // Much of the time they wait for processes of their own.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
     // Far more than any test needs: what hangs is to be found, not what is slow on a busy machine.
     testTimeout: 90_000,
     hookTimeout: 90_000,
