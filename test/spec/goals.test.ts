@@ -166,10 +166,12 @@ describe('a pursuit', () => {
       },
     )
     await spawn(home)
+    let cycles = 0
+    home.kernel.hooks.on('goal_max_steps', () => void cycles++)
     home.kernel.heartbeat.start()
-    for (let n = 0; n < 3; n++) {
-      await until(home, 'goal_max_steps')
-      if (n < 2) await home.clock.advance(10_000)
+    for (let n = 1; n <= 3; n++) {
+      await until(() => cycles >= n)
+      if (n < 3) await home.clock.advance(10_000)
     }
     const rows = await home.kernel
       .use(Store)
