@@ -17,6 +17,14 @@ const summary = z.object({
     .meta({ examples: ['Write a test for the parser'] })
     .describe('The objective of the active goal'),
 })
+/** How people name an agent. */
+export const AgentRef = z
+  .string()
+  .min(1)
+  .max(128)
+  .meta({ examples: ['coder-1a2b3c4d'] })
+  .describe("An agent's id, or its name when only one has it")
+
 /** An agent as it stands in lists. */
 export const AgentSummary = summary.meta({ id: 'AgentSummary' })
 export type AgentSummary = z.infer<typeof AgentSummary>

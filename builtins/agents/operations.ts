@@ -6,18 +6,14 @@ import {
   AgentDeadError,
   AgentDetail,
   AgentNotFoundError,
+  AgentRef,
   AgentStatus,
   AgentSummary,
   AmbiguousAgentError,
   NextRun,
 } from './contract.ts'
 
-const id = z
-  .string()
-  .min(1)
-  .max(128)
-  .meta({ examples: ['coder-1a2b3c4d'] })
-  .describe("An agent's id, or its name when only one has it")
+const id = AgentRef
 const model = z
   .string()
   .min(1)

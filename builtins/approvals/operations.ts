@@ -8,7 +8,7 @@ import {
   type PluginHandle,
   z,
 } from '#kernel'
-import { AgentNotFoundError, Agents, AmbiguousAgentError } from '../agents/contract.ts'
+import { AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '../agents/contract.ts'
 import { Store } from '../store/contract.ts'
 import {
   AgentCannotDecideError,
@@ -24,7 +24,7 @@ import type { ApprovalConfig } from './gate.ts'
 import { type ApprovalRow, countApprovals, findApproval, listApprovals } from './repository.ts'
 import { detail, renderApproval, renderQueue, summary } from './view.ts'
 
-const id = z.string().min(1).max(128).describe("An agent's id, or its name when only one has it")
+const id = AgentRef
 const approval_id = z.string().min(1).max(128).describe("An approval's id")
 const status = z
   .enum([...APPROVAL_STATUSES, 'all'])

@@ -1,10 +1,10 @@
 import { operation, Page, type PluginHandle, z } from '#kernel'
-import { AgentNotFoundError, Agents, AmbiguousAgentError } from '../agents/contract.ts'
+import { AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '../agents/contract.ts'
 import { Store } from '../store/contract.ts'
 import { Delegation } from './contract.ts'
 import { countDelegations, delegationOf, listDelegations } from './repository.ts'
 
-const id = z.string().min(1).max(128).describe("An agent's id, or its name when only one has it")
+const id = AgentRef
 
 export function delegationOperations(svc: PluginHandle) {
   const idOf = async (ref: string) => (await svc.use(Agents).find(ref)).agent_id

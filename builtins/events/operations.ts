@@ -1,11 +1,11 @@
 import { InvalidInputError, type OperationCall, operation, Page, type PluginHandle, stream, z } from '#kernel'
-import { AgentNotFoundError, Agents, AmbiguousAgentError } from '../agents/contract.ts'
+import { AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '../agents/contract.ts'
 import { EventEnvelope, Store } from '../store/contract.ts'
 import { EventsGoneError, follow } from './follow.ts'
 import { countEvents, latestEvents } from './repository.ts'
 import type { Tail } from './tail.ts'
 
-const id = z.string().min(1).max(128).describe("An agent's id, or its name when only one has it")
+const id = AgentRef
 const type = z.array(z.string().min(1).max(64)).max(50).optional().describe('Only events of these types')
 const seq = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER)
 

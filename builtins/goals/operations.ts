@@ -1,11 +1,11 @@
 import { defineError, operation, type PluginHandle, z } from '#kernel'
-import { AgentDeadError, AgentNotFoundError, Agents, AmbiguousAgentError } from '../agents/contract.ts'
+import { AgentDeadError, AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '../agents/contract.ts'
 import { appendEvent, isoTime, Store, wakeAgents } from '../store/contract.ts'
 import { Goal, GoalEndedError, GoalNotFoundError, type GoalRow, TooManySubgoalsError } from './contract.ts'
 import { abandoned, added, parentFor } from './goals.ts'
 import { activeGoals, findGoal, listGoals, setPriority } from './repository.ts'
 
-const id = z.string().min(1).max(128).describe("An agent's id, or its name when only one has it")
+const id = AgentRef
 const goalId = z.string().min(1).max(128).describe("A goal's id")
 const priority = z.number().int().min(1).max(10).describe('1 to 10; higher goes first')
 const reason = z.string().max(1000).optional().describe('Why, for the record')

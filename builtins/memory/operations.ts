@@ -1,8 +1,8 @@
 import { operation, Page, type PluginHandle, z } from '#kernel'
-import { AgentNotFoundError, Agents, AmbiguousAgentError } from '../agents/contract.ts'
+import { AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '../agents/contract.ts'
 import { type Memory, MemoryNotFoundError, MemoryRecord } from './contract.ts'
 
-const id = z.string().min(1).max(128).describe("An agent's id, or its name when only one has it")
+const id = AgentRef
 const memory_id = z.string().min(1).max(128).describe("A record's id")
 const MAX_HITS = 1000
 

@@ -1,5 +1,5 @@
 import { operation, Page, type PluginHandle, z } from '#kernel'
-import { AgentDeadError, AgentNotFoundError, AmbiguousAgentError } from '../agents/contract.ts'
+import { AgentDeadError, AgentNotFoundError, AgentRef, AmbiguousAgentError } from '../agents/contract.ts'
 import { Store } from '../store/contract.ts'
 import {
   CollaborationPatterns,
@@ -12,7 +12,7 @@ import {
 import { countRuns, listRuns, runOf } from './repository.ts'
 import type { PatternRunner } from './runner.ts'
 
-const ref = z.string().min(1).max(128).describe("An agent's id, or its name when only one has it")
+const ref = AgentRef
 const pattern_id = z
   .string()
   .min(1)

@@ -1,5 +1,5 @@
 import { operation, type PluginHandle, z } from '#kernel'
-import { AgentDeadError, AgentNotFoundError, Agents, AmbiguousAgentError } from '../agents/contract.ts'
+import { AgentDeadError, AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '../agents/contract.ts'
 import { Store } from '../store/contract.ts'
 import { shownAlarm } from './alarm-repository.ts'
 import type { AlarmBook } from './alarms.ts'
@@ -16,7 +16,7 @@ import { alarmLine, renderAlarms, renderSchedules, scheduleLine } from './render
 import { shown } from './repository.ts'
 import type { ScheduleBook } from './schedules.ts'
 
-const id = z.string().min(1).max(128).describe("An agent's id, or its name when only one has it")
+const id = AgentRef
 const agent = id.optional().describe('Only those of this agent, by id or name')
 const schedule_id = z.string().min(1).max(128).describe("A schedule's id")
 const alarm_id = z.string().min(1).max(128).describe("An alarm's id")

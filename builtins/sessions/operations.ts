@@ -1,11 +1,11 @@
 import { operation, Page, type PluginHandle, z } from '#kernel'
-import { AgentDeadError, AgentNotFoundError, Agents, AmbiguousAgentError } from '../agents/contract.ts'
+import { AgentDeadError, AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '../agents/contract.ts'
 import { Store } from '../store/contract.ts'
 import { OtherAgentSessionError, Session, SessionNotFoundError } from './contract.ts'
 import { countSessions, listSessions } from './repository.ts'
 import { type SessionBook, shown } from './sessions.ts'
 
-const agent_id = z.string().min(1).max(128).describe("An agent's id, or its name when only one has it")
+const agent_id = AgentRef
 const session_id = z.string().min(1).max(128).describe("A session's id")
 /** Longest metadata, in characters of its JSON. */
 const MAX_METADATA = 16_384

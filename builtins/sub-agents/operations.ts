@@ -1,5 +1,5 @@
 import { operation, type PluginHandle, z } from '#kernel'
-import { AgentNotFoundError, Agents, AmbiguousAgentError } from '../agents/contract.ts'
+import { AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '../agents/contract.ts'
 import { SubAgent } from './contract.ts'
 import type { SubAgents } from './sub-agents.ts'
 
@@ -8,7 +8,7 @@ export function subAgentOperations(svc: PluginHandle, subAgents: SubAgents) {
     operation({
       name: 'sub_agents.list',
       summary: "An agent's sub-agents, newest first, with the results of those that have ended",
-      input: z.object({ id: z.string().min(1).max(128).describe("An agent's id, or its name when only one has it") }),
+      input: z.object({ id: AgentRef }),
       output: z.array(SubAgent),
       http: { method: 'GET', path: '/agents/{id}/sub-agents' },
       cli: { usage: 'sub-agents <id>' },

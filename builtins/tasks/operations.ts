@@ -1,5 +1,5 @@
 import { type OperationCall, operation, Page, type PluginHandle, stream, z } from '#kernel'
-import { AgentDeadError, AgentNotFoundError, Agents, AmbiguousAgentError } from '../agents/contract.ts'
+import { AgentDeadError, AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '../agents/contract.ts'
 import { BudgetExhaustedError } from '../budget/contract.ts'
 import { OtherAgentSessionError, SessionClosedError, SessionNotFoundError, Sessions } from '../sessions/contract.ts'
 import { isoTime, Store } from '../store/contract.ts'
@@ -20,7 +20,7 @@ import { responseOf, taskOf } from './shape.ts'
 /** Longest instruction, in code points. */
 const MAX_INSTRUCTION = 100_000
 
-const id = z.string().min(1).max(128).describe("An agent's id, or its name when only one has it")
+const id = AgentRef
 const task_id = z.string().min(1).max(128).describe("A task's id")
 const found = [AgentNotFoundError, AmbiguousAgentError] as const
 
