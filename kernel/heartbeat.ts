@@ -189,7 +189,7 @@ export class Heartbeat {
   async #cycle(cycle: Cycle, abort: AbortController): Promise<void> {
     const { config, ports, hooks, log } = this.#parts
     const { agent_id, cycle_num } = cycle
-    const began = ports.clock.ms()
+    const began = ports.clock.monotonic()
     const seconds = config.cycle_timeout
     const cancel =
       seconds > 0
@@ -202,7 +202,7 @@ export class Heartbeat {
     }
     try {
       if (cycle.result !== 'fenced') {
-        const run_at = cycle.run_at ?? began + config.heartbeat * 1000
+        const run_at = cycle.run_at ?? this.#beatAfter(began)
         const committed = await this.#parts.scheduler().commit(cycle.lease, cycle.effects, { run_at })
         if (committed === 'fenced') cycle.result = 'fenced'
         // Somebody changed in the meantime what the cycle built on, such as its goal.
@@ -217,13 +217,19 @@ export class Heartbeat {
 
   /** The daemon's own lease: its count is durable, and only one process has it at a time. */
   async #beat(cycle: Cycle): Promise<void> {
-    const { config, ports, hooks, log } = this.#parts
-    const began = ports.clock.ms()
+    const { ports, hooks, log } = this.#parts
+    const began = ports.clock.monotonic()
     await hooks.emit('beat', { beat: cycle.cycle_num })
     await this.#parts
       .scheduler()
-      .commit(cycle.lease, cycle.effects, { run_at: began + config.heartbeat * 1000 })
+      .commit(cycle.lease, cycle.effects, { run_at: this.#beatAfter(began) })
       .catch(error => log.error({ beat: cycle.cycle_num }, sentenceOf(error)))
+  }
+
+  /** A heartbeat after something began, on the wall clock of now: that may have been set since. @param began monotonic */
+  #beatAfter(began: number): number {
+    const { config, ports } = this.#parts
+    return ports.clock.ms() + config.heartbeat * 1000 - (ports.clock.monotonic() - began)
   }
 
   #renewals(): Undo {

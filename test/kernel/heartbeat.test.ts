@@ -360,3 +360,17 @@ function mailbox() {
 function deliver(wake: Awaited<ReturnType<WakeSource['wait']>>) {
   return wake
 }
+
+it('a clock that is set while a cycle runs keeps its agent waiting no longer than a heartbeat', async () => {
+  const two_days = 2 * 86_400_000
+  for (const jump of [-two_days, two_days]) {
+    const slow = held()
+    await using house = await agents(['ada'], slow.work)
+    const { home, leases } = house
+    await until(() => slow.waiting.has('ada'))
+    home.clock.jump(jump)
+    slow.release('ada')
+    await until(() => house.cycles.includes('ada idle'))
+    expect(leases.commits.at(-1)?.next).toEqual({ run_at: home.clock.ms() + 10_000 })
+  }
+})
