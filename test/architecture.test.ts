@@ -23,7 +23,9 @@ const HOMES: Record<string, string> = {
   undici: 'builtins/net/',
   'ipaddr.js': 'builtins/net/',
   croner: 'builtins/schedules/',
-  '@modelcontextprotocol/sdk': 'builtins/mcp/',
+  '@modelcontextprotocol/sdk': 'builtins/mcp',
+  '@anthropic-ai/sdk': 'builtins/models/',
+  jsonrepair: 'builtins/models/',
   clipanion: 'builtins/cli/',
 }
 

@@ -6,6 +6,7 @@ import { appendEvent, isoTime, Store, usdOf, wakeAgents } from '../store/contrac
 import {
   AgentDeadError,
   type AgentDetail,
+  AgentFacets,
   AgentNotFoundError,
   type AgentRow,
   type AgentSummary,
@@ -226,10 +227,8 @@ export class AgentDirectory implements Agents {
       waiting_for: agent.waiting_for,
       error: agent.error,
       persona: profile?.persona ? { ...profile.persona, personality: profile.personality } : null,
-      suffering: null,
-      mood: null,
-      world: null,
-      identity: null,
+      ...{ suffering: null, mood: null, world: null, identity: null },
+      ...(await this.#facets(agent)),
       workspace: join(this.#svc.project.workspaces, agent.agent_id),
       spawned_by: agent.spawned_by,
       created_at: isoTime(agent.created_at),
@@ -240,6 +239,11 @@ export class AgentDirectory implements Agents {
       cost_usd: usdOf(spend.cost_micros),
       tokens: spend.tokens,
     }
+  }
+
+  async #facets(agent: AgentRow): Promise<Partial<AgentDetail>> {
+    const facets = this.#svc.list(AgentFacets)
+    return Object.fromEntries(await Promise.all(facets.map(async each => [each.name, await each.read(agent)])))
   }
 
   async #alive(ref: string): Promise<AgentRow> {

@@ -132,6 +132,14 @@ export interface ProfileShape {
 }
 export const ProfileShapes = point<ProfileShape>('profile_shapes', { key: ({ name }) => name })
 
+/** What a room knows of an agent, shown as this field of its detail. */
+export interface AgentFacet {
+  name: 'persona' | 'suffering' | 'mood' | 'world' | 'identity'
+  /** null when it has none */
+  read(agent: AgentRow): Promise<AgentDetail[AgentFacet['name']]>
+}
+export const AgentFacets = point<AgentFacet>('agent_facets', { key: ({ name }) => name })
+
 /** Why an agent does not run, as far as one room knows; `at`, in milliseconds, when it will. */
 export interface Hold {
   name: string

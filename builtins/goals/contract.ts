@@ -1,4 +1,4 @@
-import { defineError, type Effect, point, token, z } from '#kernel'
+import { defineError, type Effect, type GoalContext, point, token, z } from '#kernel'
 import type { AgentRow } from '../agents/contract.ts'
 import type { Message, Spend } from '../models/contract.ts'
 import type { Profile } from '../profiles/contract.ts'
@@ -96,6 +96,8 @@ declare module '#kernel' {
     news: readonly string[]
     memory_snippets: readonly string[]
     tools_description: string
+    /** What rooms say of the agent's situation, in the order in which it stands in the prompt. */
+    sections: readonly { name: string; text: string }[]
   }
   interface GeneratedGoal {
     /** What the model call cost, where there was one; it then stands for cost_usd and tokens. */
@@ -140,6 +142,24 @@ export interface NewsSource {
   news(agent_id: string): Promise<{ items: readonly NewsItem[]; told: readonly Effect[] }>
 }
 export const News = point<NewsSource>('news', { key: source => source.name })
+
+/** A part of an agent's prompts: how it fares, who it is, what surrounds it. */
+export interface PromptSection {
+  name: string
+  /** Lower ones stand earlier. */
+  stage: number
+  prompts: readonly ('goal_generation' | 'goal_pursuit')[]
+  /** Written by the room alone; what others wrote in it has been cleaned and fenced. undefined when there is nothing to say */
+  text(agent: AgentRow, profile: Profile): Promise<string | undefined>
+}
+export const PromptSections = point<PromptSection>('prompt_sections', { key: ({ name }) => name })
+
+/** Fields of `GoalContext` that a room knows; it declares them by merging into that interface. */
+export interface GoalContextPart {
+  name: string
+  part(agent: AgentRow, profile: Profile): Promise<Partial<GoalContext>>
+}
+export const GoalContextParts = point<GoalContextPart>('goal_context_parts', { key: ({ name }) => name })
 
 /** Text from outside that goes into a prompt: without control characters and simple HTML tags, however they are nested. */
 export function sanitize(text: string): string {

@@ -11,6 +11,7 @@ import { sleepLonger, wokeUp } from './idle.ts'
 import { fared, spent } from './outcome.ts'
 import { remembered } from './recall.ts'
 import { insertGoal, listGoals } from './repository.ts'
+import { partsFor, sectionsFor } from './sections.ts'
 
 const RECENT = 5
 const PEERS = 8
@@ -102,7 +103,9 @@ async function contextFor(
   const { agent_id, cycle_num, signal } = cycle
   const about = `${agent.role || agent.name} ${recent[0]?.objective.slice(0, ABOUT) ?? ''}`
   return {
+    ...(await partsFor(svc, agent, profile)),
     ...{ agent_id, cycle_num, signal, profile, nudges, news },
+    sections: await sectionsFor(svc, 'goal_generation', agent, profile),
     model: agent.model || profile.model || null,
     recent_goals: recent,
     peer_summaries: await svc.use(Agents).peers(agent_id, PEERS),

@@ -34,6 +34,7 @@ import {
   unansweredCalls,
   untoldSubgoals,
 } from './repository.ts'
+import { sectionsFor } from './sections.ts'
 import { Transcript } from './transcript.ts'
 
 /** `goal_pursuit`: runs the loop from where it was, and writes each of its events down before it goes on. */
@@ -154,7 +155,12 @@ class Pursuit {
       temperature: profile.temperature,
       max_tokens: profile.max_tokens,
       max_steps: profile.max_steps,
-      system: pursuitSystem(profile, await this.#svc.use(Profiles).skills(profile), runtime.toolsFor(profile)),
+      system: pursuitSystem(
+        profile,
+        await this.#svc.use(Profiles).skills(profile),
+        await sectionsFor(this.#svc, 'goal_pursuit', agent, profile),
+        runtime.toolsFor(profile),
+      ),
       transcript: this.#transcript.messages,
       tool_timeout: this.#config.tool_timeout,
       news: () => this.#news(),

@@ -1,0 +1,26 @@
+import type { GoalContext, PluginHandle } from '#kernel'
+import type { AgentRow } from '../agents/contract.ts'
+import type { Profile } from '../profiles/contract.ts'
+import { GoalContextParts, type PromptSection, PromptSections } from './contract.ts'
+
+/** What rooms say of an agent's situation in one kind of prompt, in order. */
+export async function sectionsFor(
+  svc: PluginHandle,
+  prompt: PromptSection['prompts'][number],
+  agent: AgentRow,
+  profile: Profile,
+): Promise<GoalContext['sections']> {
+  const asked = svc.list(PromptSections).filter(section => section.prompts.includes(prompt))
+  const told = await Promise.all(
+    asked.map(async ({ name, stage, text }) => ({ name, stage, text: (await text(agent, profile))?.trim() ?? '' })),
+  )
+  return told
+    .filter(({ text }) => text !== '')
+    .sort((a, b) => a.stage - b.stage)
+    .map(({ name, text }) => ({ name, text }))
+}
+
+/** What rooms add to the situation that goal strategies are given. */
+export async function partsFor(svc: PluginHandle, agent: AgentRow, profile: Profile): Promise<Partial<GoalContext>> {
+  return Object.assign({}, ...(await Promise.all(svc.list(GoalContextParts).map(each => each.part(agent, profile)))))
+}
