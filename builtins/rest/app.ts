@@ -12,7 +12,14 @@ import {
 import { conditional, hidden, sendOutput, windowHeaders } from './answer.ts'
 import { parseBody } from './body.ts'
 import { RestCall } from './call.ts'
-import { DaemonNotRunningError, MethodNotAllowedError, RouteNotFoundError, type ServerConfig } from './contract.ts'
+import {
+  DaemonNotRunningError,
+  MethodNotAllowedError,
+  type ProtocolRoute,
+  ProtocolRoutes,
+  RouteNotFoundError,
+  type ServerConfig,
+} from './contract.ts'
 import { EVENT_STREAM } from './frames.ts'
 import { admit } from './gate.ts'
 import type { Door } from './hosts.ts'
@@ -61,6 +68,7 @@ export async function createApp(parts: AppParts, table: RouteTable): Promise<Fas
     done(null, conditional(request, reply, hidden(reply, payload, hide))),
   )
   addPages(app, table)
+  addProtocols(app, parts, table)
   addOperations(app, parts, table)
   addRefusals(app, table)
   await app.ready()
@@ -79,6 +87,17 @@ function addPages(app: FastifyInstance, { pages }: RouteTable): void {
   }
 }
 
+function addProtocols(app: FastifyInstance, parts: AppParts, { protocols }: RouteTable): void {
+  for (const { methods, path, open = false } of protocols) {
+    app.route({
+      method: [...methods],
+      url: urlOf(path),
+      config: { open },
+      handler: (request, reply) => answerProtocol(parts, path, request, reply),
+    })
+  }
+}
+
 function addOperations(app: FastifyInstance, parts: AppParts, { routes }: RouteTable): void {
   for (const { method, path, operation, open } of routes) {
     app.route({
@@ -91,9 +110,10 @@ function addOperations(app: FastifyInstance, parts: AppParts, { routes }: RouteT
 }
 
 /** 405 for the other methods of each path, before their body is looked at. */
-function addRefusals(app: FastifyInstance, { routes, pages }: RouteTable): void {
+function addRefusals(app: FastifyInstance, { routes, pages, protocols }: RouteTable): void {
   const places = new Map<string, { path: string; methods: string[] }>()
-  for (const { method, path } of [...routes, ...pages.map(({ path }) => ({ method: 'GET', path }))]) {
+  const spoken = protocols.flatMap(({ path, methods }) => methods.map(method => ({ method, path })))
+  for (const { method, path } of [...routes, ...spoken, ...pages.map(({ path }) => ({ method: 'GET', path }))]) {
     const place = places.get(shapeOf(path))
     if (place) place.methods.push(method)
     else places.set(shapeOf(path), { path, methods: [method] })
@@ -130,6 +150,34 @@ async function answer(
   const output = await invoke(operation, input, call)
   if (operation.count) reply.headers(await windowHeaders(operation, input, request.url, call))
   return sendOutput(reply, operation.http, output)
+}
+
+/** The answer is written past Fastify, which is told only when it is done, or has not begun. */
+async function answerProtocol(
+  { svc, streams, doorOf }: AppParts,
+  path: string,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const route: ProtocolRoute | undefined = svc.find(ProtocolRoutes, path)
+  if (!route) throw new RouteNotFoundError({ path: request.url.split('?')[0]! })
+  const door = doorOf(request.raw)
+  const response = reply.raw
+  for (const [name, value] of Object.entries(reply.getHeaders()))
+    if (value !== undefined) response.setHeader(name, value)
+  try {
+    await route.handle({
+      ...{ request: request.raw, response, body: request.body },
+      params: request.params as Record<string, string>,
+      call: new RestCall(request, reply, door.local),
+      stream: stop => streams.count(stop, door, response),
+    })
+  } catch (error) {
+    if (!response.headersSent) throw error
+    svc.log.error({ request_id: request.id, err: error }, 'an answer broke off')
+    response.destroy()
+  }
+  return reply.hijack()
 }
 
 function answerStream(

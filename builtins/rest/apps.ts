@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { Operations } from '#kernel'
 import { type AppParts, createApp } from './app.ts'
-import { StaticRoutes } from './contract.ts'
+import { ProtocolRoutes, StaticRoutes } from './contract.ts'
 import { routeTable } from './routes.ts'
 
 /**
@@ -44,11 +44,15 @@ export class Apps {
   async #renewed(before: Promise<FastifyInstance> | undefined): Promise<FastifyInstance> {
     this.#stale = false
     const { svc } = this.#parts
-    const table = routeTable(svc.list(Operations), svc.list(StaticRoutes))
-    const shape = JSON.stringify([table.routes, table.refused, table.pages.map(({ path }) => path)])
+    const table = routeTable(svc.list(Operations), svc.list(StaticRoutes), svc.list(ProtocolRoutes))
+    const { routes, refused, pages, protocols } = table
+    const shape = JSON.stringify([
+      ...[routes, refused, pages.map(({ path }) => path)],
+      protocols.map(({ path, methods, open }) => [path, methods, open]),
+    ])
     if (before && shape === this.#shape) return before
     this.#shape = shape
-    for (const { operation, why } of table.refused) svc.log.error({ operation }, `has no route: ${why}`)
+    for (const { operation, why } of refused) svc.log.error({ operation }, `has no route: ${why}`)
     try {
       return await createApp(this.#parts, table)
     } catch (error) {

@@ -1,4 +1,5 @@
-import { defineError, point, type SvcError, token, z } from '#kernel'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { defineError, type OperationCall, point, type SvcError, token, z } from '#kernel'
 
 /** The section `server`. All of it is read at start. */
 export const ServerConfig = z.object({
@@ -64,6 +65,35 @@ export interface StaticRoute {
   body(): string | Buffer | Promise<string | Buffer>
 }
 export const StaticRoutes = point<StaticRoute>('static_routes', { key: route => route.path })
+
+/** One request of another protocol than that of the operations. */
+export interface ProtocolExchange {
+  request: IncomingMessage
+  /** Has the headers already that every answer has. */
+  response: ServerResponse
+  /** What stands in the path for its parameters. */
+  params: Readonly<Record<string, string>>
+  /** Parsed JSON, where the request has a body. */
+  body: unknown
+  /** Who asks. */
+  call: OperationCall
+  /**
+   * Counts this answer among the open streams until it is closed; `stop` is called when the server stops.
+   * @throws TooManyStreamsError
+   */
+  stream(stop: () => void): void
+}
+
+/** A place where another protocol is spoken, behind the same key, Host and Origin rules. */
+export interface ProtocolRoute {
+  path: string
+  methods: readonly ('GET' | 'POST' | 'DELETE')[]
+  /** Needs no key, and so holds no data. */
+  open?: boolean
+  /** Writes the answer itself; what it throws before that is answered with a problem document. */
+  handle(exchange: ProtocolExchange): Promise<void>
+}
+export const ProtocolRoutes = point<ProtocolRoute>('protocol_routes', { key: route => route.path })
 
 /** So many wrong places are told, each with so much of its path: what was sent may have any number, of any length. */
 const MOST_ERRORS = 100

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import { definePlugin, maskJson, Operations, ROLES, secretsIn } from '#kernel'
 import { Apps } from './apps.ts'
-import { type Listening, Rest, ServerConfig, StaticRoutes } from './contract.ts'
+import { type Listening, ProtocolRoutes, Rest, ServerConfig, StaticRoutes } from './contract.ts'
 import type { Door } from './hosts.ts'
 import { Keys } from './keys.ts'
 import { listen } from './listener.ts'
@@ -38,6 +38,7 @@ export default definePlugin({
     })
     svc.onChange(Operations, () => apps.outdate())
     svc.onChange(StaticRoutes, () => apps.outdate())
+    svc.onChange(ProtocolRoutes, () => apps.outdate())
     svc.operation(healthCheck(svc))
     svc.operation(openapiGet(svc, config.api_key !== ''))
     svc.start(() => async () => void (await Promise.all([...open].map(listening => listening.close()))), { in: ROLES })

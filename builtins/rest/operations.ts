@@ -1,6 +1,6 @@
 import { HostToken, Operations, operation, type PluginHandle, z } from '#kernel'
 import { Store } from '../store/contract.ts'
-import { StaticRoutes } from './contract.ts'
+import { ProtocolRoutes, StaticRoutes } from './contract.ts'
 import { openapiDocument } from './openapi.ts'
 import { routeTable } from './routes.ts'
 import type { Json } from './schemas.ts'
@@ -59,7 +59,7 @@ export function openapiGet(svc: PluginHandle, keyed: boolean) {
 }
 
 async function documented(svc: PluginHandle, keyed: boolean): Promise<Json> {
-  const { routes } = routeTable(svc.list(Operations), svc.list(StaticRoutes))
+  const { routes } = routeTable(svc.list(Operations), svc.list(StaticRoutes), svc.list(ProtocolRoutes))
   const rooms = svc.use(HostToken).list()
   return openapiDocument({
     version: await versionOf(svc),

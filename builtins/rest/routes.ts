@@ -1,5 +1,5 @@
 import type { HttpFace, Operation } from '#kernel'
-import type { StaticRoute } from './contract.ts'
+import type { ProtocolRoute, StaticRoute } from './contract.ts'
 
 /** A place in the URL space, and the name of the operation that answers there; the name is resolved at each request. */
 export interface Route {
@@ -12,14 +12,21 @@ export interface Route {
 export interface RouteTable {
   routes: Route[]
   pages: readonly StaticRoute[]
+  protocols: readonly ProtocolRoute[]
   /** Operations that get no place, each with a sentence that says why. */
   refused: { operation: string; why: string }[]
 }
 
-/** Everything that has a place. Where two want the same one, pages win over operations, then the first wins. */
-export function routeTable(operations: readonly Operation[], pages: readonly StaticRoute[]): RouteTable {
+/** Everything that has a place. Where two want the same one, pages and protocols win over operations, then the first wins. */
+export function routeTable(
+  operations: readonly Operation[],
+  pages: readonly StaticRoute[],
+  protocols: readonly ProtocolRoute[],
+): RouteTable {
   const taken = new Map(pages.map(page => [`GET ${page.path}`, `the page ${page.path}`]))
-  const table: RouteTable = { routes: [], pages, refused: [] }
+  for (const { methods, path } of protocols)
+    for (const method of methods) taken.set(`${method} ${shapeOf(path)}`, `the protocol at ${path}`)
+  const table: RouteTable = { routes: [], pages, protocols, refused: [] }
   for (const { name, http } of operations) {
     if (!http) continue
     const { method, path } = http

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { PluginHandle, StreamEvent } from '#kernel'
@@ -24,7 +25,7 @@ export interface StreamParts {
 /** All streams of this process that are open. */
 export class Streams {
   readonly #parts: StreamParts
-  readonly #open = new Map<OpenStream, Door>()
+  readonly #open = new Map<{ stop(): void }, Door>()
 
   constructor(parts: StreamParts) {
     this.#parts = parts
@@ -41,16 +42,27 @@ export class Streams {
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<FastifyReply> {
-    const { max_streams } = this.#parts.config
-    if (this.#open.size >= max_streams) {
-      throw new TooManyStreamsError({ max: max_streams }, { retryAfter: RETRY_AFTER_S })
-    }
-    const open = new OpenStream(this.#parts, request, () => this.#open.delete(open))
-    this.#open.set(open, door)
+    const open: OpenStream = new OpenStream(this.#parts, request, () => this.#open.delete(open))
+    this.#hold(open, door)
     reply.raw.once('close', () => open.destroy())
     await open.begin(begin)
     if (open.destroyed) return reply.hijack()
     return reply.type(EVENT_STREAM).header('x-accel-buffering', 'no').send(open)
+  }
+
+  /** Counts a stream that somebody else writes. @throws TooManyStreamsError */
+  count(stop: () => void, door: Door, response: ServerResponse): void {
+    const open = { stop }
+    this.#hold(open, door)
+    response.once('close', () => this.#open.delete(open))
+  }
+
+  #hold(open: { stop(): void }, door: Door): void {
+    const { max_streams } = this.#parts.config
+    if (this.#open.size >= max_streams) {
+      throw new TooManyStreamsError({ max: max_streams }, { retryAfter: RETRY_AFTER_S })
+    }
+    this.#open.set(open, door)
   }
 
   /** Has the streams of a listener say their last, and ends those that don't. */
