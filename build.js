@@ -10,8 +10,8 @@ import { build } from 'esbuild'
 
 const root = fileURLToPath(new URL('.', import.meta.url))
 const { version } = createRequire(import.meta.url)('./package.json')
-/** What cannot be bundled: it has a binary, or loads its own files. */
-const EXTERNAL = ['better-sqlite3', 'jiti', 'vitest']
+/** What cannot be bundled: it has a binary, loads its own files, or is for those who want it. */
+const EXTERNAL = ['better-sqlite3', 'jiti', 'vitest', '@anthropic-ai/sdk']
 
 /** The kernel's files that need no package. */
 const LIGHT = ['errors', 'near', 'ports', 'scope', 'services'].map(name => join(root, 'kernel', `${name}.ts`))
@@ -63,6 +63,12 @@ const lazyNames = {
   },
 }
 
+// While one works on the page: that alone, in its place.
+if (process.argv[2] === 'dashboard') {
+  await bundleDashboard(join(root, 'dist'))
+  process.exit()
+}
+
 // Built aside and moved, so that a build in progress or a failed one leaves the last good one in place.
 const cache = join(root, 'node_modules', '.cache')
 await mkdir(cache, { recursive: true })
@@ -73,8 +79,9 @@ try {
     bundle().then(writeCommands),
     bundleClient(),
     writeTypes(),
-    cp(join(root, 'dashboard'), join(made, 'dashboard'), { recursive: true }),
+    bundleDashboard(made),
     copyExplorers(),
+    copyLifeEvents(),
   ])
   await replace(join(root, 'dist'), made)
 } finally {
@@ -133,6 +140,39 @@ async function bundleClient() {
   })
 }
 
+/** The dashboard: its page, one script, the worker that follows what happens for all tabs, and one stylesheet. */
+async function bundleDashboard(place) {
+  const source = join(root, 'dashboard')
+  const folder = join(place, 'dashboard')
+  const options = {
+    absWorkingDir: root,
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    platform: 'browser',
+    target: 'es2022',
+    legalComments: 'none',
+    logLevel: 'warning',
+  }
+  await build({
+    ...options,
+    entryPoints: {
+      dashboard: 'dashboard/main.tsx',
+      feed: 'dashboard/api/feed-worker.ts',
+    },
+    outdir: folder,
+    tsconfig: join(source, 'tsconfig.json'),
+  })
+  // Browsers of the last years nest selectors and tell light from dark by themselves.
+  await build({
+    ...options,
+    target: 'esnext',
+    entryPoints: { dashboard: 'dashboard/styles/index.css' },
+    outdir: folder,
+  })
+  for (const file of ['index.html', 'icon.svg']) await cp(join(source, file), join(folder, file))
+}
+
 /** The pages of the API's explorers, with what they take from two packages, and those packages' licences. */
 async function copyExplorers() {
   const folder = join(made, 'docs')
@@ -150,6 +190,11 @@ async function copyExplorers() {
   if (!script.includes(picture)) throw new Error(`redoc no longer holds ${picture}; see what it loads instead`)
   const blank = 'data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7'
   await writeFile(join(folder, 'redoc.standalone.js'), script.replaceAll(picture, blank))
+}
+
+/** What may happen to agents, as data. */
+async function copyLifeEvents() {
+  await cp(join(root, 'builtins', 'economy', 'life', 'catalogue'), join(made, 'life-events'), { recursive: true })
 }
 
 /** The builtins' commands and exit codes, so that the command line needs neither zod nor any room to parse its words. */

@@ -77,6 +77,7 @@ export const BookedSpend = z.object({
   kind: z.string(),
   failed: z.boolean().optional().describe('It gave no answer'),
   model: z.string(),
+  failover_from: z.string().optional().describe('The model that was asked first and gave no answer'),
   cost_micros: z.number().int().min(0),
   input_tokens: z.number().int().min(0),
   output_tokens: z.number().int().min(0),
@@ -97,6 +98,7 @@ export const ModelCalled = z.object({
   failed: z.boolean().describe('It gave no answer'),
   step: z.number().int().nullable(),
   model: z.string(),
+  failover_from: z.string().optional().describe('The model that was asked first and gave no answer'),
   input_tokens: z.number().int(),
   output_tokens: z.number().int(),
   cost_usd: z.number(),
@@ -108,11 +110,12 @@ export const ModelCalled = z.object({
 
 function modelCalled(spend: z.output<typeof BookedSpend>, now: number): Statement {
   const { agent_id, cycle_num, run_id, goal_id, call_id, kind, model, input_tokens, output_tokens } = spend
-  const { priced, estimated, attempts, duration_ms } = spend
+  const { priced, estimated, attempts, duration_ms, failover_from } = spend
   const data: z.output<typeof ModelCalled> = {
     ...{ agent_id, goal_id, call_id, kind, failed: spend.failed ?? false, step: spend.step ?? null, model },
     ...{ input_tokens, output_tokens },
     ...{ cost_usd: usdOf(spend.cost_micros), priced, estimated, attempts, duration_ms },
+    ...(failover_from === undefined ? {} : { failover_from }),
   }
   const booked = { sql: 'SELECT 1 FROM spend WHERE call_id = ? AND presumed = 0', params: [call_id] }
   return eventStatement({ type: 'model_called', agent_id, cycle_num, run_id, data }, now, booked)

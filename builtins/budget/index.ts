@@ -8,6 +8,7 @@ import { Ledger } from './ledger.ts'
 import { budgetOperations } from './operations.ts'
 import { BUDGET_EFFECTS } from './repository.ts'
 import { budgetForgets } from './retention.ts'
+import { spendingOperation } from './spending.ts'
 
 export default definePlugin({
   name: 'budget',
@@ -20,6 +21,7 @@ export default definePlugin({
     for (const effect of [bookSpend, ...BUDGET_EFFECTS]) svc.add(Effects, effect.kind)
     budgetForgets(svc)
     for (const operation of budgetOperations(ledger)) svc.operation(operation)
+    svc.operation(spendingOperation(svc))
     svc.event('budget_exceeded', BudgetExceeded)
     svc.event('budget_reset', BudgetReset)
     svc.provide(Budget, ledger)

@@ -43,6 +43,18 @@ export async function pursuitSpend(store: Store, payer: string): Promise<number>
   return row!.micros
 }
 
+const SPEND_KEYS = { agent: 'agent_id', model: 'model', kind: 'kind' } as const
+
+/** Spend since a time, added up for each stretch of so many milliseconds and each agent, model or kind. */
+export function spendBy(store: Store, by: keyof typeof SPEND_KEYS, length: number, from: number) {
+  return store.all<{ at: number; key: string | null; micros: number; tokens: number; calls: number }>(
+    `SELECT at - at % ? AS at, ${SPEND_KEYS[by]} AS key, sum(cost_micros) AS micros,
+       sum(input_tokens + output_tokens) AS tokens, count(*) AS calls
+     FROM spend WHERE at >= ? GROUP BY 1, 2 ORDER BY 1, 2`,
+    [length, from],
+  )
+}
+
 /** Whether nothing was ever booked in this database, nor its budget reset. */
 export async function isVirgin(store: Store): Promise<boolean> {
   const row = await store.get<{ used: number }>(

@@ -1,15 +1,106 @@
-import { MissingDependencyError } from '#kernel'
-import type { ModelProvider } from './contract.ts'
+import type Anthropic from '@anthropic-ai/sdk'
+import { MissingDependencyError, type Ports, sentenceOf } from '#kernel'
+import { AnthropicStream, anthropicRequest, eventsOfAnswer } from './anthropic-wire.ts'
+import { ModelError, type ModelEvent, type ModelProvider, type ModelRequest } from './contract.ts'
+import type { Endpoint } from './endpoints.ts'
+import { faultOf } from './faults.ts'
+import { capBody } from './fetch.ts'
 
-function missing() {
-  return new MissingDependencyError({ package: '@anthropic-ai/sdk', purpose: 'models of Anthropic' })
-}
+const PACKAGE = '@anthropic-ai/sdk'
+/** More than `model.total_timeout` will ever be: the time limits are the caller's. */
+const NO_TIMEOUT_MS = 2 ** 31 - 1
+
+/** Loads the optional package. */
+export type LoadAnthropic = () => Promise<{ Anthropic: typeof Anthropic }>
 
 /** Anthropic's models, which have a protocol and a package of their own. */
-export const anthropic: ModelProvider = {
-  name: 'anthropic',
-  availability: async () => ({ available: false, reason: missing().message }),
-  stream() {
-    throw missing()
-  },
+export function anthropic(
+  endpoint: Endpoint,
+  ports: Pick<Ports, 'fetch' | 'clock'>,
+  load: LoadAnthropic = () => import('@anthropic-ai/sdk'),
+): ModelProvider {
+  const { name, base_url, key, key_env, needs_key } = endpoint
+  let client: Promise<Anthropic> | undefined
+
+  const connect = () => {
+    client ??= load()
+      .catch(error => {
+        throw isMissing(error)
+          ? new MissingDependencyError({ package: PACKAGE, purpose: 'models of Anthropic' })
+          : error
+      })
+      .then(({ Anthropic }) => {
+        return new Anthropic({
+          ...{ apiKey: key ?? 'none', authToken: null, webhookKey: null, baseURL: base_url },
+          ...{ maxRetries: 0, timeout: NO_TIMEOUT_MS, logLevel: 'off' },
+          fetch: (input, init) => capBody(ports.fetch(input instanceof Request ? input.url : input, init)),
+        })
+      })
+    return client
+  }
+  const refuseWithoutKey = (model: string) => {
+    if (!needs_key || key) return
+    const problem = `${key_env} is not set; set it to your ${name} key, or choose another model`
+    throw Object.assign(new ModelError({ model, problem }), {
+      ...{ kind: 'auth' as const, transient: false, billed: false },
+    })
+  }
+  const id = (model: string) => `${name}:${model}`
+
+  async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
+    const model = id(request.model)
+    refuseWithoutKey(model)
+    const { messages } = await connect()
+    const pieces = await messages
+      .create({ ...anthropicRequest(request), stream: true }, { signal })
+      .withResponse()
+      .catch(error => {
+        throw faultOf(error, model, endpoint, ports.clock)
+      })
+    try {
+      refuseWebPage(model, base_url, pieces.response)
+      const events = new AnthropicStream()
+      for await (const piece of pieces.data) yield* events.take(piece)
+    } catch (error) {
+      throw Object.assign(faultOf(error, model, endpoint, ports.clock), { interrupted: true })
+    }
+  }
+
+  async function complete(request: ModelRequest, signal: AbortSignal): Promise<ModelEvent[]> {
+    const model = id(request.model)
+    refuseWithoutKey(model)
+    const { messages } = await connect()
+    try {
+      const asked = messages.create({ ...anthropicRequest(request), stream: false }, { signal })
+      const answer = await asked.withResponse()
+      refuseWebPage(model, base_url, answer.response)
+      return eventsOfAnswer(answer.data)
+    } catch (error) {
+      throw faultOf(error, model, endpoint, ports.clock)
+    }
+  }
+
+  return {
+    name,
+    free: endpoint.free,
+    async availability() {
+      if (needs_key && !key) return { available: false, reason: `${key_env} is not set` }
+      const reason = await connect().then(() => null, sentenceOf)
+      return { available: reason === null, reason }
+    },
+    ...(endpoint.model ? { defaultModel: async () => endpoint.model! } : {}),
+    stream,
+    complete,
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException
+  return code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND'
+}
+
+function refuseWebPage(model: string, base_url: string, { headers }: Response): void {
+  if (!headers.get('content-type')?.includes('text/html')) return
+  const problem = `${base_url} answered with a web page; check the base URL`
+  throw Object.assign(new ModelError({ model, problem }), { kind: 'broken' as const, billed: false })
 }

@@ -8,6 +8,7 @@ import {
   type ModelRequest,
   type Spend,
 } from './contract.ts'
+import type { Governor, Pass } from './governor.ts'
 import { limit, orAbort } from './limits.ts'
 import type { Target } from './names.ts'
 import { type Attempt, spendOf } from './spend.ts'
@@ -24,10 +25,16 @@ export interface CallSettings {
   call_id: string
   /** Asked before each attempt that may cost more than was agreed to so far; throws when it must not be made. */
   admit: () => Promise<void>
+  /** Says when an attempt may be made, and learns what became of it. */
+  governor: Governor
+  /** The model that gave no answer before this one was asked. */
+  failover_from: string | undefined
   max_retries: number
   /** Seconds, all of them. */
   idle_timeout: number
   total_timeout: number
+  /** How much of the total this model may use; another is to have its turn after it. */
+  share: number
   retry_delay: number
   retry_cap: number
 }
@@ -54,19 +61,18 @@ interface Heard extends Attempt {
  * package; what `admit` throws, with the spend of the attempts before
  */
 export async function callModel(call: ModelCall, to: Target, settings: CallSettings): Promise<ModelAnswer> {
-  const { ports, call_id, max_retries, total_timeout } = settings
+  const { ports, call_id, max_retries, governor, failover_from } = settings
   const { signal, onText, ...rest } = call
   const request: ModelRequest = { ...rest, model: to.model }
   const began = ports.clock.monotonic()
   const attempts: Heard[] = []
-  const total = limit(ports.clock, signal, total_timeout * 1000, () =>
-    fault(to, `it took longer than model.total_timeout (${total_timeout} s)`),
-  )
+  const total = limit(ports.clock, signal, settings.share * 1000, () => tookTooLong(to, settings))
   const spend = (): Spend => ({
     call_id,
     model: to.id,
     ...spendOf(attempts, request, settings.price),
     duration_ms: Math.round(ports.clock.monotonic() - began),
+    ...(failover_from === undefined ? {} : { failover_from }),
   })
   let shown = ''
   const show = (text: string) => {
@@ -74,34 +80,43 @@ export async function callModel(call: ModelCall, to: Target, settings: CallSetti
     onText?.(text)
   }
   const talk: Talk = { to, request, settings, show }
-  const giveUp = (failure: ModelError) => Object.assign(failure, { spend: spend(), text: onText ? shown : '' })
+  const giveUp = (failure: ModelError) =>
+    Object.assign(failure, { spend: attempts.length > 0 ? spend() : null, text: onText ? shown : '' })
   let form: 'stream' | 'plain' = 'stream'
   let plainTried = false
   try {
     for (let n = 0; ; n++) {
-      if (total.signal.aborted) throw giveUp(failureOf(to, total.signal.reason, signal))
+      const pass = await governor.enter(to.id, total.signal).catch(error => {
+        throw giveUp(failureOf(to, error, signal))
+      })
       if (attempts.at(-1)?.billed ?? true) {
         await settings.admit().catch(error => {
+          pass.leave('unknown')
           throw Object.assign(error, attempts.length > 0 ? { spend: spend() } : {})
         })
       }
       const heard: Heard = { text: '', tool_calls: [], output_chars: 0, billed: true }
       attempts.push(heard)
       try {
-        await (form === 'stream' ? hearStream : hearPlain)(talk, total.signal, heard)
+        await (form === 'stream' ? hearStream : hearPlain)(talk, total.signal, heard, pass)
+        pass.leave('answered')
         crashPoint('model answered')
         if (form === 'plain' && !shown && heard.text) show(heard.text)
         return { ...answerOf(heard, request, ports), spend: spend() }
       } catch (error) {
-        if (error instanceof MissingDependencyError) throw error
-        const failure = failureOf(to, error, signal)
+        const failure = error instanceof MissingDependencyError ? undefined : failureOf(to, error, signal)
+        const wait_s = failure ? waitOf(n, failure, call_id, settings) : 0
+        pass.leave(failure ?? 'unknown', wait_s * 1000)
+        if (!failure) throw error
         heard.billed = failure.billed || heard.output_chars > 0
         plainTried ||= form === 'plain'
         const canGoPlain: boolean = to.provider.complete !== undefined && !plainTried
         const seen = onText !== undefined && shown !== ''
-        if (!failure.transient || n >= max_retries || (seen && !canGoPlain)) throw giveUp(failure)
+        const left = failure.transient && n < max_retries && !total.signal.aborted
+        const over = !left || governor.state().breaker !== 'closed'
+        if (over || (seen && !canGoPlain)) throw giveUp(failure)
         form = canGoPlain && (failure.interrupted || seen) ? 'plain' : 'stream'
-        await pause(n, failure, call, call_id, settings, total.signal)
+        await pause(wait_s, n, failure, call, settings, total.signal)
       }
     }
   } finally {
@@ -110,10 +125,15 @@ export async function callModel(call: ModelCall, to: Target, settings: CallSetti
 }
 
 /** Follows a stream to its end. Rejects as soon as nothing came for the idle limit, or the signal is aborted. */
-async function hearStream({ to, request, settings, show }: Talk, signal: AbortSignal, heard: Heard): Promise<void> {
+async function hearStream(
+  { to, request, settings, show }: Talk,
+  signal: AbortSignal,
+  heard: Heard,
+  pass: Pass,
+): Promise<void> {
   const idle_ms = settings.idle_timeout * 1000
   const idle = limit(settings.ports.clock, signal, idle_ms, () =>
-    fault(to, `nothing came for model.idle_timeout (${settings.idle_timeout} s)`),
+    fault(to, `nothing came for model.idle_timeout (${settings.idle_timeout} s)`, { kind: 'timeout' }),
   )
   let events: AsyncIterator<ModelEvent> | undefined
   try {
@@ -121,6 +141,7 @@ async function hearStream({ to, request, settings, show }: Talk, signal: AbortSi
     for (;;) {
       const next = await orAbort(idle.signal, events.next())
       if (next.done) break
+      pass.accepted()
       take(to, heard, next.value)
       if (next.value.type === 'text' && next.value.text) show(next.value.text)
       idle.restart(heard.finish_reason ? Math.min(USAGE_WAIT_MS, idle_ms) : idle_ms)
@@ -132,13 +153,14 @@ async function hearStream({ to, request, settings, show }: Talk, signal: AbortSi
     idle.end()
     void Promise.resolve(events?.return?.()).catch(() => {})
   }
-  if (!heard.finish_reason) throw fault(to, 'the answer broke off before its end', { interrupted: true })
+  if (!heard.finish_reason)
+    throw fault(to, 'the answer broke off before its end', { kind: 'broken', interrupted: true })
 }
 
 async function hearPlain({ to, request }: Talk, signal: AbortSignal, heard: Heard): Promise<void> {
   const events = await orAbort(signal, to.provider.complete!(request, signal))
   for (const event of events) take(to, heard, event)
-  if (!heard.finish_reason) throw fault(to, 'the answer has no end')
+  if (!heard.finish_reason) throw fault(to, 'the answer has no end', { kind: 'broken' })
 }
 
 function take(to: Target, heard: Heard, event: ModelEvent): void {
@@ -146,12 +168,13 @@ function take(to: Target, heard: Heard, event: ModelEvent): void {
     heard.text += event.text
     heard.output_chars += event.text.length
   } else if (event.type === 'tool_call') {
-    heard.tool_calls.push({ id: event.id, name: event.name, arguments: event.arguments })
+    const { type: _, ...call } = event
+    heard.tool_calls.push(call)
     heard.output_chars += event.name.length + event.arguments.length
   } else if (event.type === 'usage') heard.usage = event.usage
   else if (event.type === 'done') heard.finish_reason = event.finish_reason
   if (heard.output_chars > MAX_OUTPUT_CHARS) {
-    throw fault(to, 'the answer is longer than 1 MiB', { transient: false })
+    throw fault(to, 'the answer is longer than 1 MiB', { kind: 'broken', transient: false })
   }
 }
 
@@ -174,17 +197,25 @@ function answerOf(
   } as const
 }
 
-/** Waits before the next attempt: exponentially longer with jitter, or as long as the provider asks, up to the cap. */
+/** Seconds before the next attempt: exponentially more with jitter, or as many as the provider asks for, up to the cap. */
+function waitOf(
+  n: number,
+  { retryAfter = 0 }: ModelError,
+  call_id: string,
+  { ports, retry_delay, retry_cap }: CallSettings,
+): number {
+  const jitter = 0.5 + ports.random.number('models.retry', call_id, n) / 2
+  return Math.min(Math.max(retry_delay * 2 ** n * jitter, retryAfter), retry_cap)
+}
+
 async function pause(
+  seconds: number,
   n: number,
   failure: ModelError,
   { purpose }: ModelCall,
-  call_id: string,
-  { ports, log, retry_delay, retry_cap, max_retries }: CallSettings,
+  { ports, log, max_retries }: CallSettings,
   signal: AbortSignal,
 ): Promise<void> {
-  const jitter = 0.5 + ports.random.number('models.retry', call_id, n) / 2
-  const seconds = Math.min(Math.max(retry_delay * 2 ** n * jitter, failure.retryAfter ?? 0), retry_cap)
   const { agent_id, goal_id, cycle_num } = purpose
   log.warn(
     { agent_id, goal_id, cycle_num, code: 'model_retry' },
@@ -196,16 +227,23 @@ async function pause(
 function failureOf(to: Target, error: unknown, stop: AbortSignal): ModelError {
   if (stop.aborted) {
     const why = `the call was stopped (${trim(sentenceOf(stop.reason))})`
-    return fault(to, why, { transient: false, billed: !(error instanceof ModelError) || error.billed }, stop.reason)
+    const billed = !(error instanceof ModelError) || error.billed
+    return fault(to, why, { kind: 'stopped', transient: false, billed }, stop.reason)
   }
   if (error instanceof ModelError) return error
   return fault(to, trim(sentenceOf(error)), {}, error)
 }
 
+function tookTooLong(to: Target, { share, total_timeout }: CallSettings): ModelError {
+  const whole = `model.total_timeout (${total_timeout} s)`
+  const problem = share === total_timeout ? whole : `${Math.round(share)} s, its share of ${whole}`
+  return fault(to, `it took longer than ${problem}`, { kind: 'timeout' })
+}
+
 function fault(
   to: Target,
   problem: string,
-  facts: Partial<Pick<ModelError, 'transient' | 'billed' | 'interrupted'>> = {},
+  facts: Partial<Pick<ModelError, 'kind' | 'transient' | 'billed' | 'interrupted'>> = {},
   cause?: unknown,
 ): ModelError {
   return Object.assign(new ModelError({ model: to.id, problem }, cause === undefined ? {} : { cause }), facts)

@@ -5,7 +5,12 @@ export const Message = z.object({
   role: z.enum(['system', 'user', 'assistant', 'tool']),
   content: z.string(),
   tool_calls: z
-    .array(z.object({ id: z.string(), name: z.string(), arguments: z.unknown() }))
+    .array(
+      z.object({
+        ...{ id: z.string(), name: z.string(), arguments: z.unknown() },
+        repaired: z.array(z.string()).optional().describe('What was mended in it, such as single_quotes'),
+      }),
+    )
     .optional()
     .describe('Arguments are an object, or the raw text when it was not JSON'),
   tool_call_id: z.string().optional(),
@@ -50,6 +55,12 @@ export interface ModelRequest {
   /** The output limit of this one call. */
   max_tokens: number
   purpose: CallPurpose
+  /**
+   * The answer's text is to be one JSON value of this JSON Schema; `name` is 1 to 64 letters, digits, `_` or `-`. Passed as
+   * `response_format: json_schema` where the model's server takes that, else asked for in the prompt. Nothing guarantees
+   * that the answer keeps to it: read it with care, and check it.
+   */
+  response_schema?: { name: string; schema: Record<string, unknown> }
 }
 
 export interface Usage {
@@ -64,12 +75,23 @@ export interface Usage {
 /** What a provider streams. A stream that ends without `done` was cut off. */
 export type ModelEvent =
   | { type: 'text'; text: string }
-  | { type: 'tool_call'; id: string; name: string; arguments: string }
+  | ({ type: 'tool_call' } & AskedCall)
   | { type: 'usage'; usage: Usage }
   | { type: 'done'; finish_reason: 'stop' | 'tool_calls' | 'length' | 'content_filter' }
 
+/**
+ * How a model calls tools. `native`: as its protocol has it. `prompted`: they are described in the prompt, and calls are read
+ * out of the text. `auto`: natively, until its server says that it cannot; calls that stand in the text are understood too.
+ */
+export const ToolCalls = z.enum(['native', 'prompted', 'auto'])
+export type ToolCalls = z.infer<typeof ToolCalls>
+
 export interface ModelProvider {
   name: string
+  /** `auto` unless told; configuration comes first. */
+  tool_calls?: ToolCalls
+  /** Whether it takes `response_schema`; what the answer is to be is said in the prompt otherwise. */
+  structured?: boolean
   /** Costs nothing, whatever the catalogue says. */
   free?: boolean
   /** Said wherever the model's name is shown, as in 'simulated, not an AI model'. */
@@ -105,12 +127,23 @@ export interface Spend {
   estimated: boolean
   attempts: number
   duration_ms: number
+  /** The model that was asked first and gave no answer, as people wrote it, where this one stood in for it. */
+  failover_from?: string
+}
+
+/** One tool call that a model asked for, with the raw text of its arguments. */
+export interface AskedCall {
+  id: string
+  name: string
+  arguments: string
+  /** What was mended in the call, such as `single_quotes`; absent when it came as it should. */
+  repaired?: readonly string[]
 }
 
 export interface ModelAnswer {
   text: string
-  /** In the order given, with the raw text of the arguments. */
-  tool_calls: { id: string; name: string; arguments: string }[]
+  /** In the order given. What could be read in one way only is mended; what could not is as it came. */
+  tool_calls: AskedCall[]
   finish_reason: 'stop' | 'tool_calls' | 'length' | 'content_filter'
   spend: Spend
 }
@@ -118,6 +151,8 @@ export interface ModelAnswer {
 export interface ModelCall extends Omit<ModelRequest, 'model'> {
   /** As people write it: `provider:model`, `provider:tier`, a bare name, or nothing for the default. */
   model: string | null
+  /** Who is asked, in this order, when that one gives no answer. Nobody else ever stands in for it. */
+  fallback?: readonly string[]
   signal: AbortSignal
   onText?: (text: string) => void
 }
@@ -147,12 +182,48 @@ export interface Models {
   /** `provider:model` for what people write. @throws ModelNameError, or ModelError when nothing can be called */
   resolve(name: string | null): Promise<{ id: string; provider: ModelProvider; model: string }>
   /**
-   * One answer, with the retries and time limits of the configuration.
+   * One answer, with the retries and time limits of the configuration, of the model named or of its first fallback that
+   * gives one. Once text was shown, no other model begins anew.
    * @throws ModelError with the spend of all attempts; what a limit on calls refuses them with, such as BudgetExhaustedError
    */
   call(call: ModelCall): Promise<ModelAnswer>
 }
 export const Models = token<Models>('models')
+
+/**
+ * What kept a model from answering: a limit of its provider, an overload, another fault of the server, nobody there, a time
+ * limit, an answer that broke off or made no sense, a bad or missing key, an empty account, a request that it will not do,
+ * a provider that is left alone after failures, or whoever asked stopped. `failed` is anything else.
+ */
+export type ModelFailure =
+  | 'rate_limited'
+  | 'overloaded'
+  | 'server_error'
+  | 'unreachable'
+  | 'timeout'
+  | 'broken'
+  | 'auth'
+  | 'quota'
+  | 'refused'
+  | 'resting'
+  | 'stopped'
+  | 'failed'
+
+/** Another model was asked in place of one that gave no answer. */
+export const ModelFailover = z.object({
+  agent_id: z.string().nullable(),
+  goal_id: z.string().nullable(),
+  from: z.string().describe('The model that gave no answer'),
+  to: z.string().describe('The model that is asked next'),
+  kind: z.string().describe('What kept the first from answering, such as `rate_limited` or `unreachable`'),
+  reason: z.string(),
+})
+
+declare module '#kernel' {
+  interface Events {
+    model_failover: z.infer<typeof ModelFailover>
+  }
+}
 
 /** A call that brought no answer. `spend` is what it cost all the same. */
 export class ModelError extends defineError({
@@ -162,6 +233,9 @@ export class ModelError extends defineError({
   sentence: (p: { model: string; problem: string }) => `The model ${p.model} gave no answer: ${p.problem}.`,
 }) {
   override name = 'ModelError'
+  kind: ModelFailure = 'failed'
+  /** The problem alone, without the sentence around it. */
+  readonly problem: string
   spend: Spend | null = null
   /** Whether trying again can help. */
   transient = true
@@ -171,6 +245,11 @@ export class ModelError extends defineError({
   interrupted = false
   /** What `onText` was given before the answer broke off. */
   text = ''
+
+  constructor(params: { model: string; problem: string }, options?: { retryAfter?: number; cause?: unknown }) {
+    super(params, options)
+    this.problem = params.problem
+  }
 }
 export const ModelNameError = defineError({
   code: 'unknown_model',

@@ -1,59 +1,122 @@
-import type { Ports } from '#kernel'
+import { type Ports, z } from '#kernel'
+import { TIERS } from './catalogue.ts'
+import { ToolCalls } from './contract.ts'
+
+/** What configuration may say of one provider. */
+export const ProviderSettings = z.strictObject({
+  base_url: z
+    .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
+    .optional()
+    .describe('Where it listens, up to and with /v1'),
+  api_key_env: z
+    .string()
+    .regex(
+      /^[A-Z][A-Z0-9_]*_(API_KEY|TOKEN|SECRET|PASSWORD)$/,
+      'must name an environment variable that ends in _API_KEY, _TOKEN, _SECRET or _PASSWORD: such are masked everywhere',
+    )
+    .optional()
+    .describe('The variable that holds the key; <NAME>_API_KEY unless told'),
+  model: z.string().min(1).max(200).optional().describe('Used when only the provider is named'),
+  tiers: z.partialRecord(z.enum(TIERS), z.string().min(1).max(200)).optional(),
+  free: z.boolean().optional().describe('Its calls cost nothing; so for loopback addresses unless told'),
+  tool_calls: ToolCalls.optional().describe('How its models call tools; auto unless told, or models.yaml tells'),
+  max_concurrent: z.number().int().min(0).optional().describe('Attempts at once from one process; 0 sets no limit'),
+})
+export type ProviderSettings = z.infer<typeof ProviderSettings>
 
 interface Known {
   name: string
   base_url: string
-  /** Runs on the operator's own machine: needs no key and costs nothing. */
-  local?: boolean
+  /** Runs on the operator's own machine, needs no key and costs nothing: how to start it. */
+  start?: string
 }
 
-/** The providers that speak OpenAI's protocol, and where they listen unless `<NAME>_BASE_URL` says otherwise. */
+const ANTHROPIC = 'anthropic'
+
+/** The providers that speak OpenAI's protocol, and where they listen unless told otherwise. */
 const KNOWN: readonly Known[] = [
   { name: 'openai', base_url: 'https://api.openai.com/v1' },
   { name: 'groq', base_url: 'https://api.groq.com/openai/v1' },
   { name: 'fireworks', base_url: 'https://api.fireworks.ai/inference/v1' },
   { name: 'openrouter', base_url: 'https://openrouter.ai/api/v1' },
-  { name: 'ollama', base_url: 'http://localhost:11434/v1', local: true },
-  { name: 'lmstudio', base_url: 'http://localhost:1234/v1', local: true },
-  { name: 'vllm', base_url: 'http://localhost:8000/v1', local: true },
-  { name: 'llamacpp', base_url: 'http://localhost:8080/v1', local: true },
+  { name: 'ollama', base_url: 'http://localhost:11434/v1', start: 'ollama serve' },
+  { name: 'lmstudio', base_url: 'http://localhost:1234/v1', start: 'lms server start' },
+  { name: 'vllm', base_url: 'http://localhost:8000/v1', start: 'vllm serve <model>' },
+  { name: 'llamacpp', base_url: 'http://localhost:8080/v1', start: 'llama-server -m <model.gguf> --jinja' },
 ]
 
-/** Where and how one OpenAI-compatible server is called. */
+/** Whether a provider of this name is there without any configuration. */
+export function isKnownProvider(name: string): boolean {
+  return name === ANTHROPIC || KNOWN.some(known => known.name === name)
+}
+
+/** Where and how one server is called. */
 export interface Endpoint {
   name: string
   base_url: string
+  /** What sets the address: a variable or a key of the configuration. */
+  base_url_from: string
   /** The variable that holds the key. */
   key_env: string
   key: string | undefined
-  /** Without a key it answers nothing: the provider's own public address. */
+  /** Without a key it answers nothing: the provider's own public address, or one that a key was named for. */
   needs_key: boolean
   free: boolean
   /** The model to use when only the provider is named: `<NAME>_MODEL`. */
   model: string | undefined
+  /** The command that starts such a server here, where it is one for the operator's own machine. */
+  start: string | undefined
   /** OpenAI's own: whom a call is booked to. */
   organization: string | null
   project: string | null
 }
 
-/** The endpoints as the environment has them. */
-export function endpoints(env: Ports['env']): Endpoint[] {
-  return KNOWN.map(({ name, base_url, local = false }) => {
-    const variable = (suffix: string) => env[`${name.toUpperCase()}_${suffix}`]?.trim() || undefined
-    const own = variable('BASE_URL')
-    const at = (own ?? base_url).replace(/\/+$/, '')
-    return {
-      name,
-      base_url: at,
-      key_env: `${name.toUpperCase()}_API_KEY`,
-      key: variable('API_KEY'),
-      needs_key: !local && own === undefined,
-      free: local || isLoopback(at),
-      model: variable('MODEL'),
-      organization: name === 'openai' ? (variable('ORG_ID') ?? null) : null,
-      project: name === 'openai' ? (variable('PROJECT_ID') ?? null) : null,
-    }
-  })
+interface Settings {
+  readonly providers: Readonly<Record<string, ProviderSettings>>
+  readonly ollama_base_url: string
+}
+
+/** The servers that speak OpenAI's protocol, as configuration and environment have them. The environment comes first. */
+export function endpoints(env: Ports['env'], { providers, ollama_base_url }: Settings): Endpoint[] {
+  const further = Object.entries(providers).filter(([name, { base_url }]) => base_url && !isKnownProvider(name))
+  const known = KNOWN.map(each => (each.name === 'ollama' ? { ...each, base_url: ollama_base_url } : each))
+  return [
+    ...known.map(each => endpoint(each, env, providers[each.name] ?? {})),
+    ...further.map(([name, settings]) => endpoint({ name, base_url: settings.base_url! }, env, settings)),
+  ]
+}
+
+/** Where Anthropic's own protocol is spoken. */
+export function anthropicEndpoint(env: Ports['env'], { providers }: Settings): Endpoint {
+  return endpoint({ name: ANTHROPIC, base_url: 'https://api.anthropic.com' }, env, providers[ANTHROPIC] ?? {})
+}
+
+function endpoint({ name, base_url, start }: Known, env: Ports['env'], settings: ProviderSettings): Endpoint {
+  const prefix = name.toUpperCase().replaceAll('-', '_')
+  const variable = (suffix: string) => env[`${prefix}_${suffix}`]?.trim() || undefined
+  const ofEnvironment = variable('BASE_URL')
+  const own = ofEnvironment ?? settings.base_url
+  const at = name === 'ollama' ? withVersion(own ?? base_url) : (own ?? base_url).replace(/\/+$/, '')
+  const key_env = settings.api_key_env ?? `${prefix}_API_KEY`
+  return {
+    name,
+    base_url: at,
+    base_url_from: settings.base_url && !ofEnvironment ? `model.providers.${name}.base_url` : `${prefix}_BASE_URL`,
+    key_env,
+    key: env[key_env]?.trim() || undefined,
+    needs_key: settings.api_key_env !== undefined || (start === undefined && own === undefined),
+    free: settings.free ?? (start !== undefined || isLoopback(at)),
+    model: variable('MODEL') ?? settings.model,
+    start,
+    organization: name === 'openai' ? (variable('ORG_ID') ?? null) : null,
+    project: name === 'openai' ? (variable('PROJECT_ID') ?? null) : null,
+  }
+}
+
+/** Ollama is mostly named without the path under which it speaks the protocol. */
+function withVersion(url: string): string {
+  const bare = url.replace(/\/+$/, '')
+  return new URL(bare).pathname === '/' ? `${bare}/v1` : bare
 }
 
 /** Whether a URL names this machine; the URL parser has normalised the odd spellings. */

@@ -1,5 +1,5 @@
 import { type Clock, sentenceOf, z } from '#kernel'
-import { ModelError } from './contract.ts'
+import { ModelError, type ModelFailure } from './contract.ts'
 import type { Endpoint } from './endpoints.ts'
 
 /** What the `openai` package throws for an answer of the server, or for none. */
@@ -7,7 +7,14 @@ interface ApiError {
   status?: number
   code?: unknown
   headers?: Headers
-  error?: { message?: unknown; code?: unknown }
+  /** Anthropic's is one deeper. */
+  error?: Reported & { error?: Reported }
+}
+
+interface Reported {
+  message?: unknown
+  code?: unknown
+  type?: unknown
 }
 
 /** The connection was never made, so nobody can have worked. */
@@ -25,6 +32,7 @@ export function faultOf(error: unknown, model: string, endpoint: Endpoint, clock
 
 interface Description {
   problem: string
+  kind: ModelFailure
   transient?: boolean
   billed?: boolean
   interrupted?: boolean
@@ -34,32 +42,55 @@ interface Description {
 function describe(error: unknown, { base_url }: Endpoint, clock: Pick<Clock, 'ms'>): Description {
   if (error instanceof z.ZodError) {
     return {
-      problem: `${base_url} answered in another shape than a chat completion; check the base URL`,
+      problem: `${base_url} answered in another shape than its protocol has; check the base URL`,
+      kind: 'broken',
       interrupted: true,
     }
   }
-  if (error instanceof SyntaxError) return { problem: `${base_url} sent text that is not JSON`, interrupted: true }
-  if (error instanceof RangeError) return { problem: error.message, transient: false }
-  const { status, headers, error: body, code } = error as ApiError
+  if (error instanceof SyntaxError) {
+    return { problem: `${base_url} sent text that is not JSON`, kind: 'broken', interrupted: true }
+  }
+  if (error instanceof RangeError) return { problem: error.message, kind: 'broken', transient: false }
+  const { status, headers, error: sent, code } = error as ApiError
+  const body = sent?.error ?? sent
   if (typeof status === 'number') return refusal(status, retryAfterOf(headers, clock), body, error)
-  if (body && typeof body === 'object') return { problem: `${base_url} reported: ${brief(body.message ?? code)}` }
+  if (body && typeof body === 'object') {
+    const kind = body.type === 'overloaded_error' ? 'overloaded' : 'server_error'
+    return { problem: `${base_url} reported: ${brief(body.message ?? code)}`, kind }
+  }
   const reason = causeCode(error)
   if (reason && UNREACHED.test(reason)) {
-    return { problem: `${base_url} cannot be reached (${reason}); is the server running?`, billed: false }
+    const problem = `${base_url} cannot be reached (${reason}); is the server running?`
+    return { problem, kind: 'unreachable', billed: false }
   }
-  return { problem: `the connection to ${base_url} broke off (${reason ?? brief(sentenceOf(error))})` }
+  return { problem: `the connection to ${base_url} broke off (${reason ?? brief(sentenceOf(error))})`, kind: 'broken' }
 }
 
 /** An answer with an error status: the provider did no work, so it costs nothing. */
-function refusal(status: number, retryAfter: number | undefined, body: ApiError['error'], error: unknown): Description {
+function refusal(
+  status: number,
+  retryAfter: number | undefined,
+  body: Reported | undefined,
+  error: unknown,
+): Description {
+  // An exhausted quota is a 429 too, and no wait will fill it.
+  const isEmpty = body?.code === 'insufficient_quota' || status === 402
   const transient = status === 408 || status === 429 || status >= 500
   return {
     problem: `HTTP ${status}: ${brief(body?.message ?? sentenceOf(error))}`,
-    // An exhausted quota is a 429 too, and no wait will fill it.
-    transient: transient && body?.code !== 'insufficient_quota',
+    kind: isEmpty ? 'quota' : kindOf(status),
+    transient: transient && !isEmpty,
     billed: false,
     ...(retryAfter === undefined ? {} : { retryAfter }),
   }
+}
+
+/** What a status tells. 529 is Anthropic's word for an overload: https://platform.claude.com/docs/en/api/errors */
+function kindOf(status: number): ModelFailure {
+  if (status === 429) return 'rate_limited'
+  if (status === 503 || status === 529) return 'overloaded'
+  if (status === 401 || status === 403) return 'auth'
+  return status === 408 || status >= 500 ? 'server_error' : 'refused'
 }
 
 /**
@@ -77,7 +108,8 @@ function retryAfterOf(headers: Headers | undefined, clock: Pick<Clock, 'ms'>): n
   return Math.max(0, (until - (Number.isNaN(now) ? clock.ms() : now)) / 1000)
 }
 
-function causeCode(error: unknown): string | undefined {
+/** The system's own word for what went wrong, such as ECONNREFUSED. */
+export function causeCode(error: unknown): string | undefined {
   for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++) {
     const { code, errors } = at as Error & { code?: unknown; errors?: unknown[] }
     if (typeof code === 'string') return code

@@ -1,20 +1,29 @@
 import { join } from 'node:path'
-import { BadFileError, issuesOf, type Ports, readYaml } from '#kernel'
-import { CATALOGUE, Catalogue } from './catalogue.ts'
+import { BadFileError, issuesOf, type PluginHandle, type Ports, readYaml, sentenceOf } from '#kernel'
+import { Catalogue } from './catalogue.ts'
 
 /**
- * The shipped catalogue with the project's `models.yaml` over it. The file is looked at before each use and read when it changed.
- * @throws BadFileError (from the returned function) with file, line and what would be right
+ * The given catalogue with the project's `models.yaml` over it. The file is looked at before each use and read when it changed;
+ * an edit that is not valid is warned about, and what was read before stays in force.
+ * @throws BadFileError (from the returned function) with file, line and what would be right, when none was read before
  */
-export function projectCatalogue(files: Ports['files'], root: string): () => Promise<Catalogue> {
+export function projectCatalogue(
+  base: Catalogue,
+  { ports: { files }, project: { root }, log }: Pick<PluginHandle, 'ports' | 'project' | 'log'>,
+): () => Promise<Catalogue> {
   const file = join(root, 'models.yaml')
   let seen = ''
-  let catalogue = CATALOGUE
+  let catalogue: Catalogue | undefined
   return async () => {
     const stat = await files.stat(file).catch(() => undefined)
     const version = stat ? `${stat.mtimeMs}/${stat.size}` : ''
-    if (version === seen) return catalogue
-    catalogue = version ? merge(CATALOGUE, await read(files, file)) : CATALOGUE
+    if (catalogue && version === seen) return catalogue
+    try {
+      catalogue = version ? merge(base, await read(files, file)) : base
+    } catch (error) {
+      if (!catalogue) throw error
+      log.warn({ code: 'bad_models_file' }, `${sentenceOf(error)} The models and prices from before stay in force.`)
+    }
     seen = version
     return catalogue
   }
@@ -32,12 +41,13 @@ async function read(files: Ports['files'], file: string): Promise<Catalogue> {
     line: yaml.lineOf(path) ?? 1,
     problem: `${at}: ${message}`,
     remedy:
-      'it holds "tiers" (provider, then lite, standard, pro) and "prices" (provider:model, then input, output, cached_input in USD per million tokens)',
+      'it holds "tiers" (provider, then lite, standard, pro) and "prices" (provider:model, then input, output, cached_input, cache_write in USD per million tokens), and "tool_calls" (provider:model, then native, prompted or auto)',
   })
 }
 
-function merge(base: Catalogue, over: Catalogue): Catalogue {
+/** The tiers and prices of `over` in the place of those of `base`. */
+export function merge(base: Catalogue, over: Catalogue): Catalogue {
   const tiers = { ...base.tiers }
   for (const [provider, names] of Object.entries(over.tiers)) tiers[provider] = { ...tiers[provider], ...names }
-  return { tiers, prices: { ...base.prices, ...over.prices } }
+  return { tiers, prices: { ...base.prices, ...over.prices }, tool_calls: { ...base.tool_calls, ...over.tool_calls } }
 }

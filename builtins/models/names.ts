@@ -12,7 +12,7 @@ export interface Target {
 
 /**
  * Finds what a name means: `provider:model`, `provider:tier`, a provider alone, bare `gpt-*` and `o1`-like names of OpenAI,
- * bare `claude-*` of Anthropic, or `sim/rules-1`.
+ * bare `claude-*` of Anthropic and `accounts/fireworks/*` of Fireworks, or `sim/rules-1`.
  * @throws ModelNameError listing the providers; ModelError when the provider had to be asked for its model and gave none
  */
 export async function resolveName(
@@ -39,6 +39,7 @@ function split(name: string): [provider: string, model: string] {
   const colon = name.indexOf(':')
   if (colon >= 0) return [name.slice(0, colon), name.slice(colon + 1)]
   if (/^(gpt-|o\d)/.test(name)) return ['openai', name]
+  if (/^accounts\/fireworks\//.test(name)) return ['fireworks', name]
   if (/^claude-/.test(name)) return ['anthropic', name]
   return [name, '']
 }

@@ -36,7 +36,9 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
   const refuseWithoutKey = (model: string) => {
     if (!endpoint.needs_key || key) return
     const problem = `${endpoint.key_env} is not set; set it to your ${name} key, or choose another model`
-    throw Object.assign(new ModelError({ model, problem }), { transient: false, billed: false })
+    throw Object.assign(new ModelError({ model, problem }), {
+      ...{ kind: 'auth' as const, transient: false, billed: false },
+    })
   }
   const id = (model: string) => `${name}:${model}`
 
@@ -62,7 +64,7 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
   const refuseWebPage = (model: string, { headers }: Response) => {
     if (!headers.get('content-type')?.includes('text/html')) return
     const problem = `${base_url} answered with a web page; check the base URL`
-    throw Object.assign(new ModelError({ model, problem }), { billed: false })
+    throw Object.assign(new ModelError({ model, problem }), { kind: 'broken' as const, billed: false })
   }
 
   async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
@@ -97,6 +99,7 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
   return {
     name,
     free,
+    structured: true,
     availability,
     ...(named ? { defaultModel: async () => named } : endpoint.needs_key ? {} : { defaultModel: firstOf(models) }),
     stream,

@@ -1,6 +1,7 @@
 import { type Ports, sentenceOf, within, z } from '#kernel'
 import { ModelError } from './contract.ts'
 import type { Endpoint } from './endpoints.ts'
+import { causeCode } from './faults.ts'
 import { capBody } from './fetch.ts'
 
 const PROBE_LIMIT_MS = 2_000
@@ -13,7 +14,7 @@ type Found = { models: string[]; reason: null } | { models: null; reason: string
 /** Asks a server which models it has, at most every 30 s; a provider's public address with a key is taken on trust. */
 export function probe(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>) {
   const { clock } = ports
-  const { name, base_url, key, key_env, needs_key } = endpoint
+  const { name, base_url, base_url_from, key, key_env, needs_key, start } = endpoint
   let asked: { at: number; found: Promise<Found> } | undefined
 
   const ask = async (): Promise<Found> => {
@@ -28,16 +29,19 @@ export function probe(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>)
       )
       const list = await within(clock, PROBE_LIMIT_MS, 'GET /models', answer)
       if (!list)
-        return { models: null, reason: `${base_url}/models is no OpenAI-compatible list of models; check ${variable}` }
+        return {
+          models: null,
+          reason: `${base_url}/models is no OpenAI-compatible list of models; check ${base_url_from}`,
+        }
       return { models: list.data.map(({ id }) => id), reason: null }
     } catch (error) {
-      const why = sentenceOf(error).replace(/\.$/, '')
-      return { models: null, reason: `${base_url} is not reachable (${why}); start the server or set ${variable}` }
+      const why = causeCode(error) ?? sentenceOf(error).replace(/\.$/, '')
+      const remedy = start ? `start it with "${start}"` : 'start the server'
+      return { models: null, reason: `${base_url} is not reachable (${why}); ${remedy} or set ${base_url_from}` }
     } finally {
       abort.abort()
     }
   }
-  const variable = `${name.toUpperCase()}_BASE_URL`
   const remembered = () => {
     if (!asked || clock.monotonic() - asked.at > REMEMBERED_MS) asked = { at: clock.monotonic(), found: ask() }
     return asked.found
@@ -56,7 +60,7 @@ export function probe(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>)
       if (models?.length) return models
       asked = undefined
       const problem = reason ?? `${base_url} serves no model; load one, or name it as ${name}:<model>`
-      throw Object.assign(new ModelError({ model: name, problem }), { billed: false })
+      throw Object.assign(new ModelError({ model: name, problem }), { kind: 'unreachable' as const, billed: false })
     },
   }
 }

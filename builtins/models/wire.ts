@@ -1,22 +1,25 @@
 import type { ChatCompletionCreateParams, ChatCompletionMessageParam } from 'openai/resources/chat/completions'
 import { z } from '#kernel'
 import type { Message, ModelEvent, ModelRequest } from './contract.ts'
+import { responseFormat } from './structured.ts'
 
 type Base = Omit<ChatCompletionCreateParams, 'stream' | 'stream_options'>
 
 /** A request in the words of OpenAI's chat completions. */
-export function wireRequest({ model, messages, tools, temperature, max_tokens }: ModelRequest): Base {
+export function wireRequest({ model, messages, tools, temperature, max_tokens, response_schema }: ModelRequest): Base {
   // OpenAI's reasoning models refuse `max_tokens` and any temperature but their own.
-  const reasons = /^(o\d|gpt-5)/.test(model)
+  const reasons = /^(o\d|gpt-[5-9])/.test(model)
   return {
     model,
     messages: messages.map(wireMessage),
     ...(tools.length > 0 ? { tools: tools.map(tool => ({ type: 'function' as const, function: tool })) } : {}),
+    ...(response_schema ? { response_format: responseFormat(response_schema) } : {}),
     ...(reasons ? { max_completion_tokens: max_tokens } : { max_tokens, temperature }),
   }
 }
 
-function wireMessage({ role, content, tool_calls, tool_call_id }: Message): ChatCompletionMessageParam {
+function wireMessage({ role, content: said, tool_calls, tool_call_id }: Message): ChatCompletionMessageParam {
+  const content = wellFormed(said)
   if (role === 'tool') return { role, content, tool_call_id: tool_call_id ?? '' }
   if (role !== 'assistant' || !tool_calls || tool_calls.length === 0) return { role, content }
   const calls = tool_calls.map(({ id, name, arguments: args }) => ({
@@ -29,7 +32,13 @@ function wireMessage({ role, content, tool_calls, tool_call_id }: Message): Chat
 
 /** Some servers parse the arguments of earlier turns and refuse the whole request when they aren't a JSON object. */
 function wireArguments(args: unknown): string {
-  return JSON.stringify(typeof args === 'object' && args !== null && !Array.isArray(args) ? args : { unparsed: args })
+  const object = typeof args === 'object' && args !== null && !Array.isArray(args) ? args : { unparsed: args }
+  return JSON.stringify(object, (_, value: unknown) => (typeof value === 'string' ? wellFormed(value) : value))
+}
+
+/** Half of a character, as cut texts have it, is no JSON to some servers (llama.cpp): they refuse the whole request for it. */
+function wellFormed(text: string): string {
+  return text.replace(/\p{Surrogate}/gu, '\ufffd')
 }
 
 const ToolCallPiece = z.object({

@@ -7,6 +7,11 @@ export const Profile = z.object({
   name: z.string().min(1).max(64),
   role: z.string().min(1).max(2000),
   model: z.string().max(200).default('').describe('provider:model; empty takes model.default_model'),
+  fallback: z
+    .array(z.string().min(1).max(200))
+    .max(8)
+    .default([])
+    .describe('Models that are asked, in this order, when that one gives no answer'),
   personality: z.object({ traits: z.array(z.string()).default([]), style: z.string().default('') }).prefault({}),
   persona: z
     .object({

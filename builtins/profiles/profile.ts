@@ -7,13 +7,19 @@ type Tree = Record<string, unknown>
  * Makes a profile of the text of its file. A key without a value counts as absent, so that its default applies.
  * @param shown the file's path as errors name it
  * @param stem the file's name without its ending: the profile's name when the file gives none
+ * @param defaults what stands where the file says nothing
  * @returns the profile, and a sentence for each key that means nothing
  * @throws BadFileError with the line of the first thing that is wrong, and all of them in `errors`
  */
-export function parseProfile(shown: string, text: string, stem: string): { profile: Profile; unknown: string[] } {
+export function parseProfile(
+  shown: string,
+  text: string,
+  stem: string,
+  defaults: Partial<Profile> = {},
+): { profile: Profile; unknown: string[] } {
   const yaml = parseYaml(shown, text)
   const values = renamed(withoutNulls(yaml.values))
-  const parsed = Profile.safeParse({ name: stem, role: 'general agent', ...values })
+  const parsed = Profile.safeParse({ name: stem, role: 'general agent', ...defaults, ...values })
   if (!parsed.success) throw badProfile(yaml, parsed.error)
   const unknown = unknownKeys(values, Profile).map(path => {
     const line = yaml.lineOf(path)

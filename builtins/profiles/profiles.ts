@@ -31,7 +31,7 @@ export class ProfileFiles implements Profiles {
       extensions: ['.yaml', '.yml'],
       max_bytes: MAX_PROFILE_BYTES,
       parse: (text, file) => {
-        const { profile, unknown } = parseProfile(file.shown, text, file.name)
+        const { profile, unknown } = parseProfile(file.shown, text, file.name, modelDefaults(svc))
         for (const sentence of unknown) svc.log.warn({}, sentence)
         return profile
       },
@@ -108,6 +108,15 @@ export class ProfileFiles implements Profiles {
     if (this.#warned.get(what) === fault) return
     this.#warned.set(what, fault)
     this.#svc.log.warn({}, sentence)
+  }
+}
+
+/** What a profile that says nothing of it is given, where the room of the models is there. */
+function modelDefaults({ config }: PluginHandle): Partial<Pick<Profile, 'max_tokens' | 'temperature'>> {
+  const [max_tokens, temperature] = [config.get('model.max_tokens'), config.get('model.temperature')]
+  return {
+    ...(typeof max_tokens === 'number' ? { max_tokens } : {}),
+    ...(typeof temperature === 'number' ? { temperature } : {}),
   }
 }
 

@@ -1,5 +1,5 @@
 import { type Effect, type Tool, token } from '#kernel'
-import type { CallPurpose, Message, Spend, ToolSpec } from '../models/contract.ts'
+import type { CallPurpose, Message, ModelRequest, Spend, ToolSpec } from '../models/contract.ts'
 import type { Profile } from '../profiles/contract.ts'
 
 /** The tool by which an agent says that its goal is reached. It ends the run; the end is written as such, so it has no journal entry. */
@@ -17,6 +17,8 @@ export interface PlannedCall {
   name: string
   /** An object, or the raw text when it was not JSON. */
   arguments: unknown
+  /** What was mended in it. */
+  repaired?: readonly string[]
   step: number
 }
 
@@ -73,6 +75,8 @@ export interface RunRequest {
   call_prefix: string
   purpose: CallPurpose
   model: string | null
+  /** Who is asked when that one gives no answer. */
+  fallback?: readonly string[]
   temperature: number
   max_tokens: number
   max_steps: number
@@ -94,6 +98,10 @@ export interface RunRequest {
   onText?: (text: string) => void
   /** What ends the run: `finish_goal`, as told; or `text`, an answer without tool calls, as in a one-shot task. */
   ends?: 'finish_goal' | 'text'
+  /** What the text that ends the run is to be: an object of this schema. Only for a run that ends with a text. */
+  response_schema?: NonNullable<ModelRequest['response_schema']>
+  /** Asked of the text that would end a run of texts: what is wrong with it, for the model to mend. Undefined lets it end. */
+  review?(text: string): Promise<string | undefined>
   /** Asked before each call runs, with valid arguments; a call that it lets run is its last step before that. Without it all run. */
   gate?(call: PlannedCall, tool: Tool): Promise<Verdict>
   /** Asked when the agent says that its goal is reached, once the other calls of that turn are written down: why it is not. */

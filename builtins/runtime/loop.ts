@@ -42,7 +42,7 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
       calls.length > 0
         ? endOf(yield* runTurn(calls, request, messages, parts.clock), step)
         : endWithText(answer, question !== undefined, request, step)
-    const objection = end?.status === 'finished' && end.unconfirmed ? await request.objection?.() : undefined
+    const objection = end && (await objectionTo(end, request))
     if (end && !objection) return end
     question = calls.length > 0 ? undefined : (objection ?? questionAfter(answer, request))
     empty = calls.length > 0 || answer.text.trim() !== '' ? 0 : empty + 1
@@ -55,6 +55,13 @@ function endOf(turn: TurnEnd, steps: number): RunEnd | undefined {
   if (turn.status === 'on') return undefined
   if (turn.status === 'finished') return { status: 'finished', ...turn.finish, unconfirmed: false, steps }
   return { ...turn, steps }
+}
+
+/** Why an end that the model gave to its work is none. */
+async function objectionTo(end: RunEnd, request: RunRequest): Promise<string | undefined> {
+  if (end.status !== 'finished') return undefined
+  if (request.ends === 'text') return request.review?.(end.summary)
+  return end.unconfirmed ? request.objection?.() : undefined
 }
 
 /** Whether an answer without tool calls ends the run, and how. One that was not asked for ends it only where texts do. */
@@ -75,13 +82,16 @@ function questionAfter({ finish_reason }: ModelAnswer, { ends }: RunRequest): st
 }
 
 function assistantMessage({ text }: ModelAnswer, calls: readonly PlannedCall[]): Message {
-  const asked = calls.map(({ id, name, arguments: args }) => ({ id, name, arguments: args }))
+  const asked = calls.map(({ id, name, arguments: args, repaired }) => {
+    return { id, name, arguments: args, ...(repaired ? { repaired: [...repaired] } : {}) }
+  })
   return { role: 'assistant', content: text, ...(asked.length > 0 ? { tool_calls: asked } : {}) }
 }
 
 function modelCall(request: RunRequest): Omit<ModelCall, 'messages' | 'tools'> {
-  const { model, temperature, max_tokens, purpose, signal, onText } = request
-  return { model, temperature, max_tokens, purpose, signal, ...(onText ? { onText } : {}) }
+  const { model, fallback = [], temperature, max_tokens, purpose, signal, onText, response_schema } = request
+  const optional = { ...(onText ? { onText } : {}), ...(response_schema ? { response_schema } : {}) }
+  return { model, fallback, temperature, max_tokens, purpose, signal, ...optional }
 }
 
 /** The usual phrasings of a model that declines; a heuristic, and it only ever delays or withholds a completion. */

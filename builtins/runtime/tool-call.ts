@@ -1,4 +1,15 @@
-import { type Clock, crashPoint, type Effect, issuesOf, sentenceOf, type Tool, type ToolCall, within, z } from '#kernel'
+import {
+  type Clock,
+  crashPoint,
+  type Effect,
+  issuesOf,
+  near,
+  sentenceOf,
+  type Tool,
+  type ToolCall,
+  within,
+  z,
+} from '#kernel'
 import type { Message } from '../models/contract.ts'
 import { canonicalJson, type PlannedCall, type RunRequest } from './contract.ts'
 
@@ -83,7 +94,12 @@ function prepare(name: string, given: unknown, { tools }: RunRequest): { tool: T
   const tool = tools.find(name)
   if (!tool) {
     const known = tools.specs.map(spec => spec.name).join(', ')
-    throw new Error(`there is no tool "${name.slice(0, 100)}". There are: ${known}`)
+    const [meant] = near(
+      name.slice(0, 100),
+      tools.specs.map(spec => spec.name),
+    )
+    const hint = meant ? ` Did you mean ${meant}?` : ''
+    throw new Error(`there is no tool "${name.slice(0, 100)}".${hint} There are: ${known}`)
   }
   const parsed = tool.parameters.safeParse(given)
   if (parsed.success) return { tool, args: parsed.data }

@@ -24,6 +24,7 @@ export function planCalls(answer: ModelAnswer, request: RunRequest, step: number
     id: call.id,
     name: call.name,
     arguments: parseArguments(call.arguments),
+    ...(call.repaired ? { repaired: call.repaired } : {}),
     step,
   }))
 }

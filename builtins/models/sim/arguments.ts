@@ -4,8 +4,7 @@ import { oneLine } from './scene.ts'
 type Schema = Record<string, unknown>
 
 /** Arguments for a tool that no rule knows: what its JSON Schema requires, taken from the words of the request. */
-export function argumentsFor({ parameters }: ToolSpec, asked: string): Record<string, unknown> {
-  const { properties = {}, required = [] } = parameters as { properties?: Record<string, Schema>; required?: string[] }
+export function argumentsFor({ parameters }: Pick<ToolSpec, 'parameters'>, asked: string): Record<string, unknown> {
   const quotes = [...asked.matchAll(/[“"'`]([^”"'`]+)[”"'`]/g)].map(match => match[1]!)
   const numbers = [...asked.matchAll(/-?\d+(?:\.\d+)?/g)].map(match => Number(match[0]))
   const about = /\b(?:for|of|in|about|to|on|with)\s+([\p{L}\p{N}_-]+)[^\p{L}]*$/u.exec(oneLine(asked))?.[1]
@@ -21,12 +20,16 @@ export function argumentsFor({ parameters }: ToolSpec, asked: string): Record<st
       case 'boolean':
         return true
       case 'array':
-        return []
+        return Number(schema.minItems ?? 0) > 0 ? [fitting((schema.items ?? {}) as Schema)] : []
       case 'object':
-        return {}
+        return objectOf(schema)
       default:
         return quotes.shift() ?? about ?? oneLine(asked).slice(0, 200)
     }
   }
-  return Object.fromEntries(required.map(name => [name, fitting(properties[name] ?? {})]))
+  const objectOf = ({ properties = {}, required = [] }: Schema) => {
+    const known = properties as Record<string, Schema>
+    return Object.fromEntries((required as string[]).map(name => [name, fitting(known[name] ?? {})]))
+  }
+  return objectOf(parameters)
 }

@@ -1,7 +1,9 @@
 import type { Ports } from '#kernel'
-import { estimateTokens, ModelError, type ModelEvent, type ModelProvider } from '../contract.ts'
+import { estimateTokens, ModelError, type ModelEvent, type ModelProvider, type ModelRequest } from '../contract.ts'
 import { charsOf } from '../spend.ts'
+import { argumentsFor } from './arguments.ts'
 import { chooseGoal } from './goals.ts'
+import { chooseOption } from './options.ts'
 import { readScene, type Scene } from './scene.ts'
 import { nextStep, type Step } from './steps.ts'
 
@@ -20,7 +22,10 @@ export function simulated(
   return {
     name: 'sim',
     free: true,
+    structured: true,
     notice: 'simulated, not an AI model',
+    // It repeats what tools said, which may look like a call.
+    tool_calls: 'native',
     availability: async () => ({ available: true, reason: null }),
     defaultModel: async () => MODEL,
     async *stream(request, signal): AsyncGenerator<ModelEvent> {
@@ -33,7 +38,8 @@ export function simulated(
       }
       const { agent_id, cycle_num, kind } = request.purpose
       const key = [agent_id ?? '', cycle_num, kind, request.messages.length]
-      const { say, call } = respond(readScene(request, question => random.number('sim', ...key, question)))
+      const scene = readScene(request, question => random.number('sim', ...key, question))
+      const { say, call } = structured(respond(scene), scene, request)
       const limit = request.max_tokens * 4
       const pieces = piecesOf(say.slice(0, limit))
       for (const text of pieces) {
@@ -56,11 +62,10 @@ function respond(scene: Scene): Step {
   return nextStep(scene)
 }
 
-/** One of numbered choices, if the prompt ends in some. */
-function chooseOption({ prompt, draw }: Scene): string {
-  const options = [...prompt.matchAll(/^\s*(\d+)[.)]\s+\S/gm)].map(match => match[1]!)
-  if (options.length === 0) return 'I am simulated by rules, not an AI model, and have no rule for this question.'
-  return options[Math.floor(draw('option') * options.length)]!
+/** Where the answer has a schema: an object of it, out of the words of the request. */
+function structured(step: Step, { objective }: Scene, { response_schema }: ModelRequest): Step {
+  if (step.call || !response_schema) return step
+  return { say: JSON.stringify(argumentsFor({ parameters: response_schema.schema }, objective)) }
 }
 
 /** Text in pieces of a few words each, as a model streams it. */

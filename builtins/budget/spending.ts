@@ -1,0 +1,55 @@
+import { InvalidInputError, operation, type PluginHandle, z } from '#kernel'
+import { isoTime, Store, usdOf } from '../store/contract.ts'
+import { spendBy } from './repository.ts'
+
+/** Milliseconds of one bucket. */
+const BUCKETS = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const
+/** What is read at most, so that nobody asks for a year of minutes. */
+const MOST_BUCKETS = 2_000
+const DEFAULT_BUCKETS = 24
+
+const Spending = z
+  .object({
+    at: z.iso.datetime().describe('Where the bucket begins'),
+    by: z.string().nullable().describe('The agent, model or kind; null for what belongs to none'),
+    cost_usd: z.number(),
+    tokens: z.number().int(),
+    calls: z.number().int(),
+  })
+  .meta({ id: 'Spending' })
+
+/** How spend came about over time. */
+export function spendingOperation(svc: PluginHandle) {
+  return operation({
+    name: 'budget.spending',
+    summary: 'What was spent over time, by agent, by model or by what it was for, oldest first',
+    input: z.object({
+      bucket: z.enum(['minute', 'hour', 'day']).default('hour').describe('How time is cut; days are UTC'),
+      by: z.enum(['agent', 'model', 'kind']).default('agent'),
+      since: z.iso.datetime().optional().describe(`Where it begins; ${DEFAULT_BUCKETS} buckets ago unless told`),
+    }),
+    output: z.array(Spending),
+    http: { method: 'GET', path: '/spending' },
+    cli: { usage: 'spending' },
+    mcp: true,
+    errors: [InvalidInputError],
+    async run({ bucket, by, since }) {
+      const now = svc.clock.ms()
+      const length = BUCKETS[bucket]
+      const from = since === undefined ? now - DEFAULT_BUCKETS * length : Date.parse(since)
+      if (now - from > MOST_BUCKETS * length) {
+        const message = `is more than ${MOST_BUCKETS} buckets ago; take longer buckets or a later time`
+        throw new InvalidInputError({ what: 'The request', issues: [{ path: 'since', message }] })
+      }
+      const rows = await spendBy(svc.use(Store), by, length, from)
+      return rows.map(({ at, key, micros, tokens, calls }) => ({
+        ...{ at: isoTime(at), by: key, tokens, calls },
+        cost_usd: usdOf(micros),
+      }))
+    },
+    render: rows =>
+      rows
+        .map(({ at, by, cost_usd, tokens }) => `${at}  $${cost_usd.toFixed(6)}  ${tokens} tokens  ${by ?? ''}`)
+        .join('\n') || 'nothing was spent',
+  })
+}

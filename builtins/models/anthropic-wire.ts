@@ -1,0 +1,201 @@
+import type {
+  ContentBlockParam,
+  MessageCreateParamsNonStreaming,
+  MessageParam,
+  ToolResultBlockParam,
+} from '@anthropic-ai/sdk/resources/messages'
+import { z } from '#kernel'
+import type { Message, ModelEvent, ModelRequest, Usage } from './contract.ts'
+
+/** Kept for the next step of the same conversation, which begins with the same words. */
+const CACHED = { cache_control: { type: 'ephemeral' } } as const
+
+/**
+ * A request in the words of Anthropic's Messages API: what the system says first stands apart, turns alternate, a tool's
+ * result is a part of a user's turn and stands first in it. A temperature is an error since version 2026-10-21 of the API.
+ * Source: https://platform.claude.com/docs/en/api/messages, https://platform.claude.com/docs/en/api/migration-2026-10-21,
+ * https://platform.claude.com/docs/en/build-with-claude/prompt-caching
+ */
+export function anthropicRequest(request: ModelRequest): MessageCreateParamsNonStreaming {
+  const { model, messages, tools, max_tokens } = request
+  const first = messages.findIndex(({ role }) => role !== 'system')
+  const head = messages.slice(0, first < 0 ? messages.length : first)
+  const system = head.map(({ content }) => content).join('\n\n')
+  return {
+    ...{ model, max_tokens },
+    ...(system.trim() ? { system: [{ type: 'text', text: system, ...CACHED }] } : {}),
+    messages: turnsOf(messages.slice(head.length)),
+    ...(tools.length > 0
+      ? {
+          tools: tools.map(({ name, description, parameters }) => {
+            return { name, description, input_schema: { ...parameters, type: 'object' as const } }
+          }),
+        }
+      : {}),
+  }
+}
+
+interface Turn {
+  role: 'user' | 'assistant'
+  content: ContentBlockParam[]
+}
+
+function turnsOf(messages: readonly Message[]): MessageParam[] {
+  const turns: Turn[] = []
+  for (const message of messages) {
+    const role = message.role === 'assistant' ? 'assistant' : 'user'
+    const content = blocksOf(message)
+    if (content.length === 0) continue
+    const last = turns.at(-1)
+    if (last?.role === role) last.content.push(...content)
+    else turns.push({ role, content })
+  }
+  // A conversation begins with the user, though of a long one the beginning may be gone.
+  if (turns[0]?.role !== 'user') turns.unshift({ role: 'user', content: [{ type: 'text', text: 'Go on.' }] })
+  for (const { content } of turns)
+    content.sort((a, b) => Number(b.type === 'tool_result') - Number(a.type === 'tool_result'))
+  const end = turns.at(-1)!.content
+  end[end.length - 1] = { ...end.at(-1)!, ...CACHED } as ContentBlockParam
+  return turns
+}
+
+/** Text without a word in it is refused, so it is left out. */
+function blocksOf({ role, content, tool_calls = [], tool_call_id, is_error }: Message): ContentBlockParam[] {
+  const said = content.trim() ? [{ type: 'text' as const, text: content }] : []
+  if (role === 'tool') {
+    const result: ToolResultBlockParam = { type: 'tool_result', tool_use_id: idOf(tool_call_id ?? '') }
+    return [{ ...result, ...(content.trim() ? { content } : {}), ...(is_error ? { is_error } : {}) }]
+  }
+  const calls = tool_calls.map(({ id, name, arguments: args }) => ({
+    ...{ type: 'tool_use' as const, id: idOf(id), name },
+    input: typeof args === 'object' && args !== null && !Array.isArray(args) ? args : { unparsed: args },
+  }))
+  return [...said, ...calls]
+}
+
+/** Ids that another provider gave may hold what this one refuses. */
+function idOf(id: string): string {
+  return id.replaceAll(/[^\w-]/g, '_') || '_'
+}
+
+const Count = z.number().nullish()
+const WireUsage = z.object({
+  input_tokens: Count,
+  output_tokens: Count,
+  cache_read_input_tokens: Count,
+  cache_creation_input_tokens: Count,
+})
+
+const Block = z.object({
+  type: z.string(),
+  text: z.string().nullish(),
+  id: z.string().nullish(),
+  name: z.string().nullish(),
+  input: z.unknown().optional(),
+})
+
+/** A whole answer, as much of it as is used. */
+const Answer = z.object({ content: z.array(Block), stop_reason: z.string().nullish(), usage: z.unknown().optional() })
+
+const Piece = z.object({
+  type: z.string(),
+  index: z.number().int().nullish(),
+  message: z.object({ usage: z.unknown().optional() }).nullish(),
+  content_block: Block.nullish(),
+  delta: z
+    .object({
+      type: z.string().nullish(),
+      text: z.string().nullish(),
+      partial_json: z.string().nullish(),
+      stop_reason: z.string().nullish(),
+    })
+    .nullish(),
+  usage: z.unknown().optional(),
+})
+
+interface ToolUse {
+  id: string
+  name: string
+  /** What the block began with; its pieces, where there are any, take its place. */
+  input: unknown
+  json: string
+}
+
+/** Makes our events of a stream's. Ends without `done` when the server gave no reason for its end. */
+export class AnthropicStream {
+  readonly #uses = new Map<number, ToolUse>()
+  #usage: z.infer<typeof WireUsage> = {}
+
+  take(raw: unknown): ModelEvent[] {
+    const { type, index, message, content_block: block, delta, usage } = Piece.parse(raw)
+    this.#count(type === 'message_start' ? message?.usage : usage)
+    if (type === 'content_block_start' && block?.type === 'tool_use') {
+      this.#uses.set(index ?? this.#uses.size, useOf(block))
+    } else if (delta?.type === 'input_json_delta') {
+      const use = this.#uses.get(index ?? this.#uses.size - 1)
+      if (use) use.json += delta.partial_json ?? ''
+    } else if (type === 'message_delta' && delta?.stop_reason) {
+      return [...[...this.#uses.values()].map(calledBy), ...usageEvents(this.#usage), doneEvent(delta.stop_reason)]
+    }
+    // An empty text is a sign of life: a model that thinks, or writes a long tool call, is not idle.
+    return [{ type: 'text', text: delta?.text ?? (type === 'content_block_start' ? block?.text : '') ?? '' }]
+  }
+
+  /** The counts are totals; the later ones replace the earlier. */
+  #count(raw: unknown): void {
+    const counts = Object.entries(WireUsage.safeParse(raw).data ?? {})
+    this.#usage = { ...this.#usage, ...Object.fromEntries(counts.filter(([, count]) => typeof count === 'number')) }
+  }
+}
+
+/** The events of an answer that came as a whole. */
+export function eventsOfAnswer(raw: unknown): ModelEvent[] {
+  const { content, stop_reason, usage } = Answer.parse(raw)
+  return [
+    { type: 'text', text: content.map(({ text }) => text ?? '').join('') },
+    ...content.filter(({ type }) => type === 'tool_use').map(block => calledBy(useOf(block))),
+    ...usageEvents(WireUsage.safeParse(usage).data ?? {}),
+    doneEvent(stop_reason ?? 'end_turn'),
+  ]
+}
+
+function useOf({ id, name, input }: z.infer<typeof Block>): ToolUse {
+  return { id: id ?? '', name: name ?? '', input, json: '' }
+}
+
+function calledBy({ id, name, input, json }: ToolUse): ModelEvent {
+  return { type: 'tool_call', id, name, arguments: json || JSON.stringify(input ?? {}) }
+}
+
+/** Anthropic counts what came from its cache, and what went into it, beside the other input; for us it is a part of it. */
+function usageEvents(wire: z.infer<typeof WireUsage>): ModelEvent[] {
+  const { input_tokens, output_tokens, cache_read_input_tokens, cache_creation_input_tokens } = wire
+  if (typeof input_tokens !== 'number' || typeof output_tokens !== 'number') return []
+  const [cached_tokens, cache_write_tokens] = [cache_read_input_tokens ?? 0, cache_creation_input_tokens ?? 0]
+  const usage: Usage = { input_tokens: input_tokens + cached_tokens + cache_write_tokens, output_tokens }
+  return [
+    {
+      type: 'usage',
+      usage: {
+        ...usage,
+        ...(cached_tokens ? { cached_tokens } : {}),
+        ...(cache_write_tokens ? { cache_write_tokens } : {}),
+      },
+    },
+  ]
+}
+
+/** Why an answer ended: https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons */
+function doneEvent(stop_reason: string): ModelEvent {
+  switch (stop_reason) {
+    case 'tool_use':
+      return { type: 'done', finish_reason: 'tool_calls' }
+    case 'max_tokens':
+    case 'model_context_window_exceeded':
+      return { type: 'done', finish_reason: 'length' }
+    case 'refusal':
+      return { type: 'done', finish_reason: 'content_filter' }
+    default:
+      return { type: 'done', finish_reason: 'stop' }
+  }
+}

@@ -1,0 +1,159 @@
+import { type Log, MissingDependencyError, type PluginHandle, sentenceOf } from '#kernel'
+import { appendEvent, Store } from '../store/contract.ts'
+import { Abilities } from './abilities.ts'
+import { callModel } from './call.ts'
+import { type Catalogue, priceOf } from './catalogue.ts'
+import type { ModelConfig } from './config.ts'
+import {
+  CallLimits,
+  type CallPurpose,
+  type ModelAnswer,
+  type ModelCall,
+  ModelError,
+  ModelNameError,
+  type Spend,
+} from './contract.ts'
+import type { Governor } from './governor.ts'
+import type { Target } from './names.ts'
+import { boundOf, pricedOf } from './spend.ts'
+
+export interface CallerParts {
+  config: ModelConfig
+  retries: { readonly max_retries: number }
+  catalogue(): Promise<Catalogue>
+  resolve(name: string | null): Promise<Target>
+  governorOf(provider: string): Governor
+}
+
+/** What lets another model have its turn. */
+type Silence = ModelError | InstanceType<typeof MissingDependencyError>
+
+/** One who was asked and gave no answer. */
+interface Silent {
+  /** As people wrote it, or what that meant. */
+  model: string
+  failure: Silence
+}
+
+/** Asks the model of a call, and those that may stand in for it, one after another. */
+export class Caller {
+  readonly #svc: PluginHandle
+  readonly #parts: CallerParts
+  readonly #abilities: Abilities
+
+  constructor(svc: PluginHandle, parts: CallerParts) {
+    this.#svc = svc
+    this.#parts = parts
+    this.#abilities = new Abilities(svc.log)
+  }
+
+  /** @throws ModelError, MissingDependencyError, ModelNameError, or what a limit on calls refuses the call with */
+  async call(call: ModelCall): Promise<ModelAnswer> {
+    const { planning_model, total_timeout } = this.#parts.config
+    const named = (call.purpose.kind === 'goal_generation' && planning_model) || call.model
+    const names = [named, ...(call.fallback ?? [])]
+    const began = this.#svc.clock.monotonic()
+    let left = total_timeout
+    const silent: Silent[] = []
+    for (let n = 0; ; n++) {
+      const next = names[n + 1]
+      let model = names[n] || 'by default'
+      try {
+        const target = await this.#parts.resolve(names[n] ?? null)
+        model = target.id
+        // The last one may use all the time that is left; the others leave half of it.
+        return await this.#ask(target, call, next ? left / 2 : left, silent[0]?.model)
+      } catch (error) {
+        const failure = n > 0 && error instanceof ModelNameError ? namesNone(model, error) : error
+        if (!isSilence(failure)) throw failure
+        silent.push({ model, failure })
+        const begun = failure instanceof ModelError && failure.text !== ''
+        if (!next || begun || call.signal.aborted) throw summed(silent)
+        await this.#tell(call, model, next, failure)
+        left = total_timeout - (this.#svc.clock.monotonic() - began) / 1000
+      }
+    }
+  }
+
+  async #ask(target: Target, call: ModelCall, share: number, failover_from?: string): Promise<ModelAnswer> {
+    const { ports, log } = this.#svc
+    const { config, retries, catalogue, governorOf } = this.#parts
+    const price = target.provider.free ? 'free' : priceOf(await catalogue(), target.id)
+    const call_id = ports.ids.make('call', 12)
+    const { purpose } = call
+    const limits = this.#svc.list(CallLimits)
+    const planned = { call_id, model: target.id, purpose, priced: pricedOf(price), bound: () => boundOf(call, price) }
+    const admit = async () => {
+      for (const limit of limits) await limit.hold(planned)
+    }
+    const settle = async (spend: Spend | null, answered: boolean) => {
+      for (const limit of limits) await limit.settle({ call_id, purpose, spend, answered })
+    }
+    const mode = (await catalogue()).tool_calls[target.id] ?? config.providers[target.provider.name]?.tool_calls
+    const answer = await callModel(call, this.#abilities.understood(target, mode), {
+      ...{ ...config, max_retries: retries.max_retries, share, ports, log, call_id, price, admit, failover_from },
+      governor: governorOf(target.provider.name),
+    }).catch(async error => {
+      await settle((error as { spend?: Spend | null }).spend ?? null, false)
+      throw error
+    })
+    await settle(answer.spend, true)
+    tellRepairs(answer, purpose, log)
+    return answer
+  }
+
+  /** Writes down that another model is asked now. A store that cannot take that keeps nobody from answering. */
+  async #tell({ purpose }: ModelCall, from: string, to: string, failure: Silence): Promise<void> {
+    const { agent_id, goal_id, cycle_num } = purpose
+    const kind = failure instanceof ModelError ? failure.kind : failure.code
+    const data = { agent_id, goal_id, from, to, kind, reason: failure.message }
+    const { log } = this.#svc
+    log.warn({ agent_id, goal_id, cycle_num, code: 'model_failover' }, `${failure.message} Asking ${to} instead.`)
+    if (!this.#svc.has(Store)) return void (await this.#svc.emit('model_failover', data))
+    await this.#svc
+      .use(Store)
+      .apply([appendEvent({ type: 'model_failover', agent_id, cycle_num, data })])
+      .catch(error => log.error({ agent_id }, `the failover to ${to} is not recorded: ${sentenceOf(error)}`))
+  }
+}
+
+/** Says which calls of an answer were mended. */
+function tellRepairs({ tool_calls }: ModelAnswer, { agent_id, goal_id, cycle_num }: CallPurpose, log: Log): void {
+  for (const { name, repaired } of tool_calls) {
+    if (!repaired) continue
+    const how = repaired.join(', ')
+    log.info(
+      { agent_id, goal_id, cycle_num, code: 'tool_call_repaired', repaired },
+      `A call of ${name} was mended: ${how}.`,
+    )
+  }
+}
+
+function isSilence(error: unknown): error is Silence {
+  return error instanceof ModelError || error instanceof MissingDependencyError
+}
+
+function namesNone(model: string, cause: Error): ModelError {
+  return Object.assign(new ModelError({ model, problem: problemOf(cause) }, { cause }), {
+    ...{ kind: 'refused' as const, transient: false, billed: false },
+  })
+}
+
+/** The error of the only one asked; else one that tells of all. */
+function summed(silent: readonly Silent[]): Silence {
+  const [first, ...others] = silent
+  if (others.length === 0) return first!.failure
+  const told = others.map(({ model, failure }) => `${model} did not either: ${problemOf(failure)}`)
+  const { model, failure } = first!
+  const errors = silent.flatMap(each => (each.failure instanceof ModelError ? [each.failure] : []))
+  const problem = [problemOf(failure), ...told].join('; ')
+  const { spend = null, text = '', billed = false } = errors.at(-1) ?? {}
+  return Object.assign(new ModelError({ model, problem }, { cause: failure }), {
+    ...{ kind: errors[0]?.kind ?? 'failed', transient: errors.some(error => error.transient) },
+    ...{ spend, text, billed },
+  })
+}
+
+function problemOf(error: Error): string {
+  return error instanceof ModelError ? error.problem : error.message.replace(/\.$/, '')
+}

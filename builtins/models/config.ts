@@ -1,0 +1,79 @@
+import { z } from '#kernel'
+import { isKnownProvider, ProviderSettings } from './endpoints.ts'
+
+/** What makes a provider of an entry, so that it must have an address. */
+const MAKING = ['api_key_env', 'model', 'tiers', 'free'] as const
+
+function faultOfProvider(name: string, settings: ProviderSettings): string | undefined {
+  if (!/^[a-z][a-z0-9_-]{0,31}$/.test(name)) return 'its name must be lower-case letters, digits, "_" and "-"'
+  if (settings.base_url || isKnownProvider(name) || !MAKING.some(key => key in settings)) return undefined
+  return 'needs a base_url: no provider of this name is known'
+}
+
+export const ModelConfig = z.object({
+  default_model: z
+    .string()
+    .max(200)
+    .default('')
+    .meta({ env: 'SVC_DEFAULT_MODEL' })
+    .describe(
+      "The model of agents that name none; empty takes OpenAI's when its key or base URL is set, else sim/rules-1",
+    ),
+  planning_model: z
+    .string()
+    .max(200)
+    .default('')
+    .describe("The model that chooses agents' goals; empty takes the agent's own"),
+  max_tokens: z
+    .number()
+    .int()
+    .min(1)
+    .max(1_000_000)
+    .default(4096)
+    .describe('The output limit of one call, for profiles that set none'),
+  temperature: z.number().min(0).max(2).default(0).describe('For profiles that set none'),
+  ollama_base_url: z
+    .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
+    .default('http://localhost:11434')
+    .meta({ env: 'OLLAMA_BASE_URL' })
+    .describe('Where Ollama listens'),
+  providers: z
+    .record(z.string(), ProviderSettings)
+    .superRefine((providers, context) => {
+      for (const [name, settings] of Object.entries(providers)) {
+        const message = faultOfProvider(name, settings)
+        if (message) context.addIssue({ code: 'custom', path: [name], message })
+      }
+    })
+    .default({})
+    .describe('By name: further servers that speak the protocol of OpenAI, and other settings for known ones'),
+  idle_timeout: z.number().positive().default(30).describe('Seconds without a chunk after which a stream has stalled'),
+  total_timeout: z.number().positive().default(240).describe('Seconds that one call may take, with all its retries'),
+  retry_delay: z.number().min(0).default(0.5).describe('Seconds before the first retry; doubled with each'),
+  retry_cap: z.number().min(0).default(60).describe('The longest wait in seconds, whatever Retry-After asks for'),
+  max_concurrent: z
+    .number()
+    .int()
+    .min(0)
+    .default(0)
+    .describe('Attempts at once at one provider from one process; 0 sets no limit'),
+  breaker_failures: z
+    .number()
+    .int()
+    .min(0)
+    .default(5)
+    .describe('So many attempts that failed in a row, and a provider is left alone; 0 never does that'),
+  breaker_cooldown: z.number().positive().default(10).describe('For how many seconds it is left alone'),
+  sim_delay: z.number().min(0).max(60).default(0.4).describe('Seconds that an answer of the simulated model takes'),
+})
+export type ModelConfig = z.infer<typeof ModelConfig>
+
+export const RetryConfig = z.object({
+  max_retries: z
+    .number()
+    .int()
+    .min(0)
+    .default(2)
+    .meta({ reload: 'restart_required', env: 'SVC_MAX_RETRIES' })
+    .describe('How often a failed model call is tried again'),
+})

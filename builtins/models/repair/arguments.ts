@@ -1,0 +1,148 @@
+import { type Conversion, fitted, isObject, type Schema } from './fit.ts'
+import { Reader } from './reader.ts'
+import { Ambiguous, type Repair } from './repairs.ts'
+
+export interface Mended {
+  /** JSON of an object; the text as it came where nothing was wrong with it. */
+  arguments: string
+  /** What was wrong, in the order of the alphabet; empty when nothing was. */
+  repaired: readonly (Repair | Conversion | 'envelope')[]
+}
+
+/** Names under which a model puts the arguments once more into the arguments. */
+const ENVELOPES = ['arguments', 'parameters', 'args', 'input', 'kwargs']
+const MAX_NESTING = 2
+
+/**
+ * The arguments of a call of this tool, mended where that leaves one meaning only; undefined where it does not, or where they
+ * are no object. Values that are missing are never made up.
+ * @param cut the answer stopped at its limit: what is not whole is then not read at all
+ */
+export function mendArguments(
+  raw: string,
+  tool: { name: string; parameters: Schema },
+  cut: boolean,
+): Mended | undefined {
+  const repaired = new Set<Mended['repaired'][number]>()
+  const read = objectIn(raw, tool.parameters, cut, repaired, 0)
+  if (!read) return undefined
+  const inside = enveloped(read, tool, repaired)
+  const conversions = new Set<Conversion>()
+  const value = fitted(inside, tool.parameters, conversions)
+  for (const conversion of conversions) repaired.add(conversion)
+  if (repaired.size === 0) return { arguments: raw, repaired: [] }
+  return { arguments: JSON.stringify(value), repaired: [...repaired].sort() }
+}
+
+function objectIn(
+  raw: string,
+  schema: Schema,
+  cut: boolean,
+  repaired: Set<string>,
+  nesting: number,
+): Schema | undefined {
+  const value = parsed(raw)
+  if (value === undefined) return cut ? undefined : lenient(raw, schema, repaired, nesting)
+  if (isObject(value)) return value
+  if (typeof value === 'string' && nesting < MAX_NESTING) {
+    repaired.add('text_in_text')
+    return objectIn(value, schema, cut, repaired, nesting + 1)
+  }
+  if (!Array.isArray(value) || value.length !== 1 || !isObject(value[0])) return undefined
+  repaired.add('list_around')
+  return value[0]
+}
+
+function lenient(raw: string, schema: Schema, repaired: Set<string>, nesting: number): Schema | undefined {
+  let text = raw.trim()
+  if (!text.includes('"') && /&(?:quot|#34);/.test(text)) {
+    repaired.add('entities')
+    return objectIn(decoded(text), schema, false, repaired, nesting)
+  }
+  if (/^\{\s*\\"/.test(text) && nesting < MAX_NESTING) {
+    const inner = parsed(`"${text}"`)
+    if (typeof inner !== 'string') return undefined
+    repaired.add('text_in_text')
+    return objectIn(inner, schema, false, repaired, nesting + 1)
+  }
+  if (text.startsWith('{{') && text.endsWith('}}')) {
+    repaired.add('double_braces')
+    text = text.slice(1, -1)
+  }
+  const start = text.indexOf('{')
+  const before = text.slice(0, Math.max(0, start)).trim()
+  if (start < 0 || /[{}[\]]/.test(before.replace(/^\[$/, ''))) return undefined
+  try {
+    const { value, repairs, end } = new Reader(text, start).read()
+    if (!isObject(value)) return undefined
+    const around = aroundOf(before, text.slice(end).trim(), repairs)
+    for (const repair of [...around, ...repairs]) repaired.add(repair)
+    return isSafe(value, schema, repairs) ? value : undefined
+  } catch (error) {
+    if (error instanceof Ambiguous) return undefined
+    throw error
+  }
+}
+
+/** @throws Ambiguous where what stands around the object may be a part of it, or another one */
+function aroundOf(before: string, after: string, repairs: ReadonlySet<Repair>): Repair[] {
+  if (before === '' && after === '') return []
+  if (before === '[' && after === ']') return ['list_around']
+  if (/^```\w*$/.test(before) && /^(?:```)?$/.test(after)) return ['fence']
+  if (before === '' && /^[}\]\s]+$/.test(after) && !repairs.has('unescaped_quotes')) return ['extra_closers']
+  // Further braces or quotes may be another object, or the rest of a text that ended too soon.
+  if (before === '[' || /[{}[\]"]/.test(after)) throw new Ambiguous()
+  return before.includes('```') || after.includes('```') ? ['fence', 'prose_around'] : ['prose_around']
+}
+
+/** Whether nothing can have been lost or torn apart by the boldest repairs, going by what the tool takes. */
+function isSafe(value: Schema, { properties }: Schema, repairs: ReadonlySet<Repair>): boolean {
+  if (!repairs.has('missing_closers') && !repairs.has('unescaped_quotes')) return true
+  if (!isObject(properties)) return false
+  const whole = Object.keys(properties).every(key => Object.hasOwn(value, key))
+  const known = Object.keys(value).every(key => Object.hasOwn(properties, key))
+  return (whole || !repairs.has('missing_closers')) && (known || !repairs.has('unescaped_quotes'))
+}
+
+/** The arguments within `{"name": …, "arguments": {…}}` or `{"arguments": {…}}`, where the tool itself takes nothing so named. */
+function enveloped(
+  value: Schema,
+  { name, parameters }: { name: string; parameters: Schema },
+  repaired: Set<string>,
+): Schema {
+  const properties = isObject(parameters.properties) ? parameters.properties : {}
+  const [key, ...others] = ENVELOPES.filter(each => Object.hasOwn(value, each))
+  if (key === undefined || others.length > 0 || Object.keys(value).some(each => Object.hasOwn(properties, each)))
+    return value
+  const { [key]: inner, ...rest } = value
+  const isNamed = Object.entries(rest).every(
+    ([label, each]) =>
+      (/^(?:name|tool|function|type)$/.test(label) && /^(?:function)$/.test(String(each))) || each === name,
+  )
+  const object = typeof inner === 'string' ? parsed(inner) : inner
+  if (!isNamed || !isObject(object)) return value
+  repaired.add('envelope')
+  return object
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  quot: '"',
+  apos: "'",
+  '#39': "'",
+  '#34': '"',
+  lt: '<',
+  gt: '>',
+  amp: '&',
+}
+
+function decoded(text: string): string {
+  return text.replace(/&(quot|apos|#39|#34|lt|gt|amp);/g, (_, name: string) => ENTITIES[name]!)
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

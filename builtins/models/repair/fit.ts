@@ -1,0 +1,161 @@
+/** JSON Schema, as tools describe their parameters with it. */
+export type Schema = Record<string, unknown>
+
+/** What was said in another type than the tool takes, and means the same. */
+export type Conversion =
+  | 'boolean_from_text'
+  | 'enum_spelling'
+  | 'key_spelling'
+  | 'list_around'
+  | 'list_from_single'
+  | 'null_omitted'
+  | 'number_from_text'
+  | 'text_from_number'
+  | 'text_in_text'
+
+const DECIMAL = /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/
+/** A single value with one of these may be several that were written in one. */
+const SEVERAL = /[,;\n|]/
+
+/**
+ * The value in the types that the schema asks for, where it can be turned into them without loss; all else is left as it is.
+ * What was turned is added to `done`. Only the keywords that say a type are looked at: whether the value is right is for the
+ * tool's own schema to say.
+ */
+export function fitted(value: unknown, schema: unknown, done: Set<Conversion>): unknown {
+  if (!isObject(schema) || fits(value, schema)) return isObject(schema) ? within(value, schema, done) : value
+  const options = optionsOf(schema)
+  if (options.length > 1) {
+    const ways = options.flatMap(option => {
+      const conversions = new Set<Conversion>()
+      const converted = fitted(value, option, conversions)
+      return fits(converted, option) ? [{ converted, conversions }] : []
+    })
+    const [way] = ways
+    if (ways.length !== 1 || !way) return value
+    for (const conversion of way.conversions) done.add(conversion)
+    return way.converted
+  }
+  const only = options[0] ?? schema
+  const conversion = convert(value, only)
+  if (!conversion) return within(value, only, done)
+  done.add(conversion.how)
+  return within(conversion.value, only, done)
+}
+
+/** The same, for what is inside of a value that has the right type itself. */
+function within(value: unknown, schema: Schema, done: Set<Conversion>): unknown {
+  if (Array.isArray(value)) return value.map(item => fitted(item, schema.items, done))
+  if (!isObject(value) || !isObject(schema.properties)) return value
+  const properties = schema.properties
+  const required = new Set(Array.isArray(schema.required) ? schema.required : [])
+  const result: Schema = {}
+  for (const [given, each] of Object.entries(value)) {
+    const key = spelled(given, value, properties, done)
+    const property = properties[key]
+    // Many models say null for what they leave out.
+    if (each === null && isObject(property) && !required.has(key) && !fits(null, property)) done.add('null_omitted')
+    else result[key] = fitted(each, property, done)
+  }
+  return result
+}
+
+/** The property that a key means: the one that differs in capitals, hyphens and underscores only, if it is not given itself. */
+function spelled(key: string, value: Schema, properties: Schema, done: Set<Conversion>): string {
+  if (Object.hasOwn(properties, key)) return key
+  const meant = Object.keys(properties).filter(name => plain(name) === plain(key))
+  const alike = Object.keys(value).filter(other => plain(other) === plain(key))
+  if (meant.length !== 1 || alike.length !== 1) return key
+  done.add('key_spelling')
+  return meant[0]!
+}
+
+export function plain(name: string): string {
+  return name.replace(/[-_\s]/g, '').toLowerCase()
+}
+
+function convert(value: unknown, schema: Schema): { value: unknown; how: Conversion } | undefined {
+  const types = typesOf(schema)
+  const takes = (type: string) => types.includes(type)
+  if (typeof value === 'string') {
+    const choice = choiceOf(value, schema)
+    if (choice !== undefined) return { value: choice, how: 'enum_spelling' }
+    const text = value.trim()
+    if (takes('boolean') && /^(?:true|false)$/i.test(text)) {
+      return { value: text.toLowerCase() === 'true', how: 'boolean_from_text' }
+    }
+    if ((takes('number') || takes('integer')) && DECIMAL.test(text)) {
+      const number = Number(text)
+      const exact = Number.isInteger(number) ? Number.isSafeInteger(number) : !takes('integer') || takes('number')
+      if (exact && text.replace('-', '').length <= 16) return { value: number, how: 'number_from_text' }
+    }
+    if (/^[{[]/.test(text) && (takes('object') || takes('array'))) {
+      const inner = parsed(text)
+      if (takes(Array.isArray(inner) ? 'array' : 'object') && typeof inner === 'object' && inner !== null) {
+        return { value: inner, how: 'text_in_text' }
+      }
+    }
+  }
+  if (types.length === 1 && takes('string') && typeof value === 'number' && Number.isSafeInteger(value)) {
+    return schema.enum ? undefined : { value: String(value), how: 'text_from_number' }
+  }
+  if (types.length === 1 && takes('array') && value !== null && !Array.isArray(value)) {
+    const isOne =
+      typeof value !== 'string' || (value.trim() !== '' && !SEVERAL.test(value) && !/^[{[]/.test(value.trim()))
+    if (isOne && isObject(schema.items) && fits(value, schema.items)) return { value: [value], how: 'list_from_single' }
+  }
+  if (Array.isArray(value) && value.length === 1 && fits(value[0], schema))
+    return { value: value[0], how: 'list_around' }
+  return undefined
+}
+
+function choiceOf(value: string, schema: Schema): unknown {
+  if (!Array.isArray(schema.enum)) return undefined
+  const alike = schema.enum.filter(choice => typeof choice === 'string' && plain(choice) === plain(value))
+  return alike.length === 1 ? alike[0] : undefined
+}
+
+/** Whether a value has a type that the schema takes; what is inside of it is not looked at, but for the choice between options. */
+export function fits(value: unknown, schema: unknown): boolean {
+  if (!isObject(schema)) return true
+  if ('const' in schema) return value === schema.const
+  if (Array.isArray(schema.enum)) return schema.enum.includes(value)
+  const options = schema.anyOf ?? schema.oneOf
+  if (Array.isArray(options)) return options.some(option => fits(value, option))
+  const types = typesOf(schema)
+  if (types.length > 0 && !types.some(type => isA(value, type))) return false
+  if (!isObject(value) || !Array.isArray(schema.required)) return true
+  return schema.required.every(key => Object.hasOwn(value, String(key)))
+}
+
+/** The alternatives of a schema, without null; a schema with one type is its own. */
+function optionsOf(schema: Schema): Schema[] {
+  const options = schema.anyOf ?? schema.oneOf
+  return Array.isArray(options) ? options.filter(option => isObject(option) && option.type !== 'null') : []
+}
+
+function typesOf({ type, enum: choices }: Schema): string[] {
+  if (typeof type === 'string') return [type]
+  if (Array.isArray(type)) return type.map(String).filter(name => name !== 'null')
+  return Array.isArray(choices) && choices.every(choice => typeof choice === 'string') ? ['string'] : []
+}
+
+function isA(value: unknown, type: string): boolean {
+  if (type === 'integer') return Number.isInteger(value)
+  if (type === 'array') return Array.isArray(value)
+  if (type === 'null') return value === null
+  if (type === 'object') return isObject(value)
+  return typeof value === type
+}
+
+export function isObject(value: unknown): value is Schema {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,68 @@
+import type { AskedCall, ModelEvent, ModelRequest, ToolSpec } from '../contract.ts'
+import { mendArguments } from './arguments.ts'
+import { Holding } from './holding.ts'
+import { callsInText } from './in-text.ts'
+import { toolNamed } from './names.ts'
+
+/** How an answer is read: whether calls may stand in its text, and whether they were asked for there. */
+export type Reading = 'native' | 'either' | 'prompted'
+
+/** Turns what a provider streams into what was meant: calls out of the text, and calls mended. */
+export class Hearing {
+  readonly #request: ModelRequest
+  readonly #reading: Reading
+  readonly #holding: Holding | undefined
+  readonly #calls: AskedCall[] = []
+
+  /** @param request as it was made: with its tools, whatever the model was sent */
+  constructor(request: ModelRequest, reading: Reading) {
+    this.#request = request
+    this.#reading = reading
+    // An answer of a given form may be JSON that looks like a call, and is none.
+    if (reading !== 'native' && request.tools.length > 0) this.#holding = new Holding(!request.response_schema)
+  }
+
+  /** What is passed on of one event. An empty text is passed on as well: it says that the model is not idle. */
+  *hear(event: ModelEvent): Generator<ModelEvent> {
+    if (event.type === 'text') {
+      yield { type: 'text', text: this.#holding ? this.#holding.push(event.text) : event.text }
+    } else if (event.type === 'tool_call') {
+      this.#calls.push({ id: event.id, name: event.name, arguments: event.arguments })
+    } else {
+      if (event.type === 'done') yield* this.#end(event.finish_reason === 'length')
+      yield event
+    }
+  }
+
+  *#end(cut: boolean): Generator<ModelEvent> {
+    const all = this.#holding?.all ?? ''
+    const spoken = this.#calls.length === 0 && all ? this.#spoken(all, cut) : undefined
+    if (this.#holding) yield { type: 'text', text: this.#holding.rest(spoken?.text ?? all) }
+    const calls = spoken ? spoken.calls.map(call => ({ id: '', ...call, repaired: this.#inText() })) : this.#calls
+    for (const call of calls) yield { type: 'tool_call', ...mended(call, this.#request.tools, cut) }
+  }
+
+  #spoken(all: string, cut: boolean) {
+    const spoken = callsInText(all, { cut, bare: !this.#request.response_schema })
+    if (!spoken || this.#reading === 'prompted') return spoken
+    // A model that has tools of its own, and speaks of others, is talking.
+    return spoken.calls.every(({ name }) => toolNamed(name, this.#request.tools)) ? spoken : undefined
+  }
+
+  #inText(): string[] {
+    return this.#reading === 'prompted' ? [] : ['call_in_text']
+  }
+}
+
+/** The call with its name and arguments as they were meant, where only one thing can have been meant. */
+function mended(call: AskedCall, tools: readonly ToolSpec[], cut: boolean): AskedCall {
+  const tool = toolNamed(call.name, tools)
+  if (!tool) return call
+  const repaired = [...(call.repaired ?? []), ...(tool.name === call.name ? [] : ['name_spelling'])]
+  const found = call.arguments.trim() === '' ? undefined : mendArguments(call.arguments, tool, cut)
+  repaired.push(...(found?.repaired ?? []))
+  return {
+    ...{ id: call.id, name: tool.name, arguments: found?.arguments ?? call.arguments },
+    ...(repaired.length > 0 ? { repaired } : {}),
+  }
+}

@@ -1,0 +1,100 @@
+/** More than an answer may have: what is held is let go then, so that the limit of the answer applies. */
+const MAX_HELD = 1024 * 1024
+/** What a call begins with, as far as a stream can tell. */
+const OPENING =
+  /```|<tool_call|<function=|<function_calls|<invoke|\[TOOL_CALLS\]|<\|[a-z]|functools\[|<｜tool|(?<=^|\n)Action:/
+/** The longest opening, less one sign: so much of a stream's end may be the beginning of one. */
+const LONGEST = 15
+const BARE = /^\s*(?:\[\s*)?\{\s*"(?:name|tool|tool_name|tool_calls|function|function_name|action|type|id)"/
+/** Enough of a text to see whether it is the JSON of a call. */
+const ENOUGH = 80
+
+type State = 'beginning' | 'open' | 'in_code' | 'held'
+
+/**
+ * Holds back the part of a stream that may be a tool call, so that nobody is shown the protocol. What is shown is always a
+ * beginning of what is left as the answer's text.
+ */
+export class Holding {
+  readonly #bare: boolean
+  readonly #all: string[] = []
+  #length = 0
+  #shown = 0
+  #state: State = 'beginning'
+  /** What came and is not shown, unless it is held for good. */
+  #tail = ''
+
+  /** @param bare whether JSON of the shape of a call is one, as the whole answer or in a fence of code */
+  constructor(bare: boolean) {
+    this.#bare = bare
+  }
+
+  /** All that came. */
+  get all(): string {
+    return this.#all.join('')
+  }
+
+  /** Takes the next piece, gives what may be shown now. */
+  push(piece: string): string {
+    this.#all.push(piece)
+    this.#length += piece.length
+    if (this.#state === 'held') {
+      if (this.#length - this.#shown <= MAX_HELD) return ''
+      return this.rest(this.all)
+    }
+    this.#tail += piece
+    let clear = ''
+    for (let next = this.#next(); next > 0; next = this.#next()) {
+      clear += this.#tail.slice(0, next)
+      this.#tail = this.#tail.slice(next)
+    }
+    this.#shown += clear.length
+    return clear
+  }
+
+  /** What is left to show of the text that the answer has in the end. */
+  rest(text: string): string {
+    const left = text.slice(this.#shown)
+    this.#shown += left.length
+    return left
+  }
+
+  /** How many signs of the tail can be shown; 0 when that is not known yet, or never will be. */
+  #next(): number {
+    if (this.#state === 'held') return 0
+    if (this.#state === 'beginning') {
+      const may = this.#bare ? mayBeCall(this.#tail) : 'no'
+      if (may !== 'unknown') this.#state = may === 'yes' ? 'held' : 'open'
+      if (this.#state !== 'open') return 0
+    }
+    if (this.#state === 'in_code') {
+      const end = this.#tail.indexOf('```')
+      if (end < 0) return Math.max(0, this.#tail.length - 2)
+      this.#state = 'open'
+      return end + 3
+    }
+    const mark = OPENING.exec(this.#tail)
+    if (!mark) return Math.max(0, this.#tail.length - LONGEST)
+    if (mark.index > 0) return mark.index
+    const may = mark[0] === '```' ? fenceMayBeCall(this.#tail, this.#bare) : 'yes'
+    if (may === 'yes') this.#state = 'held'
+    if (may !== 'no') return 0
+    this.#state = 'in_code'
+    return 3
+  }
+}
+
+type May = 'yes' | 'no' | 'unknown'
+
+function mayBeCall(text: string): May {
+  if (!/^\s*(?:[{[]|$)/.test(text.slice(0, ENOUGH))) return 'no'
+  if (BARE.test(text.slice(0, 2 * ENOUGH))) return 'yes'
+  return text.length < ENOUGH ? 'unknown' : 'no'
+}
+
+function fenceMayBeCall(text: string, bare: boolean): May {
+  const line = text.indexOf('\n')
+  if (/^```tool_call/.test(text)) return 'yes'
+  if (line < 0) return text.length < 20 ? 'unknown' : 'no'
+  return bare && /^```(?:json)?\s*$/.test(text.slice(0, line)) ? mayBeCall(text.slice(line)) : 'no'
+}

@@ -1,0 +1,171 @@
+import { behind, brokenCalls, callsOf, elementsOf, type TextCall, valuesAt } from './shapes.ts'
+
+/** More blocks than this are not looked into: a turn has at most 32 calls. */
+const MAX_BLOCKS = 64
+
+/** How models write calls into their text: what opens a block, the tool's name where that stands in it, and what closes it. */
+interface Style {
+  open: RegExp
+  close: RegExp
+}
+
+const NAME = '([\\w.:/-]{1,100})'
+
+const STYLES: readonly Style[] = [
+  // Ours: what the prompted protocol asks for.
+  { open: /```tool_calls?[ \t]*\n?/y, close: /\n[ \t]{0,20}```|```(?=\n|$)/g },
+  // Hermes, Qwen, GLM
+  { open: /<tool_call>/y, close: /<\/tool_call>/g },
+  // Llama 3, Qwen Coder
+  { open: new RegExp(`<function=["']?${NAME}["']?>`, 'y'), close: /<\/function>/g },
+  { open: new RegExp(`<invoke\\s+name=["']${NAME}["']\\s*>`, 'y'), close: /<\/invoke>/g },
+  // Mistral
+  {
+    open: new RegExp(`\\[TOOL_CALLS\\]\\s*${NAME}(?:\\[CALL_ID\\]\\w*)?(?:\\[ARGS\\])?(?=\\{)`, 'y'),
+    close: /(?=\[TOOL_CALLS\])|$/g,
+  },
+  { open: /\[TOOL_CALLS\]/y, close: /(?=\[TOOL_CALLS\])|$/g },
+  // Llama 3.1
+  { open: /<\|python_tag\|>/y, close: /<\|eom_id\|>|<\|eot_id\|>|$/g },
+  // Granite, Phi, Firefunction
+  { open: /<\|tool_calls?\|>|<tool_calls>|functools(?=\[)/y, close: /<\|\/tool_calls?\|>|<\/tool_calls>|$/g },
+  // DeepSeek
+  {
+    open: new RegExp(
+      `<｜tool▁call▁begin｜>(?:function<｜tool▁sep｜>)?${NAME}(?:<｜tool▁sep｜>)?\\s*(?:\`\`\`json)?`,
+      'y',
+    ),
+    close: /(?:\s?```\s?)?<｜tool▁call▁end｜>/g,
+  },
+  // Kimi
+  {
+    open: new RegExp(`<\\|tool_call_begin\\|>${NAME}\\s*<\\|tool_call_argument_begin\\|>`, 'y'),
+    close: /<\|tool_call_end\|>/g,
+  },
+  // gpt-oss
+  {
+    open: new RegExp(`(?:<\\|start\\|>assistant)?<\\|channel\\|>\\w+ to=${NAME}[^\\n{]{0,60}<\\|message\\|>`, 'y'),
+    close: /<\|call\|>|$/g,
+  },
+  // ReAct prompts
+  { open: new RegExp(`Action: *${NAME}[ \\t]*\\n+Action Input:`, 'y'), close: /\n(?=Observation:)|$/g },
+]
+
+/** What stands around a list of calls, and between them. */
+const WRAPPING =
+  '(?:<\\/?function_calls>|<\\/?tool_calls>|<｜tool▁calls▁(?:begin|end)｜>|<\\|tool_calls_section_(?:begin|end)\\|>|\\s)*'
+const BETWEEN = new RegExp(WRAPPING, 'y')
+const AT_THE_END = new RegExp(`${WRAPPING}$`)
+/** Longer than any wrapping. */
+const TAIL = 200
+
+/** Where a call may begin; also what hides one: code, and what the model only thinks. */
+const LANDMARK =
+  /```|`|<think>|<tool_call|<function=|<invoke|\[TOOL_CALLS\]|<\|[a-z]|functools\[|<｜tool|(?<=^|\n)Action:/g
+
+export interface Spoken {
+  /** What is said before the first call. */
+  text: string
+  calls: TextCall[]
+}
+
+/**
+ * The calls that a model wrote into its text, as models do whose server doesn't know their format; undefined when there is
+ * none. Calls that are quoted, in code or in `<think>`, don't count. What stands behind a call was written without its
+ * result: only the calls that follow it directly are taken. Linear in the length of the text.
+ * @param cut the answer stopped at its limit: a block without its end is no call then
+ * @param bare whether an answer that is nothing but JSON of the shape of a call is one
+ */
+export function callsInText(text: string, { cut, bare }: { cut: boolean; bare: boolean }): Spoken | undefined {
+  LANDMARK.lastIndex = 0
+  const blocks = { left: MAX_BLOCKS }
+  for (let mark = LANDMARK.exec(text); mark; mark = LANDMARK.exec(text)) {
+    const at = mark.index
+    let block = blockAt(text, at, cut, blocks)
+    if (!block) {
+      LANDMARK.lastIndex = hiddenUntil(text, at, mark[0])
+      continue
+    }
+    const calls: TextCall[] = []
+    while (block) {
+      calls.push(...block.calls)
+      block = blockAt(text, behind(BETWEEN, text, block.end), cut, blocks)
+    }
+    return { text: withoutWrapping(text.slice(0, at)), calls }
+  }
+  return bare ? bareCalls(text) : undefined
+}
+
+function blockAt(
+  text: string,
+  at: number,
+  cut: boolean,
+  blocks: { left: number },
+): { calls: TextCall[]; end: number } | undefined {
+  for (const { open, close } of STYLES) {
+    open.lastIndex = at
+    const opened = open.exec(text)
+    if (!opened) continue
+    if (blocks.left-- <= 0) return undefined
+    const start = at + opened[0].length
+    const name = opened[1]
+    const { values, end: valuesEnd } = valuesAt(text, start)
+    // The end is looked for behind what can be read: arguments may hold what looks like it.
+    close.lastIndex = values.length > 0 ? valuesEnd : start
+    const closed = close.exec(text)
+    if (!closed && cut) return undefined
+    const bodyEnd = closed?.index ?? text.length
+    const end = closed ? closed.index + closed[0].length : text.length
+    const calls = callsIn(text.slice(start, bodyEnd), name, values)
+    return calls && { calls, end }
+  }
+  return undefined
+}
+
+function callsIn(body: string, name: string | undefined, values: readonly unknown[]): TextCall[] | undefined {
+  const elements = /<(?:parameter|arg_key)\b/.test(body) ? elementsOf(body) : undefined
+  if (name !== undefined) return [{ name, arguments: elements ?? body.trim() }]
+  const inner = /^\s*<function=["']?([\w.:/-]{1,100})["']?>([\s\S]*)$/.exec(body)
+  if (inner?.[1]) return [{ name: inner[1], arguments: elements ?? inner[2]!.replace(/<\/function>\s*$/, '').trim() }]
+  const first = /^\s*([\w.:/-]{1,100})\s*</.exec(body)?.[1]
+  if (elements && first) return [{ name: first, arguments: elements }]
+  return (values.length > 0 ? callsOf(values, false) : undefined) ?? brokenCalls(body)
+}
+
+/** The place behind what a landmark hides. */
+function hiddenUntil(text: string, at: number, mark: string): number {
+  const after = at + mark.length
+  if (mark === '```') return endOf(text, '\n```', after) ?? text.length
+  if (mark === '<think>') return endOf(text, '</think>', after) ?? text.length
+  if (mark !== '`') return after
+  const closing = text.indexOf('`', after)
+  return closing > 0 && !text.slice(after, closing).includes('\n') ? closing + 1 : after
+}
+
+function endOf(text: string, mark: string, from: number): number | undefined {
+  const at = text.indexOf(mark, from)
+  return at < 0 ? undefined : at + mark.length
+}
+
+function withoutWrapping(text: string): string {
+  return text.slice(0, -TAIL) + text.slice(-TAIL).replace(AT_THE_END, '')
+}
+
+/** The calls of an answer that is JSON of their shape and nothing else, or ends in a fence with it. */
+function bareCalls(text: string): Spoken | undefined {
+  const thought = /^\s*<think>/.test(text) ? (endOf(text, '</think>', 0) ?? text.length) : 0
+  const said = text.slice(thought).trim()
+  const fence = said.endsWith('```') ? lastFence(said) : undefined
+  const body = fence ? said.slice(fence.start, -3).trim() : said
+  if (!/^[{[]/.test(body)) return undefined
+  const { values, end } = valuesAt(body, 0)
+  const calls = end === body.length ? callsOf(values, true) : undefined
+  return calls && { text: fence ? said.slice(0, fence.at).trimEnd() : '', calls }
+}
+
+/** Where the fence begins that ends the text, if it is one of JSON. */
+function lastFence(text: string): { at: number; start: number } | undefined {
+  const at = text.lastIndexOf('```', text.length - 4)
+  const opened = at < 0 ? undefined : /^```(?:json)?[ \t]{0,20}\n/.exec(text.slice(at, at + 30))
+  return opened ? { at, start: at + opened[0].length } : undefined
+}

@@ -1,0 +1,123 @@
+import { Ambiguous, type Repair } from './repairs.ts'
+
+/** What a string that opens with this closes with. */
+const CLOSERS: Readonly<Record<string, string>> = { '"': '"', "'": "'", '“': '”', '‘': '’', '`': '`' }
+const QUOTE_REPAIRS: Readonly<Record<string, Repair>> = {
+  "'": 'single_quotes',
+  '`': 'single_quotes',
+  '“': 'smart_quotes',
+  '‘': 'smart_quotes',
+}
+const ESCAPES: Readonly<Record<string, string>> = {
+  '"': '"',
+  '\\': '\\',
+  '/': '/',
+  b: '\b',
+  f: '\f',
+  n: '\n',
+  r: '\r',
+  t: '\t',
+}
+
+const SPACE = /[\s\u00a0]*/y
+/** How the next member of an object begins: a key and its colon. Each look ahead ends at the next quote, so all of them together are linear. */
+const NEXT_KEY = /\s*(?:"(?:[^"\\\n]|\\.)*"|'[^'\n]+'|“[^”\n]+”|[\p{L}_$][\p{L}\p{N}_$-]*)\s*[:=]/uy
+const QUOTED_KEY = /\s*"(?:[^"\\\n]|\\.)*"\s*:/y
+
+/** Where a string stands: as a key or a value of the outermost object, as a value of one within it, or in a list. */
+export type Place = 'key' | 'value' | 'nested' | 'item'
+
+export interface ReadString {
+  value: string
+  end: number
+  repairs: Set<Repair>
+}
+
+/**
+ * The string that opens at `start`. A quote ends it only where what follows goes on as JSON does; other quotes belong to it,
+ * if they come in pairs. A backslash before a letter that is no escape is a backslash, unless others in the same string are
+ * escapes: then nobody can tell what `C:\new\data` was to be.
+ * @throws Ambiguous also when the text ends within it
+ */
+export function readString(text: string, start: number, place: Place): ReadString {
+  const opener = text[start]!
+  const closer = CLOSERS[opener]!
+  const repairs = new Set<Repair>()
+  const parts: string[] = []
+  let from = start + 1
+  let inner = 0
+  let escapes = 0
+  let backslashes = 0
+  const quoteRepair = QUOTE_REPAIRS[opener]
+  if (quoteRepair) repairs.add(quoteRepair)
+  for (let at = start + 1; at < text.length; at++) {
+    const sign = text[at]!
+    if (sign === closer) {
+      if (closes(text, at + 1, place)) {
+        if (inner % 2 === 1 || (backslashes > 0 && escapes > 0)) throw new Ambiguous()
+        if (inner > 0) repairs.add('unescaped_quotes')
+        parts.push(text.slice(from, at))
+        return { value: parts.join(''), end: at + 1, repairs }
+      }
+      if (closer !== '"' && isApostrophe(text, at)) repairs.add('apostrophes')
+      // A quote that begins what looks like the next member may be one: nobody can tell where the string was to end.
+      else if (place !== 'value' || closer !== '"' || matches(QUOTED_KEY, text, at)) throw new Ambiguous()
+      else inner++
+    } else if (sign === '\\') {
+      parts.push(text.slice(from, at))
+      const next = text[at + 1]
+      if (next === undefined) throw new Ambiguous()
+      const meaning = ESCAPES[next]
+      if (meaning !== undefined) {
+        parts.push(meaning)
+        if (/[bfnrt]/.test(next)) escapes++
+        at++
+      } else if (next === 'u') {
+        const code = /^[\da-fA-F]{4}$/.exec(text.slice(at + 2, at + 6))?.[0]
+        if (!code) throw new Ambiguous()
+        parts.push(String.fromCharCode(Number.parseInt(code, 16)))
+        escapes++
+        at += 5
+      } else if (next === "'" || next === '_') {
+        repairs.add('needless_escapes')
+        parts.push(next)
+        at++
+      } else if (/[dwsDWS]/.test(next)) {
+        repairs.add('unescaped_backslashes')
+        backslashes++
+        parts.push(`\\${next}`)
+        at++
+      } else throw new Ambiguous()
+      from = at + 1
+    } else if (sign < ' ') repairs.add('raw_control_characters')
+  }
+  throw new Ambiguous()
+}
+
+/** Whether a string may end here: behind a key comes its colon; behind a value the next member, a closer, or the end. */
+function closes(text: string, at: number, place: Place): boolean {
+  const after = behindSpace(text, at)
+  const sign = text[after]
+  if (place === 'key') return sign === ':' || sign === '='
+  if (sign === undefined) return true
+  if (sign === '/') return /[/*]/.test(text[after + 1] ?? '')
+  if (place === 'item') return sign === ']' || sign === ','
+  if (sign === '}') return true
+  if (sign === ',') return /[},/]/.test(text[behindSpace(text, after + 1)] ?? '}') || matches(NEXT_KEY, text, after + 1)
+  // A comma that was forgotten.
+  return sign === '"' && after > at && matches(QUOTED_KEY, text, at)
+}
+
+function behindSpace(text: string, at: number): number {
+  SPACE.lastIndex = at
+  return at + (SPACE.exec(text)?.[0].length ?? 0)
+}
+
+function isApostrophe(text: string, at: number): boolean {
+  return /\p{L}/u.test(text[at - 1] ?? '') && /\p{L}/u.test(text[at + 1] ?? '')
+}
+
+function matches(pattern: RegExp, text: string, at: number): boolean {
+  pattern.lastIndex = at
+  return pattern.test(text)
+}

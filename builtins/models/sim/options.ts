@@ -1,0 +1,46 @@
+import { lineOf, type Scene } from './scene.ts'
+
+/** What a tenth of a stat is worth, in hundreds of credits. */
+const WORTH = { health: 0.6, happiness: 0.5, reputation: 0.4, energy: 0.25 }
+/** What is said of a choice in words, and its worth. */
+const WORDS: readonly (readonly [RegExp, number])[] = [
+  [/\bskill\b/, 0.8],
+  [/better-paid job/, 2],
+  [/lose your job/, -2],
+]
+const RISK = 0.4
+/** A stat below this many percent counts twice, so much money makes more of it worth half. */
+const LOW = 40
+const ENOUGH = 300
+
+/** One of numbered choices, if the prompt ends in some: the best by what is said of them, else any. */
+export function chooseOption(scene: Scene): string {
+  const options = [...scene.prompt.matchAll(/^\s*(\d+)[.)]\s+(\S.*)$/gm)].map(([, number, text]) => ({
+    number: number!,
+    said: /\[([^[\]]*)\]\s*$/.exec(text!)?.[1],
+  }))
+  if (options.length === 0) return 'I am simulated by rules, not an AI model, and have no rule for this question.'
+  if (options.every(({ said }) => said === undefined))
+    return options[Math.floor(scene.draw('option') * options.length)]!.number
+  const worths = options.map(({ said = '' }) => worthOf(said, scene))
+  return options[worths.indexOf(Math.max(...worths))]!.number
+}
+
+/** What a choice is worth by its effects as they are written, `money -50.00, health +5 %`. */
+function worthOf(said: string, { prompt, role }: Scene): number {
+  const money = Number(/\byou have (-?[\d,.]*\d) credits/i.exec(prompt)?.[1]?.replaceAll(',', '') ?? 0)
+  let worth = 0
+  for (const [, name, sign, figure] of said.matchAll(/\b([a-z]+) ([+-])([\d,.]*\d)/g)) {
+    const change = Number(`${sign}${figure!.replaceAll(',', '')}`)
+    if (name === 'money') worth += (change / 100) * (ENOUGH / (ENOUGH + Math.max(0, money)))
+    const tenth = WORTH[name as keyof typeof WORTH]
+    if (tenth) worth += (change / 10) * tenth * (percentOf(prompt, name!) < LOW ? 2 : 1)
+  }
+  for (const [words, more] of WORDS) if (words.test(said)) worth += more
+  const bold = /gambl|risk|\bbets?\b/i.test(role) || /risk tolerance high/.test(lineOf(prompt, 'Just now') ?? '')
+  return worth + (/may follow/.test(said) ? (bold ? RISK : -RISK) : 0)
+}
+
+function percentOf(prompt: string, stat: string): number {
+  return Number(new RegExp(`\\b${stat} (\\d+) %`).exec(prompt)?.[1] ?? 100)
+}

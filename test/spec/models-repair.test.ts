@@ -1,0 +1,136 @@
+import fc from 'fast-check'
+import { describe, expect, it, test } from 'vitest'
+import {
+  BROKEN_CALLS,
+  CALLS_IN_TEXT,
+  heardText,
+  isRecoverable,
+  ours,
+  outcomeOf,
+  outcomeOfText,
+} from '../support/broken-calls.ts'
+import { text, together, toolCall } from '../support/index.ts'
+import { modelHouse } from './models-house.ts'
+
+const WRITE = {
+  name: 'file_write',
+  description: 'Writes a file.',
+  parameters: {
+    type: 'object',
+    properties: { path: { type: 'string' }, content: { type: 'string' }, times: { type: 'integer' } },
+    required: ['path', 'content'],
+  },
+}
+
+describe('of broken tool calls', () => {
+  it('none is ever read as something else than was meant', () => {
+    expect(BROKEN_CALLS.length).toBeGreaterThan(250)
+    expect(BROKEN_CALLS.filter(each => outcomeOf(each, ours) === 'wrong')).toEqual([])
+  })
+
+  it('97 in 100 that have a meaning are read', () => {
+    const meaningful = BROKEN_CALLS.filter(isRecoverable)
+    const right = meaningful.filter(each => outcomeOf(each, ours) === 'right')
+    expect(right.length / meaningful.length).toBeGreaterThanOrEqual(0.97)
+  })
+
+  it('those that models write into their text are found, in any format; what only looks like one is not', () => {
+    expect(CALLS_IN_TEXT.length).toBeGreaterThan(50)
+    expect(CALLS_IN_TEXT.filter(each => outcomeOfText(each) !== 'right')).toEqual([])
+  })
+
+  it.each([1, 3, 7, 1000])('nothing is shown while it streams in pieces of %i; other text is shown in full', size => {
+    for (const { text: said, calls } of CALLS_IN_TEXT) {
+      const shown = heardText(said, size).texts.join('')
+      const visible = shown.replace(/<think>[\s\S]*?<\/think>/, '')
+      if (calls.length === 0) expect(shown).toBe(said)
+      else expect(visible).not.toMatch(/tool_call|<function|TOOL_CALLS|<invoke|Action Input|arguments/)
+    }
+  })
+
+  it('those that are whole stay as they came, to the letter', () => {
+    const value = fc.jsonValue({ maxDepth: 3 })
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), fc.string(), value, (path, content, more) => {
+        const raw = JSON.stringify({ path, content, more })
+        expect(ours(raw, 'file_write')).toEqual(JSON.parse(raw))
+        // What a string holds is never taken for the JSON around it.
+        const broken = `${raw.slice(0, -1)}, }`
+        const call = { kind: '', tool: 'file_write', raw: broken, meant: JSON.parse(raw) }
+        expect(outcomeOf(call, ours)).not.toBe('wrong')
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('one that was cut anywhere is never run with less than was meant', () => {
+    const raw = JSON.stringify({ path: 'a.txt', content: 'one "two" {three}', append: true })
+    for (let at = 1; at < raw.length - 1; at++) {
+      const cut = { kind: '', tool: 'file_write', raw: raw.slice(0, at), meant: 'unrecoverable' } as const
+      expect(outcomeOf(cut as never, ours), raw.slice(0, at)).toBe('refused')
+    }
+  })
+
+  it.each(['"a", b ', '\\n', '{', '[', '<tool_call>{', '```tool_call\n{', '<function=a><parameter=b>', '"}'])(
+    'a megabyte of %j is done with in seconds',
+    piece => {
+      const began = performance.now()
+      const long = piece.repeat(1_000_000 / piece.length)
+      try {
+        ours(`{"path": "a", "content": "${long}`, 'file_write')
+      } catch {}
+      heardText(long, 4_000)
+      expect(performance.now() - began).toBeLessThan(10_000)
+    },
+  )
+})
+
+test('a mended call says what was mended, in the answer and in the log', async () => {
+  const { house, call } = await modelHouse([
+    toolCall('functions.File-Write', `{'path': 'a.txt', "content": "x", times: "3",}`),
+  ])
+  const { tool_calls } = await call({ tools: [WRITE] })
+  expect(tool_calls).toMatchObject([{ name: 'file_write', arguments: '{"path":"a.txt","content":"x","times":3}' }])
+  const mended = ['name_spelling', 'number_from_text', 'single_quotes', 'trailing_commas', 'unquoted_keys']
+  expect(tool_calls[0]!.repaired).toEqual(mended)
+  expect(house.logged('A call of file_write was mended')[0]).toMatchObject({
+    code: 'tool_call_repaired',
+    repaired: mended,
+  })
+})
+
+test('an answer that stopped at its limit is not mended: what is not whole stays as it came', async () => {
+  const raw = `{'path': 'a.txt', 'content': 'x', 'times': 3}`
+  const { call } = await modelHouse([
+    { ...toolCall('file_write', raw), finish_reason: 'length' },
+    text(`<tool_call>{"name": "file_write", "arguments": ${raw}`, { finish_reason: 'length' }),
+  ])
+  expect((await call({ tools: [WRITE] })).tool_calls).toMatchObject([{ arguments: raw }])
+  expect(await call({ tools: [WRITE] })).toMatchObject({ tool_calls: [], finish_reason: 'length' })
+})
+
+test('calls in the text are taken only when none came as the protocol has it, and only of tools on offer', async () => {
+  const said = '<tool_call>{"name": "file_write", "arguments": {"path": "b", "content": ""}}</tool_call>'
+  const { call } = await modelHouse([
+    together(text(said), toolCall('file_write', { path: 'a', content: '' })),
+    text(said),
+    text(said),
+  ])
+  const both = await call({ tools: [WRITE] })
+  expect(both.tool_calls.map(each => JSON.parse(each.arguments).path)).toEqual(['a'])
+  expect(both.text).toBe(said)
+  expect(await call({ tools: [WRITE] })).toMatchObject({ text: '', finish_reason: 'tool_calls' })
+  expect(await call({ tools: [] })).toMatchObject({ text: said, tool_calls: [] })
+})
+
+test('arguments of a megabyte are read', async () => {
+  const content = 'it\'s "quoted"\n'.repeat(70_000)
+  const raw = `${JSON.stringify({ path: 'a', content }).slice(0, -1)},}`
+  const { call } = await modelHouse([
+    { ...toolCall('file_write', raw.slice(0, 1_040_000)) },
+    toolCall('file_write', raw.replace(content.slice(0, 99), '')),
+  ])
+  const [cut, whole] = [await call({ tools: [WRITE] }), await call({ tools: [WRITE] }).catch(error => error)]
+  expect(cut.tool_calls[0]!.repaired).toBeUndefined()
+  expect(whole.message ?? JSON.parse(whole.tool_calls[0]!.arguments).content).toMatch(/longer than 1 MiB|quoted/)
+})

@@ -1,0 +1,70 @@
+import { isDeepStrictEqual } from 'node:util'
+import { z } from '#kernel'
+import type { ModelEvent, ModelRequest } from '../../builtins/models/contract.ts'
+import { Hearing } from '../../builtins/models/repair/hearing.ts'
+import corpus from './broken-calls.json' with { type: 'json' }
+
+export const { calls: BROKEN_CALLS, texts: CALLS_IN_TEXT } = corpus
+export type BrokenCall = (typeof BROKEN_CALLS)[number]
+export type CallInText = (typeof CALLS_IN_TEXT)[number]
+
+/** What became of one case: read as it was meant, not read at all, or read as something else. */
+export type Outcome = 'right' | 'refused' | 'wrong'
+
+const TOOLS = Object.entries(corpus.tools).map(([name, parameters]) => ({ name, description: name, parameters }))
+const CHECKS = new Map(TOOLS.map(({ name, parameters }) => [name, z.fromJSONSchema(parameters as never)]))
+
+/** Any way of reading the arguments of a call; undefined or a throw refuses them. */
+export type Reader = (raw: string, tool: string) => unknown
+
+/** The way of the models room, from the stream of a provider. */
+export const ours: Reader = (raw, tool) => {
+  const { calls } = heard([{ type: 'tool_call', id: '1', name: tool, arguments: raw }])
+  return JSON.parse(calls[0]!.arguments)
+}
+
+/** How a reader does on a case. Arguments that the tool's schema refuses never run, so they count as refused. */
+export function outcomeOf({ raw, tool, meant }: BrokenCall, reader: Reader): Outcome {
+  const value = read(() => reader(raw, tool))
+  if (value === undefined || !CHECKS.get(tool)!.safeParse(value).success) return 'refused'
+  return meant !== 'unrecoverable' && isDeepStrictEqual(value, meant) ? 'right' : 'wrong'
+}
+
+/** Whether a case has a meaning at all. */
+export const isRecoverable = ({ meant }: BrokenCall) => meant !== 'unrecoverable'
+
+/** How the models room does on a text that comes in small pieces. */
+export function outcomeOfText({ text, calls: meant }: CallInText): Outcome & string {
+  const { calls } = heardText(text)
+  if (calls.length === 0 && meant.length > 0) return 'refused'
+  const read = calls.map(({ name, arguments: args }) => ({ name, arguments: JSON.parse(args) as unknown }))
+  return isDeepStrictEqual(read, meant) ? 'right' : 'wrong'
+}
+
+/** What the models room makes of a text that comes in pieces of so many characters. */
+export function heardText(text: string, size = 7, more: Partial<ModelRequest> = {}) {
+  const pieces = Array.from({ length: Math.ceil(text.length / size) }, (_, n) => text.slice(n * size, (n + 1) * size))
+  return heard(
+    pieces.map(piece => ({ type: 'text', text: piece })),
+    more,
+  )
+}
+
+function heard(events: readonly ModelEvent[], more: Partial<ModelRequest> = {}) {
+  const purpose = { agent_id: null, goal_id: null, cycle_num: 0, kind: 'other' } as const
+  const request = { model: 'm', messages: [], tools: TOOLS, temperature: 0, max_tokens: 100, purpose, ...more }
+  const hearing = new Hearing(request, 'either')
+  const all = [...events, { type: 'done', finish_reason: 'stop' } as const].flatMap(event => [...hearing.hear(event)])
+  return {
+    texts: all.flatMap(event => (event.type === 'text' ? event.text : [])),
+    calls: all.flatMap(event => (event.type === 'tool_call' ? event : [])),
+  }
+}
+
+function read(reader: () => unknown): unknown {
+  try {
+    return reader()
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,187 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+
+/** A request of Anthropic's Messages API as it came over the wire. */
+export interface MessagesRequestBody {
+  model: string
+  max_tokens: number
+  temperature?: number
+  stream?: boolean
+  system?: { type: 'text'; text: string; cache_control?: unknown }[]
+  messages: { role: 'user' | 'assistant'; content: Record<string, unknown>[] }[]
+  tools?: { name: string; description: string; input_schema: Record<string, unknown> }[]
+}
+
+export interface MessagesRequest {
+  headers: IncomingMessage['headers']
+  body: MessagesRequestBody
+}
+
+export type MessagesBlock = { text: string } | { thinking: string } | { tool: string; input: unknown; id?: string }
+
+export interface MessagesAnswer {
+  content?: MessagesBlock[]
+  stop_reason?: string
+  usage?: Partial<Record<string, number>>
+  /** Ends the stream early: with an `error` event of this type, or by closing the connection. */
+  breaks?: 'overloaded_error' | 'cut'
+}
+
+/** An error with its status, in the shape that the API has for it. */
+export interface MessagesRefusal {
+  status: number
+  type: string
+  message: string
+  headers?: Record<string, string>
+}
+
+export type MessagesReply = MessagesAnswer | MessagesRefusal
+
+export interface MessagesServer {
+  /** What `ANTHROPIC_BASE_URL` takes. */
+  readonly url: string
+  readonly requests: readonly MessagesRequest[]
+  enqueue(...replies: MessagesReply[]): void
+  close(): Promise<void>
+}
+
+/**
+ * Starts a server on the loopback address that speaks `POST /v1/messages` of Anthropic, streamed and whole, as
+ * https://platform.claude.com/docs/en/build-with-claude/streaming describes it. Like the real one it refuses a request whose turns do
+ * not alternate, or whose tools' results do not follow their calls.
+ */
+export async function messagesServer(...replies: MessagesReply[]): Promise<MessagesServer> {
+  const queue = [...replies]
+  const requests: MessagesRequest[] = []
+  const sockets = new Set<Socket>()
+
+  const answer = async (incoming: IncomingMessage, response: ServerResponse) => {
+    const body = JSON.parse(await bodyOf(incoming)) as MessagesRequestBody
+    requests.push({ headers: incoming.headers, body })
+    const fault = faultIn(body)
+    const reply: MessagesReply = fault
+      ? { status: 400, type: 'invalid_request_error', message: fault }
+      : (queue.shift() ?? { content: [{ text: 'All done.' }] })
+    if ('status' in reply) return refuse(response, reply)
+    return body.stream ? stream(response, body, reply) : whole(response, body, reply)
+  }
+
+  const server = createServer((incoming, response) => {
+    response.on('error', () => {})
+    if (incoming.method !== 'POST' || incoming.url?.split('?')[0] !== '/v1/messages') {
+      return refuse(response, { status: 404, type: 'not_found_error', message: `${incoming.method} ${incoming.url}` })
+    }
+    answer(incoming, response).catch(error => refuse(response, { status: 500, type: 'api_error', message: `${error}` }))
+  })
+  server.on('connection', socket => {
+    sockets.add(socket)
+    socket.on('error', () => {})
+    socket.on('close', () => sockets.delete(socket))
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests,
+    enqueue: (...more) => void queue.push(...more),
+    async close() {
+      const closed = new Promise<void>(resolve => server.close(() => resolve()))
+      for (const socket of sockets) socket.destroy()
+      await closed
+    },
+  }
+}
+
+/** What the real API refuses a request for. */
+function faultIn({ messages, temperature }: MessagesRequestBody): string | undefined {
+  if (temperature !== undefined) return 'temperature: Extra inputs are not permitted'
+  if (messages[0]?.role !== 'user') return 'messages: first message must use the "user" role'
+  for (const [n, { role, content }] of messages.entries()) {
+    if (messages[n - 1]?.role === role) return 'messages: roles must alternate'
+    if (content.length === 0) return `messages.${n}: all messages must have non-empty content`
+    if (content.some(({ type, text }) => type === 'text' && !String(text).trim())) {
+      return `messages.${n}: text content blocks must contain non-whitespace text`
+    }
+    const results = content.filter(({ type }) => type === 'tool_result')
+    if (content.slice(0, results.length).some(({ type }) => type !== 'tool_result')) {
+      return `messages.${n}: tool_result blocks must come first`
+    }
+    const asked = messages[n - 1]?.content.flatMap(({ type, id }) => (type === 'tool_use' ? [id] : [])) ?? []
+    const answered = results.map(({ tool_use_id }) => tool_use_id)
+    if (role === 'user' && JSON.stringify(asked) !== JSON.stringify(answered)) {
+      return `messages.${n}: tool_use ids were found without tool_result blocks immediately after`
+    }
+  }
+  return undefined
+}
+
+const USAGE = { input_tokens: 10, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 5 }
+
+function blocksOf({ content = [] }: MessagesAnswer): Record<string, unknown>[] {
+  return content.map((block, n) => {
+    if ('text' in block) return { type: 'text', text: block.text }
+    if ('thinking' in block) return { type: 'thinking', thinking: block.thinking, signature: 'c2ln' }
+    return { type: 'tool_use', id: block.id ?? `toolu_${n}`, name: block.tool, input: block.input }
+  })
+}
+
+function reasonOf({ content = [], stop_reason }: MessagesAnswer): string {
+  return stop_reason ?? (content.some(block => 'tool' in block) ? 'tool_use' : 'end_turn')
+}
+
+function whole(response: ServerResponse, { model }: MessagesRequestBody, answer: MessagesAnswer): void {
+  response.writeHead(200, { 'content-type': 'application/json' })
+  const message = { id: 'msg_1', type: 'message', role: 'assistant', model, content: blocksOf(answer) }
+  const end = { stop_reason: reasonOf(answer), stop_sequence: null, usage: { ...USAGE, ...answer.usage } }
+  response.end(JSON.stringify({ ...message, ...end }))
+}
+
+function stream(response: ServerResponse, { model }: MessagesRequestBody, answer: MessagesAnswer): void {
+  response.writeHead(200, { 'content-type': 'text/event-stream' })
+  const send = (type: string, data: object) =>
+    response.write(`event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`)
+  const { output_tokens, ...input } = { ...USAGE, ...answer.usage }
+  const message = { id: 'msg_1', type: 'message', role: 'assistant', model, content: [], stop_reason: null }
+  send('message_start', { message: { ...message, stop_sequence: null, usage: { ...input, output_tokens: 1 } } })
+  send('ping', {})
+  for (const [index, block] of blocksOf(answer).entries()) sendBlock(send, index, block)
+  if (answer.breaks === 'cut') return void response.end()
+  if (answer.breaks) {
+    send('error', { error: { type: answer.breaks, message: 'Overloaded' } })
+    return void response.end()
+  }
+  send('message_delta', { delta: { stop_reason: reasonOf(answer), stop_sequence: null }, usage: { output_tokens } })
+  send('message_stop', {})
+  response.end()
+}
+
+function sendBlock(
+  send: (type: string, data: object) => void,
+  index: number,
+  { type, text, thinking, input, ...rest }: Record<string, unknown>,
+): void {
+  const begun = { text: { text: '' }, thinking: { thinking: '', signature: '' }, tool_use: { ...rest, input: {} } }
+  send('content_block_start', { index, content_block: { type, ...begun[type as keyof typeof begun] } })
+  const said = String(type === 'tool_use' ? JSON.stringify(input) : (text ?? thinking))
+  const half = Math.ceil(said.length / 2)
+  for (const piece of [said.slice(0, half), said.slice(half)].filter(Boolean)) {
+    const delta = {
+      text: { type: 'text_delta', text: piece },
+      thinking: { type: 'thinking_delta', thinking: piece },
+      tool_use: { type: 'input_json_delta', partial_json: piece },
+    }[type as 'text' | 'thinking' | 'tool_use']
+    send('content_block_delta', { index, delta })
+  }
+  send('content_block_stop', { index })
+}
+
+function refuse(response: ServerResponse, { status, type, message, headers = {} }: MessagesRefusal): void {
+  if (response.headersSent) return void response.destroy()
+  response.writeHead(status, { 'content-type': 'application/json', ...headers })
+  response.end(JSON.stringify({ type: 'error', error: { type, message }, request_id: 'req_1' }))
+}
+
+async function bodyOf(incoming: IncomingMessage): Promise<string> {
+  const parts: Buffer[] = []
+  for await (const part of incoming) parts.push(part as Buffer)
+  return Buffer.concat(parts).toString('utf8')
+}
