@@ -1,6 +1,10 @@
 #!/usr/bin/env node
+import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { main } from './builtins/cli/main.ts'
+
+// The name by which MCP clients of long standing start it.
+if (basename(process.argv[1] ?? '') === 'svc-mcp') process.argv.splice(1, 1, fileURLToPath(import.meta.url), 'mcp')
 
 const exit = await main(process.argv.slice(2), {
   packageRoot: fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '.' : '..', import.meta.url)),
@@ -16,6 +20,7 @@ const exit = await main(process.argv.slice(2), {
     const { findDaemons } = await import('./builtins/daemon/holder.ts')
     return findDaemons(ports, svc)
   },
+  mcpStdio: () => import('./builtins/mcp/stdio.ts'),
   databaseFiles: () => import('./builtins/store/files.ts'),
 })
 // What a plugin forgot to close keeps no process alive.

@@ -74,7 +74,7 @@ export class Kernel {
       await kernel.host.boot(options.builtins)
       for (const { path, message } of config.unknownKeys()) kernel.log.warn({}, `${config.file}: ${path}: ${message}`)
       await kernel.host.start()
-      if (kernel.roles.has('daemon') || kernel.roles.has('server')) kernel.#follow()
+      if (['daemon', 'server', 'mcp'].some(role => kernel.roles.has(role as Role))) kernel.#follow()
     } catch (error) {
       await kernel.close()
       throw error

@@ -31,6 +31,8 @@ export interface CliFace {
   preset?: Record<string, unknown>
   /** Values of options that are not given, where they are others than over HTTP. */
   defaults?: Record<string, unknown>
+  /** Options that name a JSON file which holds the value of a field: `{ response_schema: 'schema' }` is `--schema <file>`. */
+  files?: Record<string, string>
   /** Short names of options: `{ limit: 'n' }`. */
   short?: Record<string, string>
 }

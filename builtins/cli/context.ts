@@ -1,5 +1,6 @@
 import type { Kernel, LogOptions, Ports, Role } from '#kernel'
 import type { FoundDaemon } from '../daemon/contract.ts'
+import type { McpStdioModule } from '../mcp/contract.ts'
 import type { DatabaseFiles } from '../store/contract.ts'
 import type { CommandTree } from './contract.ts'
 import type { Terminal } from './terminal.ts'
@@ -20,6 +21,8 @@ export interface House {
   findDaemon(ports: Ports, svc: string): Promise<FoundDaemon | undefined>
   /** The same of all: the project's own, and those that joined it. */
   findDaemons(ports: Ports, svc: string): Promise<FoundDaemon[]>
+  /** How MCP is spoken over standard input and output, also where there is no project yet. */
+  mcpStdio(): Promise<McpStdioModule>
   /** What is done with a database's file without bringing anything up. */
   databaseFiles(): Promise<DatabaseFiles>
 }

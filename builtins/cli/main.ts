@@ -4,6 +4,7 @@ import { OWN_COMMANDS } from './commands/index.ts'
 import type { Context, House } from './context.ts'
 import { type CommandSpec, type CommandTree, UnknownCommandError } from './contract.ts'
 import { tell } from './detached.ts'
+import { withFiles } from './files.ts'
 import { helpOf, overviewOf } from './help.ts'
 import { parse } from './parse.ts'
 import { findProject } from './project.ts'
@@ -48,7 +49,7 @@ async function run(argv: readonly string[], house: House, ports: Ports, terminal
     return 0
   }
   const { input, json, root } = parse(spec, words.slice(spec.path.length))
-  return execute(spec, input, { ...context, json, named: root ?? named })
+  return execute(spec, await withFiles(spec, input, ports.files), { ...context, json, named: root ?? named })
 }
 
 async function execute(spec: CommandSpec, input: Record<string, unknown>, context: Context): Promise<number> {

@@ -9,6 +9,7 @@ import { narrate } from './narrate.ts'
  * Brings up a long-running process, and keeps it until SIGTERM or SIGINT. A second one ends it at once; SIGHUP is ignored,
  * so that a closed terminal ends nothing.
  * @param begin what it does once it is up; returns what is told on standard output
+ * @param ended resolves with the reason when there is another one to end
  * @returns the exit code, at the end: 1 when an error of the program itself ended it
  */
 export async function serveUntilSignal(
@@ -16,6 +17,7 @@ export async function serveUntilSignal(
   roles: readonly Role[],
   context: Context,
   begin: (kernel: Kernel, journal: Journal) => Promise<string>,
+  ended?: Promise<string>,
 ): Promise<number> {
   const journal = await openJournal(context.ports, root, context.terminal)
   const signal = stopSignal()
@@ -26,7 +28,7 @@ export async function serveUntilSignal(
     narrate(kernel)
     const told = await begin(kernel, journal)
     if (!(await tell(context.ports.env, { ready: told }))) context.terminal.out(told)
-    const ends = signal.then(name => ({ why: name, exit: 0 }))
+    const ends = Promise.race(ended ? [signal, ended] : [signal]).then(why => ({ why, exit: 0 }))
     const breaks = watchdog?.broken.then(() => ({ why: 'an error of its own', exit: 1 }))
     const { why, exit } = await Promise.race(breaks ? [ends, breaks] : [ends])
     kernel.log.info({}, `${why}: stopping`)

@@ -71,9 +71,9 @@ function argumentOf(operation: Operation, place: Place, fields: ReadonlyMap<stri
 function optionOf(field: string, schema: Schema, face: CliFace, required: readonly string[]): OptionSpec {
   return {
     field,
-    name: field.replaceAll('_', '-'),
+    name: face.files?.[field] ?? field.replaceAll('_', '-'),
     short: face.short?.[field] ?? null,
-    type: typeOf(schema),
+    type: face.files?.[field] ? 'file' : typeOf(schema),
     required: required.includes(field),
     default: face.defaults?.[field] ?? schema.default ?? null,
     choices: choicesOf(schema),

@@ -31,7 +31,7 @@ export function corsHeaders(headers: IncomingHttpHeaders, listed: readonly strin
   return {
     vary: 'Origin',
     'access-control-allow-origin': origin,
-    'access-control-expose-headers': 'ETag, Link, Location, Retry-After, X-Request-Id, X-Total-Count',
+    'access-control-expose-headers': 'ETag, Link, Location, Mcp-Session-Id, Retry-After, X-Request-Id, X-Total-Count',
   }
 }
 
@@ -47,7 +47,7 @@ export function preflight(
   return {
     'access-control-allow-methods': 'GET, POST, PATCH, PUT, DELETE',
     'access-control-allow-headers':
-      'Content-Type, Idempotency-Key, If-None-Match, Last-Event-ID, X-Svc-Key, X-Svc-User',
+      'Content-Type, Idempotency-Key, If-None-Match, Last-Event-ID, Mcp-Protocol-Version, Mcp-Session-Id, X-Svc-Key, X-Svc-User',
     'access-control-max-age': '600',
   }
 }

@@ -49,6 +49,12 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
     ],
     () => import('./serve.ts'),
   ),
+  command(
+    'mcp',
+    'Speak MCP on standard input and output, for the programs that start it',
+    [],
+    () => import('./mcp.ts'),
+  ),
   {
     ...command(
       'new',

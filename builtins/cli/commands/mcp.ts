@@ -1,0 +1,75 @@
+import { resolve } from 'node:path'
+import type { Kernel } from '#kernel'
+import { Mcp, type McpStdio } from '../../mcp/contract.ts'
+import type { Context, HandWritten } from '../context.ts'
+import { NoProjectError } from '../contract.ts'
+import { findProject } from '../project.ts'
+import { serveUntilSignal } from '../service.ts'
+import { initOperation, processOperations } from './mcp-operations.ts'
+
+/**
+ * Speaks MCP with the program that started it, until that closes standard input. Where there is no project, only making one
+ * is offered, and all else from then on.
+ */
+const mcp: HandWritten = async (_input, context) => {
+  const { reserveStdout, speak } = await context.house.mcpStdio()
+  const pipes = reserveStdout()
+  const found = await findProject(context.ports, context.named).catch(error => {
+    if (error instanceof NoProjectError) return undefined
+    throw error
+  })
+  const root = found ?? resolve(context.named ?? context.ports.env.SVC_ROOT ?? process.cwd())
+  const [made, project] = [signalled(), signalled()]
+  const { ports, tree } = context
+  const begun = () => {
+    made.tell()
+    return project.told
+  }
+  const operations = [initOperation(root, context, found ? undefined : begun)]
+  const connect = () => speak(pipes, { operations, ports, version: tree.version })
+  if (found) return serve(root, context, connect)
+  const peer = await connect()
+  if ((await Promise.race([made.told, peer.ended.then(() => 'gone')])) === 'gone') return 0
+  return serve(
+    root,
+    context,
+    async () => peer,
+    () => {
+      peer.changed(['tools', 'resources', 'prompts'])
+      project.tell()
+    },
+  )
+}
+export default mcp
+
+async function serve(
+  root: string,
+  context: Context,
+  connect: () => Promise<McpStdio>,
+  begun = () => {},
+): Promise<number> {
+  const gone = signalled()
+  const begin = async (kernel: Kernel) => {
+    const peer = await connect()
+    kernel.use(Mcp).serve(peer, processOperations(root, context, kernel))
+    peer.ended.then(gone.tell)
+    begun()
+    return ''
+  }
+  return serveUntilSignal(
+    root,
+    ['mcp'],
+    context,
+    begin,
+    gone.told.then(() => 'the client is gone'),
+  )
+}
+
+/** Something that happens once, and those who wait for it. */
+function signalled(): { told: Promise<void>; tell: () => void } {
+  let tell = () => {}
+  const told = new Promise<void>(resolve => {
+    tell = resolve
+  })
+  return { told, tell }
+}

@@ -1,0 +1,54 @@
+import { type Operation, operation, z } from '#kernel'
+
+interface Alias {
+  name: string
+  operation: string
+  /** Fields of the operation's input by the names that the tool gives them; all of them as they are without it. */
+  fields?: Readonly<Record<string, string>>
+  /** Values of fields that are not given, where they are others than the operation's. */
+  defaults?: Readonly<Record<string, unknown>>
+}
+
+/** Names by which clients of long standing know some operations. Those about processes come from the command line. */
+const ALIASES: readonly Alias[] = [
+  { name: 'svc.status', operation: 'agents.status' },
+  { name: 'svc.spawn', operation: 'agents.spawn', fields: { profile: 'preset', model: 'model' } },
+  { name: 'svc.kill', operation: 'agents.delete', fields: { agent: 'id' } },
+  { name: 'svc.nudge', operation: 'agents.nudge', fields: { agent: 'id', message: 'message' } },
+  { name: 'svc.logs', operation: 'events.list', fields: { agent: 'id', limit: 'limit' }, defaults: { limit: 20 } },
+  { name: 'svc.models', operation: 'models.list' },
+]
+
+const made = new WeakMap<Operation, Operation>()
+
+/** The same operations under those names, as far as they are there. */
+export function aliases(find: (name: string) => Operation | undefined): Operation[] {
+  return ALIASES.flatMap(alias => {
+    const original = find(alias.operation)
+    if (!original) return []
+    const known = made.get(original) ?? aliasOf(original, alias)
+    made.set(original, known)
+    return [known]
+  })
+}
+
+function aliasOf(original: Operation, { name, fields, defaults = {} }: Alias): Operation {
+  const { summary, description, output, http, reach, run } = original
+  const shape = original.input.shape as Record<string, z.ZodType>
+  const names = Object.entries(fields ?? Object.fromEntries(Object.keys(shape).map(field => [field, field])))
+  const input = names.map(([field, of]) => {
+    const schema = shape[of]!
+    return [field, of in defaults ? schema.default(defaults[of]) : schema]
+  })
+  return operation({
+    ...{ name, summary, output },
+    ...(description === undefined ? {} : { description }),
+    ...(http === undefined ? {} : { http }),
+    ...(reach === undefined ? {} : { reach }),
+    input: z.strictObject(Object.fromEntries(input)),
+    run(given: Record<string, unknown>, call) {
+      const named = names.flatMap(([field, of]) => (given[field] === undefined ? [] : [[of, given[field]]]))
+      return run(original.input.parse(Object.fromEntries(named)) as never, call)
+    },
+  })
+}

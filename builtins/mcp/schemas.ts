@@ -1,0 +1,56 @@
+import { type Operation, z } from '#kernel'
+
+export type JsonSchema = { type: 'object'; [key: string]: unknown }
+
+/** What a tool takes and gives, as JSON Schema. */
+export interface ToolSchemas {
+  input: JsonSchema
+  output: JsonSchema
+  /** The output is no object: it stands in the field `result` of one. */
+  wrapped: boolean
+}
+
+const known = new WeakMap<Operation, ToolSchemas>()
+
+/** The schemas of an operation; of a stream that ends with `done`, the output is what that says. */
+export function schemasOf(operation: Operation): ToolSchemas {
+  let schemas = known.get(operation)
+  if (!schemas) {
+    schemas = make(operation)
+    known.set(operation, schemas)
+  }
+  return schemas
+}
+
+function make(operation: Operation): ToolSchemas {
+  const input = convert(operation.input, 'input')
+  // What is not known is refused, and a client's model should know that beforehand.
+  input.additionalProperties ??= false
+  const output = outputOf(operation)
+  const whole = convert(output, 'output')
+  if (whole.type === 'object') return { input: input as JsonSchema, output: whole as JsonSchema, wrapped: false }
+  const wrapped = convert(z.object({ result: output }), 'output') as JsonSchema
+  return { input: input as JsonSchema, output: wrapped, wrapped: true }
+}
+
+function outputOf({ output, events }: Operation): z.ZodType {
+  if (!events) return output
+  return events.done ?? z.array(z.object({ event: z.string(), data: z.unknown() }))
+}
+
+function convert(schema: z.ZodType, io: 'input' | 'output'): Record<string, unknown> {
+  const { $schema: _, ...whole } = z.toJSONSchema(schema, { io, unrepresentable: 'any', override: tidy })
+  const named = /^#\/\$defs\/(.+)$/.exec(whole.$ref ?? '')?.[1]
+  if (named === undefined) return whole
+  // A schema with a name of its own is said by reference, but clients look for the type of the whole.
+  const { $ref: _ref, ...rest } = whole
+  return { ...rest, ...(whole.$defs![named] as Record<string, unknown>) }
+}
+
+/** Leaves out what says nothing: it is read by models, and every word of it is paid for. */
+function tidy({ jsonSchema }: { jsonSchema: Record<string, unknown> }): void {
+  if (jsonSchema.format) delete jsonSchema.pattern
+  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
+  if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
+  if (JSON.stringify(jsonSchema.propertyNames) === '{"type":"string"}') delete jsonSchema.propertyNames
+}

@@ -1,0 +1,122 @@
+import { type Clock, isStream, type OperationCall } from '#kernel'
+import type { McpOffer, McpResource } from './contract.ts'
+import { matched, parametersOf } from './resources.ts'
+import { INVALID_PARAMS, NOT_FOUND, RpcError } from './rpc.ts'
+
+/** Changes that come closer together are told once, in milliseconds. */
+const GATHER_MS = 100
+/** One client may follow so many resources. */
+const MOST_FOLLOWED = 200
+/** Events after which there are other resources. */
+const LISTED_AFTER = ['agent_spawned', 'agent_deleted']
+
+interface Followed {
+  resource: McpResource
+  /** The agent that it is about. */
+  agent_id: string | undefined
+}
+
+export interface UpdatesParts {
+  clock: Clock
+  offer: () => McpOffer
+  call: (signal: AbortSignal) => OperationCall
+  /** Tells of one resource that reads differently now. */
+  updated: (uri: string) => void
+  /** Tells that there are other resources now. */
+  listed: () => void
+  failed: (error: unknown) => void
+}
+
+/**
+ * What one client follows. It is read from the log of events, which all processes write: what the daemon does is told by a
+ * server beside it too. Nothing is read while nothing is followed.
+ */
+export class Updates {
+  readonly #parts: UpdatesParts
+  readonly #followed = new Map<string, Followed>()
+  readonly #changed = new Set<string>()
+  #reading: AbortController | undefined
+  #cancel: (() => void) | undefined
+  #lists = false
+
+  constructor(parts: UpdatesParts) {
+    this.#parts = parts
+  }
+
+  /** @throws RpcError for a URI that names nothing, SvcError for an agent that is not there */
+  async follow(uri: string): Promise<void> {
+    if (this.#followed.has(uri)) return
+    if (this.#followed.size >= MOST_FOLLOWED) {
+      throw new RpcError(INVALID_PARAMS, `${MOST_FOLLOWED} resources are followed already; unsubscribe from one first.`)
+    }
+    const found = matched(this.#parts.offer(), uri)
+    if (!found) throw new RpcError(NOT_FOUND, `There is no resource ${uri} to follow.`, { uri })
+    const { resource, params } = found
+    const agent_id = params.agent === undefined ? undefined : await this.#agentOf(params.agent)
+    this.#followed.set(uri, { resource, agent_id })
+    this.#read()
+  }
+
+  leave(uri: string): void {
+    this.#followed.delete(uri)
+    this.#changed.delete(uri)
+    if (this.#followed.size === 0) this.close()
+  }
+
+  close(): void {
+    this.#followed.clear()
+    this.#changed.clear()
+    this.#cancel?.()
+    this.#cancel = undefined
+    this.#reading?.abort()
+    this.#reading = undefined
+  }
+
+  /** Events name agents by their ids. */
+  async #agentOf(ref: string): Promise<string> {
+    const call = this.#parts.call(new AbortController().signal)
+    const { agent_id } = (await this.#parts.offer().invoke('agents.get', { id: ref }, call)) as { agent_id: string }
+    return agent_id
+  }
+
+  #read(): void {
+    if (this.#reading) return
+    const reading = new AbortController()
+    this.#reading = reading
+    this.#follow(reading.signal).catch(error => {
+      if (reading.signal.aborted) return
+      this.#reading = undefined
+      this.#parts.failed(error)
+    })
+  }
+
+  async #follow(signal: AbortSignal): Promise<void> {
+    const events = await this.#parts.offer().invoke('events.follow', {}, this.#parts.call(signal))
+    if (!isStream(events)) return
+    for await (const { event, data } of events) {
+      if (signal.aborted) return
+      if (event === 'message') this.#take(data as { type: string; agent_id: string | null })
+    }
+  }
+
+  #take({ type, agent_id }: { type: string; agent_id: string | null }): void {
+    for (const [uri, { resource, agent_id: about }] of this.#followed) {
+      const concerns =
+        about === undefined
+          ? parametersOf(resource.uri).length === 0 && resource.changes?.some(begin => type.startsWith(begin))
+          : about === agent_id
+      if (concerns) this.#changed.add(uri)
+    }
+    this.#lists ||= LISTED_AFTER.includes(type)
+    if (this.#changed.size > 0 || this.#lists) this.#cancel ??= this.#parts.clock.after(GATHER_MS, () => this.#tell())
+  }
+
+  #tell(): void {
+    this.#cancel = undefined
+    const uris = [...this.#changed]
+    this.#changed.clear()
+    if (this.#lists) this.#parts.listed()
+    this.#lists = false
+    for (const uri of uris) this.#parts.updated(uri)
+  }
+}

@@ -1,0 +1,168 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { access, symlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createInterface, type Interface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
+import { describe, expect, it } from 'vitest'
+import { connected } from '../faces/mcp-client.ts'
+import { svc, tempDir, until } from '../support/index.ts'
+import { FAST, project } from './project.ts'
+
+const PROGRAM = fileURLToPath(new URL('../../dist/svc.js', import.meta.url))
+const BARE = { PATH: process.env.PATH!, HOME: process.env.HOME! }
+
+/** The command, with the official client at its other end. */
+const overStdio = (cwd: string) =>
+  new StdioClientTransport({ command: process.execPath, args: [PROGRAM, 'mcp'], cwd, env: BARE, stderr: 'ignore' })
+
+const INITIALIZE = {
+  ...{ jsonrpc: '2.0', id: 'first', method: 'initialize' },
+  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
+}
+const call = (id: number, name: string, input = {}) => ({
+  ...{ jsonrpc: '2.0', id, method: 'tools/call' },
+  params: { name, arguments: input },
+})
+
+interface Message {
+  jsonrpc: string
+  id?: unknown
+  method?: string
+  // biome-ignore lint/suspicious/noExplicitAny: what a test expects of it is its own business.
+  result?: any
+  error?: { code: number; message: string }
+}
+
+/** The command with bare pipes: each line of standard output is taken for a message. */
+class Raw {
+  readonly process: ChildProcess
+  readonly ended: Promise<unknown>
+  readonly messages: Message[] = []
+  readonly #lines: Interface
+  stderr = ''
+
+  constructor(cwd: string) {
+    this.process = spawn(process.execPath, [PROGRAM, 'mcp'], { cwd, env: BARE, stdio: ['pipe', 'pipe', 'pipe'] })
+    this.#lines = createInterface(this.process.stdout!)
+    this.#lines.on('line', line => void this.messages.push(JSON.parse(line) as Message))
+    this.process.stderr!.setEncoding('utf8').on('data', text => {
+      this.stderr += text
+    })
+    this.ended = once(this.process, 'close').then(([code]) => code)
+  }
+
+  send(...messages: readonly (object | string)[]): void {
+    for (const each of messages)
+      this.process.stdin!.write(`${typeof each === 'string' ? each : JSON.stringify(each)}\n`)
+  }
+
+  async answer(id: unknown): Promise<Message> {
+    for (;;) {
+      const found = this.messages.find(message => message.id === id)
+      if (found) return found
+      await once(this.#lines, 'line')
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.process.exitCode === null && this.process.signalCode === null) this.process.kill('SIGKILL')
+    await this.ended
+  }
+}
+
+const LOUD = `import { definePlugin, z } from 'svc'
+console.log('loud at load')
+process.stdout.write('and without a newline')
+export default definePlugin({ name: 'loud', setup(svc) {
+  console.info('loud in setup')
+  svc.operation({ name: 'shout', summary: 'Shouts', input: z.object({}), output: z.string(), mcp: true,
+    run() { console.log({ loud: 'in a tool' }); process.stdout.write('{"jsonrpc":"2.0"}\\n'); return 'quiet' } })
+} })`
+
+describe('svc mcp', () => {
+  it('from an empty folder to a running daemon and back, with the official client', async () => {
+    await using dir = await tempDir()
+    const { client, call, told } = await connected(overStdio(dir.path))
+    // A daemon outlives the client, and is not to outlive a test that fails.
+    await using _daemon = { [Symbol.asyncDispose]: async () => void (await svc(['stop'], { cwd: dir.path })) }
+    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['svc_init'])
+    expect((await call('svc_init')).text).toContain(`Project: ${dir.path}`)
+    expect(told).toContain('tools')
+    const names = (await client.listTools()).tools.map(({ name }) => name)
+    const known = ['init', 'start', 'stop', 'status', 'spawn', 'kill', 'nudge', 'logs', 'models']
+    expect(names).toEqual(expect.arrayContaining(known.map(name => `svc_${name}`)))
+
+    const { agent_id } = (await call('svc_spawn', { profile: 'coder' })).output
+    expect((await call('svc_start', { profiles: 'coder,writer', heartbeat: 0.2 })).text).toMatch(/^Daemon: +PID \d+/m)
+    expect((await call('svc_start', { profiles: 'tester' })).text).toContain('The daemon runs already')
+    const { running, heartbeat_s, pid } = (await call('daemon_status')).output
+    expect({ running, heartbeat_s }).toEqual({ running: true, heartbeat_s: 0.2 })
+    const agents = (await call('svc_status')).output.result as { agent_id: string; name: string }[]
+    expect(agents.map(({ name }) => name).sort()).toEqual(['coder', 'tester', 'writer'])
+    expect(agents[0]).toMatchObject({ agent_id })
+    // What another process does is seen here.
+    await client.subscribeResource({ uri: `svc://agents/${agent_id}` })
+    await until(() => told.includes(`svc://agents/${agent_id}`))
+
+    expect((await call('svc_stop')).text).toContain(`The daemon (PID ${pid}) has stopped.`)
+    expect((await call('svc_stop')).text).toBe('The daemon is not running.')
+    expect((await svc(['status', '--json'], { cwd: dir.path })).stdout).toContain(agent_id)
+  })
+
+  it('whatever plugins print, each line of standard output is a message', async () => {
+    await using dir = await project({ ...FAST, 'plugins/loud.ts': LOUD })
+    await using mcp = new Raw(dir.path)
+    mcp.send(INITIALIZE, { jsonrpc: '2.0', method: 'notifications/initialized' }, call(1, 'shout'))
+    expect((await mcp.answer(1)).result).toMatchObject({ structuredContent: { result: 'quiet' } })
+    expect(mcp.messages.every(({ jsonrpc, id, method }) => jsonrpc === '2.0' && (id ?? method) !== undefined)).toBe(
+      true,
+    )
+    for (const text of ['loud at load', 'and without a newline', 'loud in setup', 'in a tool']) {
+      expect(mcp.stderr).toContain(text)
+    }
+
+    // What is no message is refused with the code for it, and what comes after is answered.
+    mcp.send('{"jsonrpc": "2.0", "id": ', 'nonsense', '')
+    mcp.send('[]', '{"jsonrpc":"1.0","id":2,"method":"ping"}', '{"jsonrpc":"2.0","id":3}')
+    mcp.send(`{"jsonrpc":"2.0","id":4,"method":"ping","params":{"_meta":{"x":"${'x'.repeat(5 * 1024 * 1024)}"}}}`)
+    mcp.send({ jsonrpc: '2.0', id: 5, method: 'tools/call', params: { name: 7 } })
+    mcp.send({ jsonrpc: '2.0', id: 6, method: 'no/such' }, { jsonrpc: '2.0', id: 7, method: 'ping' })
+    expect((await mcp.answer(7)).result).toEqual({})
+    const nameless = mcp.messages.filter(({ id }) => id === null).map(({ error }) => error?.code)
+    expect(nameless).toEqual([-32700, -32700, -32600, -32600])
+    const coded = [2, 3, 5, 6].map(async id => (await mcp.answer(id)).error?.code)
+    expect(await Promise.all(coded)).toEqual([-32600, -32600, -32602, -32601])
+
+    // What was asked before the end is answered; then the process ends, and has left nothing behind.
+    mcp.send(call(8, 'svc_models'))
+    mcp.process.stdin!.end()
+    expect(await mcp.ended).toBe(0)
+    expect((await mcp.answer(8)).result.isError).toBeUndefined()
+    await expect(access(join(dir.path, '.svc', 'daemon.pid'))).rejects.toThrow()
+    await expect(access(join(dir.path, '.svc', 'svc.db-wal'))).rejects.toThrow()
+  })
+
+  it('has the name by which older clients start it', async () => {
+    await using dir = await tempDir()
+    const name = join(dir.path, 'svc-mcp')
+    await symlink(PROGRAM, name)
+    const { stdout } = await promisify(execFile)(process.execPath, [name, '--help'], { env: BARE })
+    expect(stdout).toMatch(/^svc mcp\n/)
+  })
+
+  it('ends with SIGTERM, and when nobody reads what it writes', async () => {
+    await using dir = await project(FAST)
+    await using told = new Raw(dir.path)
+    await using deaf = new Raw(dir.path)
+    for (const each of [told, deaf]) each.send(INITIALIZE)
+    await Promise.all([told.answer('first'), deaf.answer('first')])
+    told.process.kill('SIGTERM')
+    deaf.process.stdout!.destroy()
+    deaf.send({ jsonrpc: '2.0', id: 1, method: 'ping' })
+    expect(await told.ended).toBe(0)
+    expect(await deaf.ended).toBe(0)
+  })
+})

@@ -1,0 +1,57 @@
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
+import type { CallToolResult, LoggingMessageNotification } from '@modelcontextprotocol/sdk/types.js'
+import {
+  LoggingMessageNotificationSchema,
+  PromptListChangedNotificationSchema,
+  ResourceListChangedNotificationSchema,
+  ResourceUpdatedNotificationSchema,
+  ToolListChangedNotificationSchema,
+} from '@modelcontextprotocol/sdk/types.js'
+import { onTestFinished } from 'vitest'
+
+/** The official client, and what it was told without asking. */
+export interface Connected {
+  client: Client
+  /** `tools`, `resources`, `prompts` as their lists change, and URIs of resources that do. */
+  told: string[]
+  logged: LoggingMessageNotification['params'][]
+  /** A tool's answer. */
+  call(name: string, input?: Record<string, unknown>): Promise<Answered>
+}
+
+export interface Answered {
+  isError: boolean
+  text: string
+  // biome-ignore lint/suspicious/noExplicitAny: what a test expects of it is its own business.
+  output: any
+}
+
+export async function connected(transport: Transport): Promise<Connected> {
+  const client = new Client({ name: 'test', version: '1' }, { capabilities: {} })
+  const told: string[] = []
+  const logged: LoggingMessageNotification['params'][] = []
+  client.setNotificationHandler(ToolListChangedNotificationSchema, () => void told.push('tools'))
+  client.setNotificationHandler(ResourceListChangedNotificationSchema, () => void told.push('resources'))
+  client.setNotificationHandler(PromptListChangedNotificationSchema, () => void told.push('prompts'))
+  client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => void told.push(params.uri))
+  client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => void logged.push(params))
+  await client.connect(transport)
+  onTestFinished(() => client.close())
+  return {
+    ...{ client, told, logged },
+    call: async (name, input = {}) => answered(await client.callTool({ name, arguments: input })),
+  }
+}
+
+export function answered(result: unknown): Answered {
+  const { isError = false, content, structuredContent } = result as CallToolResult
+  const text = content.map(each => (each.type === 'text' ? each.text : each.type)).join('\n')
+  return { isError, text, output: structuredContent }
+}
+
+/** Over HTTP, with these headers on every request. */
+export function overHttp(url: string, headers: Record<string, string> = {}): StreamableHTTPClientTransport {
+  return new StreamableHTTPClientTransport(new URL('/mcp', url), { requestInit: { headers } })
+}
