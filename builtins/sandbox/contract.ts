@@ -79,6 +79,8 @@ export interface Sandbox {
    * @param chars of the answer, about
    */
   tell(end: ProcessEnd, workspace: string, chars?: number): Promise<string>
+  /** Puts a text that is too long for a model where its agent can read it. @returns the file's path in the workspace */
+  keep(workspace: string, text: string): Promise<string>
   status(): Promise<SandboxStatus>
   /** The file that a program's name means on our PATH, if there is one. */
   find(program: string): Promise<string | undefined>

@@ -10,6 +10,7 @@ export function sandboxStatus(svc: PluginHandle) {
     output: SandboxStatus,
     http: { method: 'GET', path: '/sandbox' },
     cli: { usage: 'sandbox' },
+    mcp: true,
     run: () => svc.use(Sandbox).status(),
     render: ({ wall, network, reason }) =>
       wall === 'none'

@@ -86,14 +86,14 @@ export class Processes implements Sandbox {
     const shown = ends(whole, chars)
     const notes = [outcomeOf(end)]
     if (shown !== whole) {
-      const path = await this.#keep(workspace, whole).catch(error => this.#svc.log.warn({}, sentenceOf(error)))
+      const path = await this.keep(workspace, whole).catch(error => this.#svc.log.warn({}, sentenceOf(error)))
       if (path) notes.push(`All of it is in ${path}, for file_read.`)
     }
     return [...(shown === '' ? [] : [shown]), ...notes.map(note => `[${note}]`)].join('\n')
   }
 
-  /** Puts a long output where its agent can read it, and takes the oldest ones away. @returns its path in the workspace */
-  async #keep(workspace: string, text: string): Promise<string> {
+  /** The oldest ones go. */
+  async keep(workspace: string, text: string): Promise<string> {
     const jail = this.#svc.use(Jail)
     const path = `${OUTPUTS}/${this.#svc.ports.ids.make(String(this.#svc.clock.ms()), 4)}.txt`
     await jail.replace(workspace, path, Buffer.from(text))

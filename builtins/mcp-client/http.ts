@@ -1,0 +1,67 @@
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
+import type { Fetch } from '#kernel'
+
+/** Bytes of one answer, or of one event of a stream. */
+const LONGEST_MESSAGE = 8 * 1024 * 1024
+/** Answers to a first request that mean: not this way of speaking over HTTP. */
+const OTHER_WAY = [400, 404, 405]
+
+/** The ways of speaking to a server over HTTP, the newer one first. @param headers of each request */
+export async function httpTransports(url: string, headers: Record<string, string>, fetch: Fetch) {
+  const [{ StreamableHTTPClientTransport }, { SSEClientTransport }] = await Promise.all([
+    import('@modelcontextprotocol/sdk/client/streamableHttp.js'),
+    import('@modelcontextprotocol/sdk/client/sse.js'),
+  ])
+  const options = { requestInit: { headers }, fetch: boundFetch(new URL(url), fetch) }
+  return [
+    () => new StreamableHTTPClientTransport(new URL(url), options) as Transport & { terminateSession(): Promise<void> },
+    (): Transport => new SSEClientTransport(new URL(url), options),
+  ]
+}
+
+/** Whether the server may understand the older way. */
+export function wantsOtherWay(error: unknown): boolean {
+  return OTHER_WAY.includes(statusOf(error) ?? 0)
+}
+
+/** The status that an error of the transport tells of. */
+export function statusOf(error: unknown): number | undefined {
+  const { code } = error as { code?: unknown }
+  return typeof code === 'number' && code >= 400 && code < 600 ? code : undefined
+}
+
+/** Goes nowhere but to the origin that the operator named, follows nothing, and reads no message without end. */
+function boundFetch({ origin }: URL, fetch: Fetch): Fetch {
+  return async (input, init) => {
+    const url = new URL(input)
+    if (url.origin !== origin) throw new Error(`it leads to ${url.origin}, and only ${origin} was named`)
+    const response = await fetch(url, { ...init, redirect: 'manual' })
+    if (!response.ok || !response.body) return response
+    const { status, statusText, headers } = response
+    const isStream = headers.get('content-type')?.includes('text/event-stream') ?? false
+    return new Response(response.body.pipeThrough(bounded(isStream)), { status, statusText, headers })
+  }
+}
+
+const NEWLINE = 0x0a
+const RETURN = 0x0d
+
+/** Counts the bytes of an answer; in a stream of events from each empty line anew. */
+function bounded(isStream: boolean): TransformStream<Uint8Array, Uint8Array> {
+  let bytes = 0
+  let atLineStart = true
+  return new TransformStream({
+    transform(chunk, controller) {
+      bytes += chunk.length
+      if (isStream) {
+        for (let at = 0; at < chunk.length; at++) {
+          const isNewline = chunk[at] === NEWLINE
+          if (isNewline && atLineStart) bytes = chunk.length - at - 1
+          if (chunk[at] !== RETURN) atLineStart = isNewline
+        }
+      }
+      if (bytes > LONGEST_MESSAGE) controller.error(new Error('a message is longer than 8 MiB'))
+      else controller.enqueue(chunk)
+    },
+  })
+}

@@ -1,0 +1,97 @@
+import { operation, z } from '#kernel'
+import { McpServer, McpServerDownError, McpServerNotFoundError, McpToolNotFoundError } from './contract.ts'
+import type { Servers } from './servers.ts'
+
+const name = z
+  .string()
+  .min(1)
+  .max(32)
+  .meta({ examples: ['files'] })
+  .describe('As mcp.servers calls it')
+
+export function mcpServerOperations(servers: Servers) {
+  return [
+    operation({
+      name: 'mcp_servers.list',
+      summary: 'The MCP servers whose tools agents are given, how they are, and what they offer',
+      input: z.strictObject({}),
+      output: z.array(McpServer),
+      http: { method: 'GET', path: '/mcp-servers' },
+      cli: { usage: 'mcp-servers' },
+      mcp: true,
+      render,
+      async run() {
+        await servers.look()
+        return servers.list().map(({ state }) => state)
+      },
+    }),
+    operation({
+      name: 'mcp_servers.restart',
+      summary: 'Start an MCP server anew, at once, and list its tools again',
+      input: z.strictObject({ name }),
+      output: McpServer,
+      http: { method: 'POST', path: '/mcp-servers/{name}/restart' },
+      cli: { usage: 'mcp-servers restart <name>' },
+      mcp: true,
+      errors: [McpServerNotFoundError, McpServerDownError],
+      render: server => render([server]),
+      async run({ name }) {
+        const server = servers.get(name)
+        await server.restart()
+        return server.state
+      },
+    }),
+    operation({
+      name: 'mcp_servers.accept',
+      summary: 'Accept what a pinned MCP server says of a tool now, or of all its tools',
+      input: z.strictObject({
+        name,
+        tool: z
+          .string()
+          .min(1)
+          .max(200)
+          .optional()
+          .meta({ examples: ['read_text_file'] })
+          .describe('As the server calls it; all without it'),
+      }),
+      output: McpServer,
+      http: { method: 'POST', path: '/mcp-servers/{name}/accept' },
+      cli: { usage: 'mcp-servers accept <name> [tool]' },
+      errors: [McpServerNotFoundError, McpToolNotFoundError],
+      render: server => render([server]),
+      async run({ name, tool }) {
+        const server = servers.get(name)
+        await server.accept(tool)
+        return server.state
+      },
+    }),
+  ]
+}
+
+/** Each server with its tools; what is wrong stands where it is. */
+function render(servers: readonly McpServer[]): string {
+  if (servers.length === 0) return 'There are none; name them in .svc/config.yaml under mcp.servers.'
+  return servers.map(block).join('\n\n')
+}
+
+function block({ name, state, target, pid, error, retry_at, tools, ...server }: McpServer): string {
+  const offered = tools.filter(tool => tool.offered).length
+  const facts = [
+    `${offered} of ${tools.length} tools offered`,
+    `${server.calls} calls`,
+    ...(server.failures > 0 ? [`${server.failures} failed`] : []),
+    ...(server.restarts > 0 ? [`${server.restarts} restarts`] : []),
+    ...(pid === null ? [] : [`pid ${pid}`]),
+  ]
+  const says = server.says_it_is ? ` (${server.says_it_is})` : ''
+  const lines = tools.map(tool => {
+    const summary = tool.description.split('\n')[0]!.slice(0, 90)
+    return `  ${tool.name.padEnd(32)}  ${tool.problem ? `[${tool.problem}]` : summary}`
+  })
+  return [
+    `${name}: ${state} · ${target}${says}`,
+    `  ${facts.join(' · ')}`,
+    ...(error ? [`  last error: ${error}${retry_at ? `; not started before ${retry_at}` : ''}`] : []),
+    ...lines,
+  ].join('\n')
+}

@@ -1,0 +1,19 @@
+/** Whether a name is as one of the patterns says; `*` stands for anything. Looks at each part once. */
+export function isAmong(patterns: readonly string[], name: string): boolean {
+  return patterns.some(pattern => fits(pattern, name))
+}
+
+function fits(pattern: string, name: string): boolean {
+  const parts = pattern.split('*')
+  const [first = ''] = parts
+  if (parts.length === 1) return name === first
+  const last = parts.at(-1)!
+  if (!name.startsWith(first) || !name.endsWith(last)) return false
+  let at = first.length
+  for (const part of parts.slice(1, -1)) {
+    const found = name.indexOf(part, at)
+    if (found < 0) return false
+    at = found + part.length
+  }
+  return name.length - last.length >= at
+}

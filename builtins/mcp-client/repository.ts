@@ -1,0 +1,29 @@
+import type { Effect, PluginHandle } from '#kernel'
+import { Store, setValue } from '../store/contract.ts'
+import { Known } from './memory.ts'
+
+const NAMESPACE = 'mcp-client'
+
+/** What is known of each server, by name. */
+export async function allKnown(svc: PluginHandle): Promise<Map<string, Known>> {
+  const rows = await svc
+    .use(Store)
+    .all<{ key: string; value: string }>('SELECT key, value FROM plugin_values WHERE namespace = ?', [NAMESPACE])
+  return new Map(
+    rows.flatMap(({ key, value }) => {
+      const known = Known.safeParse(JSON.parse(value))
+      return known.success ? [[key, known.data]] : []
+    }),
+  )
+}
+
+export async function knownOf(svc: PluginHandle, name: string): Promise<Known | undefined> {
+  const row = await svc
+    .use(Store)
+    .get<{ value: string }>('SELECT value FROM plugin_values WHERE namespace = ? AND key = ?', [NAMESPACE, name])
+  return row && Known.safeParse(JSON.parse(row.value)).data
+}
+
+export function remember(name: string, known: Known): Effect {
+  return setValue({ namespace: NAMESPACE, key: name, value: known })
+}

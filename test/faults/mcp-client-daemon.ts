@@ -1,0 +1,24 @@
+/** A process of the project with an MCP server, for those who end it: writes the ids of all processes that come of it. */
+import { Kernel, Toolkits } from '#kernel'
+import mcpClient from '../../builtins/mcp-client/index.ts'
+import sandbox from '../../builtins/sandbox/index.ts'
+import store from '../../builtins/store/index.ts'
+import type { McpServer } from '../../index.ts'
+
+const [root = '.'] = process.argv.slice(2)
+const kernel = await Kernel.open({
+  root,
+  roles: ['server'],
+  builtins: [store, sandbox, mcpClient],
+  log: { level: 'silent' },
+})
+await kernel.invoke('mcp_servers.restart', { name: 'it' })
+const [{ pid }] = (await kernel.invoke('mcp_servers.list')) as [McpServer]
+const call = (name: string) => {
+  const found = kernel.points.find(Toolkits, 'mcp_it')!.tools.find(tool => tool.name === `it__${name}`)!
+  return found.execute({} as never, { workspace: root, signal: new AbortController().signal } as never)
+}
+const child = /\d+/.exec(String(await call('child')))![0]
+await call('stubborn')
+process.stdout.write(`${pid} ${child}\n`)
+setInterval(() => {}, 1000)

@@ -1,0 +1,155 @@
+import { spawn } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { Toolkits } from '#kernel'
+import { freePort, isAlive, type McpHouse, mcpHouse, Scripted } from '../spec/mcp-client-house.ts'
+import { HeldClock, type HouseOptions, tempDir, until } from '../support/index.ts'
+
+/** A house whose one server is a scripted one, with what it can do on offer. */
+async function troubled(tools: string[], settings: object = {}, options: HouseOptions = {}) {
+  const server = await Scripted.make(tools)
+  const home = await mcpHouse({ it: { ...server.settings, ...settings } }, options)
+  const close = home.close.bind(home)
+  return Object.assign(home, {
+    script: server,
+    async close() {
+      await close()
+      await server[Symbol.asyncDispose]()
+    },
+  })
+}
+const pidOf = async (home: McpHouse) => (await home.server('it')).pid!
+const numberIn = (answer: string) => Number(/<<<\n(\d+)/.exec(answer)![1])
+const starts = async (script: Scripted) => (await readFile(script.file('starts'), 'utf8')).trim().split('\n').length
+
+it('a server that dies in a call says so to the model, and is there again for the next one after a rest', async () => {
+  await using home = await troubled(['exit', 'echo'])
+  await home.offered('it')
+  const answer = await home.use('it__exit')
+  expect(answer).toMatch(
+    /^error: the server was lost\. Whether the call took effect is unknown: check before you do it again\. Between <<</,
+  )
+  expect(answer).toContain('<<<\nit ended with code 3\n>>>')
+  expect(await home.server('it')).toMatchObject({ state: 'waiting', error: 'it ended with code 3', pid: null })
+  expect(await home.use('it__echo', { x: 1 })).toContain('{"x":1}')
+  expect(await home.server('it')).toMatchObject({ state: 'connected', error: null, restarts: 1, calls: 2, failures: 1 })
+})
+
+it('one that fails on is left alone for longer and longer, is suspended, and comes back when it is well or asked to', async () => {
+  const clock = new HeldClock()
+  await using home = await troubled(['echo', 'exit'], { start_timeout: 80_000, timeout: 80_000 }, { clock })
+  await until(() => home.kernel.points.find(Toolkits, 'mcp_it'))
+  const rests: number[] = []
+  for (let n = 0; n < 5; n++) {
+    const failed = home.use('it__exit')
+    await until(async () => {
+      await clock.advance(50)
+      return (await home.server('it')).state === (n < 4 ? 'waiting' : 'suspended')
+    })
+    expect(await failed).toContain('it ended with code 3')
+    rests.push(Date.parse((await home.server('it')).retry_at!) - clock.ms())
+    if (n < 4) await clock.advance(rests.at(-1)!)
+  }
+  for (const [n, seconds] of [1, 2, 4, 8, 300].entries()) {
+    expect(rests[n]! / 1000).toBeGreaterThan(seconds - 0.5)
+    expect(rests[n]! / 1000).toBeLessThanOrEqual(seconds)
+  }
+  const before = await starts(home.script)
+  expect(await home.use('it__echo')).toMatch(
+    /cannot be used now: .*failed 5 times in a row; .*svc mcp-servers restart it/,
+  )
+  expect(await starts(home.script)).toBe(before)
+  expect(await home.kernel.invoke('mcp_servers.restart', { name: 'it' })).toMatchObject({ state: 'connected' })
+  expect(await home.use('it__echo', { x: 2 })).toContain('{"x":2}')
+})
+
+it('a program that is not there is a sentence for the operator, and stops nothing else', async () => {
+  await using home = await mcpHouse({ none: { command: 'no-such-program' }, gone: { command: 'true', cwd: 'nowhere' } })
+  await until(async () => (await home.servers()).every(({ error }) => error))
+  const [gone, none] = await home.servers()
+  expect(none!.error).toBe('there is no such program, or it cannot be run')
+  expect(home.logged('no-such-program: not found')).not.toHaveLength(0)
+  expect(gone!.error).toMatch(/^it cannot be started in .*nowhere/)
+})
+
+it('a call that takes too long, or is called off, is told to the server and leaves it as it is', async () => {
+  await using home = await troubled(['hang', 'echo'], { timeout: 0.3 })
+  await home.offered('it')
+  expect(await home.use('it__hang')).toContain('The call of the MCP server "it" did not finish within 0.3 s')
+  const call = new AbortController()
+  const hanging = home.use('it__hang', {}, { signal: call.signal })
+  call.abort(new Error('the cycle is over'))
+  expect(await hanging).toBe('error: the cycle is over')
+  await until(async () => (await readFile(home.script.file('cancelled'), 'utf8').catch(() => '')).includes('0.3 s'))
+  expect(await home.use('it__echo', { x: 1 })).toContain('{"x":1}')
+  expect(await home.server('it')).toMatchObject({ state: 'connected', restarts: 0 })
+})
+
+it('an address that nobody listens at, or that wants a key, is told as such', async () => {
+  const refusing = createServer((_, answer) => answer.writeHead(401).end('who are you?')).listen(0, '127.0.0.1')
+  await until(() => refusing.listening)
+  const { port } = refusing.address() as AddressInfo
+  await using home = await mcpHouse({
+    deaf: { url: `http://127.0.0.1:${await freePort()}/mcp` },
+    keyed: { url: `http://127.0.0.1:${port}/mcp` },
+    unset: { url: `http://127.0.0.1:${port}/mcp`, headers_env: { Authorization: 'NO_SUCH' } },
+  })
+  await until(async () => (await home.servers()).every(({ error }) => error))
+  const [deaf, keyed, unset] = await home.servers()
+  expect(deaf!.error).toBe('ECONNREFUSED: fetch failed')
+  expect(keyed!.error).toMatch(/^401: .*who are you/)
+  expect(unset!.error).toBe('the environment variable NO_SUCH, for its header Authorization, is not set')
+  refusing.close()
+})
+
+it('one that never answers the first word is ended in time', async () => {
+  await using server = await Scripted.make(['echo'])
+  const silent = { ...server.settings, args: [...server.settings.args, 'silent'], start_timeout: 0.5 }
+  await using home = await mcpHouse({ it: silent })
+  await until(async () => (await home.server('it')).error)
+  expect((await home.server('it')).error).toBe('Starting it and listing its tools did not finish within 0.5 s.')
+  const [pid] = (await readFile(server.file('starts'), 'utf8')).split('\n').map(Number)
+  expect(isAlive(pid!)).toBe(false)
+})
+
+it('what is no message is passed over, a message without end ends the server, and secrets stay out of the log', async () => {
+  await using server = await Scripted.make(['huge', 'echo'])
+  const settings = { ...server.settings, args: [...server.settings.args, 'greets'], pass_env: ['SCRIPT_TOKEN'] }
+  await using home = await mcpHouse({ it: settings }, { env: { SCRIPT_TOKEN: 'canary-script' } })
+  await home.offered('it')
+  expect(await home.use('it__huge')).toContain('it sent a message of more than 8 MiB')
+  expect(await home.use('it__echo', { x: 1 })).toContain('{"x":1}')
+  expect(home.logged('MCP server it: started red with ***')).toHaveLength(2)
+  expect(JSON.stringify(home.log)).not.toContain('canary-script')
+})
+
+it('nothing of a server remains when the house is left, neither what it started nor one that does not listen', async () => {
+  const home = await troubled(['child', 'stubborn'])
+  await home.offered('it')
+  const pid = await pidOf(home)
+  const child = numberIn(await home.use('it__child'))
+  await home.use('it__stubborn')
+  expect([pid, child].map(isAlive)).toEqual([true, true])
+  await home.close()
+  expect([pid, child].map(isAlive)).toEqual([false, false])
+})
+
+it('nothing of a server remains when the process is killed that it belongs to', async () => {
+  await using server = await Scripted.make(['child', 'stubborn'])
+  await using dir = await tempDir({
+    '.svc/config.yaml': `mcp: ${JSON.stringify({ servers: { it: server.settings } })}\n`,
+  })
+  const program = join(import.meta.dirname, 'mcp-client-daemon.ts')
+  const flags = ['--conditions=svc-source', '--import', 'tsx']
+  const owner = spawn(process.execPath, [...flags, program, dir.path], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const pids = await new Promise<number[]>((told, failed) => {
+    owner.stdout.once('data', line => told(String(line).trim().split(' ').map(Number)))
+    owner.once('exit', code => failed(new Error(`it ended with ${code}`)))
+  })
+  expect(pids.map(isAlive)).toEqual([true, true])
+  owner.kill('SIGKILL')
+  await until(() => !pids.some(isAlive))
+})
