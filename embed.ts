@@ -1,6 +1,29 @@
-import { Kernel, type LogOptions, type Ports, type Role, type Undo, type WakeSource, WakeSources } from '#kernel'
-import type { AgentDetail } from './builtins/agents/contract.ts'
-import { Daemon } from './builtins/daemon/contract.ts'
+import {
+  type EventName,
+  type Events,
+  type Guard,
+  Guards,
+  HANDLER_LIMIT_MS,
+  Kernel,
+  type LogOptions,
+  type OperationCall,
+  PHASES,
+  type Ports,
+  type Role,
+  SvcError,
+  sentenceOf,
+  type Undo,
+  UnknownHookError,
+  within,
+  type z,
+} from '#kernel'
+import type { AgentDetail, AgentSummary } from './builtins/agents/contract.ts'
+import type { RunDetail } from './builtins/runs/contract.ts'
+import { structured } from './builtins/tasks/answer-form.ts'
+import { StructuredParseError, type TaskResponse } from './builtins/tasks/contract.ts'
+import type { EventOf } from './client.ts'
+import type { Operations } from './client-operations.ts'
+import { type StartOptions, SvcDaemon } from './svc-daemon.ts'
 
 export interface SvcOptions {
   /** What this process is for; by itself it drives no agents and listens nowhere. */
@@ -13,6 +36,34 @@ export interface SvcOptions {
   restart?: readonly string[]
 }
 
+/** What may be said of a one-shot task beside its instruction. */
+export interface TaskOptions {
+  /** Answers of the model after which it ends; 25 unless told. */
+  maxSteps?: number
+  /** The session that it belongs to; a fresh one without both. */
+  sessionId?: string
+  sessionKey?: string
+  /** Whose task it is; `default` unless told. */
+  user?: string
+  /** The same key again is the same task again; with a key it goes on when the signal is aborted. */
+  idempotencyKey?: string
+  signal?: AbortSignal
+}
+
+/** The answer to a task. `parsed` is as the schema made it; null without one, and when the answer fits none. */
+export type TaskResult<P = null> = Omit<TaskResponse, 'parsed'> & { parsed: P }
+
+type Known = keyof Operations
+type Input<N extends string> = N extends Known ? Operations[N]['input'] : unknown
+/** What an operation gives: as its schema says where it is one of the builtins'. */
+type Output<N extends string> = N extends Known
+  ? Operations[N] extends { events: infer E }
+    ? AsyncIterableIterator<EventOf<Omit<E, 'error'>>>
+    : Operations[N] extends { output: infer R }
+      ? R
+      : never
+  : unknown
+
 /**
  * The service inside a program of your own.
  * @example
@@ -24,10 +75,13 @@ export class Svc {
   /** All that a plugin sees, and more: hooks, points, services, configuration. */
   readonly kernel: Kernel
   readonly daemon: SvcDaemon
+  /** What happens, and guards of the phases. */
+  readonly hooks: SvcHooks
 
   private constructor(kernel: Kernel) {
     this.kernel = kernel
     this.daemon = new SvcDaemon(kernel)
+    this.hooks = new SvcHooks(kernel)
   }
 
   /** Opens the project in this folder; `.svc/` is made when it is missing. @throws SvcError with a sentence for the operator */
@@ -39,22 +93,109 @@ export class Svc {
 
   /** Spawns an agent from a preset. @throws ProfileNotFoundError */
   async spawn(preset: string, options: { model?: string } = {}): Promise<AgentDetail> {
-    return (await this.invoke('agents.spawn', { preset, ...options })) as AgentDetail
+    return (await this.kernel.invoke('agents.spawn', { preset, ...options })) as AgentDetail
   }
 
-  /** Runs an operation by name. @throws UnknownOperationError, InvalidInputError, and what the operation throws */
-  invoke(operation: string, input: unknown = {}): Promise<unknown> {
-    return this.kernel.invoke(operation, input)
+  /**
+   * Leaves a message for an agent, by id or name; it reads it before its next model call.
+   * @throws AgentNotFoundError, AmbiguousAgentError, AgentDeadError; InvalidInputError for an empty message or more than 4000 characters
+   */
+  nudge(agent: string, message: string): Promise<{ nudge_id: string }> {
+    return this.invoke('agents.nudge', { id: agent, message })
   }
 
-  /** Makes this process the project's daemon; with `join`, a further one beside it. @throws DaemonRunningError */
-  start(options: { join?: boolean } = {}): Promise<void> {
-    return this.kernel.use(Daemon).start(options)
+  /** Removes an agent with all of its records; its files go to `.svc/attic`. @throws AgentNotFoundError, AmbiguousAgentError */
+  async kill(agent: string): Promise<void> {
+    await this.kernel.invoke('agents.delete', { id: agent })
   }
 
-  /** Lets running cycles reach a safe point, and frees everything. */
-  close(): Promise<void> {
-    return this.kernel.close()
+  /** All agents, in the order of their creation, with what each is at. */
+  async status(): Promise<AgentSummary[]> {
+    return (await this.kernel.invoke('agents.list', {})) as AgentSummary[]
+  }
+
+  /** One run of the daemon or of a task, what happened in it and what it was made of; the newest without an id. @throws RunNotFoundError */
+  async inspect(run?: string): Promise<RunDetail> {
+    const [newest] = run === undefined ? await this.invoke('runs.list', { limit: 1 }) : []
+    return (await this.kernel.invoke('runs.get', { id: run ?? newest?.run_id ?? 'none yet' })) as RunDetail
+  }
+
+  /**
+   * Has an agent do one thing now, beside its own life. What goes wrong in it is the `error` of a result whose status is
+   * `failed`; with a `schema`, `parsed` is the answer as that made it.
+   * @throws AgentNotFoundError, AmbiguousAgentError, AgentDeadError, BudgetExhaustedError, SessionNotFoundError, …
+   */
+  run<S extends z.ZodObject>(
+    agent: string,
+    instruction: string,
+    options: TaskOptions & { schema: S },
+  ): Promise<TaskResult<z.output<S> | null>>
+  run(agent: string, instruction: string, options?: TaskOptions): Promise<TaskResult>
+  async run(
+    agent: string,
+    instruction: string,
+    { schema, ...options }: TaskOptions & { schema?: z.ZodObject } = {},
+  ): Promise<TaskResult<unknown>> {
+    const response = (await this.kernel.invoke(
+      'tasks.run',
+      ...asked(agent, instruction, options, schema),
+    )) as TaskResponse
+    return { ...response, parsed: schema && response.parsed && (await schema.parseAsync(response.parsed)) }
+  }
+
+  /**
+   * The answer of an agent as this schema makes it, or an error.
+   * @throws StructuredParseError with the model's words in `raw`; whatever else the task failed with; and as `run` does
+   */
+  async parse<S extends z.ZodObject>(
+    agent: string,
+    instruction: string,
+    schema: S,
+    options: TaskOptions = {},
+  ): Promise<z.output<S>> {
+    const { parsed, output: raw, status, error } = await this.run(agent, instruction, { ...options, schema })
+    if (parsed !== null) return parsed
+    const { errors = [], code = '' } = error ?? {}
+    if (!error || code === StructuredParseError.code) {
+      throw StructuredParseError.of(raw, errors, `the task ended as ${status} before there was one`)
+    }
+    throw new SvcError(error.detail, { ...error, errors })
+  }
+
+  /** The same as `run`, told as it goes on: `token` events, and at last `done`. Who leaves the loop early ends the task. */
+  async *stream(
+    agent: string,
+    instruction: string,
+    { schema, ...options }: TaskOptions & { schema?: z.ZodObject } = {},
+  ): Output<'tasks.stream'> {
+    yield* (await this.kernel.invoke(
+      'tasks.stream',
+      ...asked(agent, instruction, options, schema),
+    )) as Output<'tasks.stream'>
+  }
+
+  /** Runs an operation by name; `call` says for whom, and how to stop it. @throws UnknownOperationError, InvalidInputError, and what the operation throws */
+  async invoke<N extends string>(operation: N, input?: Input<N>, call?: Partial<OperationCall>): Promise<Output<N>> {
+    return (await this.kernel.invoke(operation, input ?? {}, call)) as Output<N>
+  }
+
+  /**
+   * Makes this process the project's daemon; with `cycles` for so many heartbeats, else until `stop` or `close`.
+   * @throws DaemonRunningError unless told to `join` the one that runs
+   */
+  start(options: StartOptions = {}): Promise<void> {
+    return this.daemon.start(options)
+  }
+
+  /** Lets running cycles reach a safe point; the rest of the house stays open. */
+  stop(): Promise<void> {
+    return this.daemon.stop()
+  }
+
+  /** Stops, and frees everything. */
+  async close(): Promise<void> {
+    await this.stop()
+    await this.kernel.close()
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -62,30 +203,72 @@ export class Svc {
   }
 }
 
-/** The daemon as this process can be it. */
-export class SvcDaemon {
+/** What happens in this process, and the guards of the phases that its cycles go through. */
+export class SvcHooks {
   readonly #kernel: Kernel
+  #guards = 0
 
   constructor(kernel: Kernel) {
     this.#kernel = kernel
   }
 
-  /** Makes this process the project's daemon. @throws DaemonRunningError */
-  start(): Promise<void> {
-    return this.#kernel.use(Daemon).start()
+  /**
+   * Calls the handler with each event of this name, the same handler once. One that throws is logged and stops nothing.
+   * @returns its removal, the same as `off`
+   * @throws UnknownHookError naming those there are
+   */
+  on<E extends EventName>(event: E, handler: (payload: Events[E]) => unknown): Undo {
+    return this.#kernel.hooks.on(event, handler)
   }
 
-  /** Lets running cycles reach a safe point; the rest of the house stays open. */
-  stop(): Promise<void> {
-    return this.#kernel.use(Daemon).stop()
+  /** Stops calling the handler. One that was never added is passed over. */
+  off<E extends EventName>(event: E, handler: (payload: Events[E]) => unknown): void {
+    this.#kernel.hooks.off(event, handler)
   }
 
   /**
-   * Adds something that wakes agents between two heartbeats, before or after the start.
-   * @returns its undoing, which also aborts the wait that is under way
-   * @throws ConflictError when a wake source has this name already
+   * Asks the guard before a phase is entered, or before each with `*`; false skips it. One that throws, takes longer than 10 s
+   * or answers no boolean counts as false, unless `daemon.guards_fail_closed` or `failClosed` says otherwise.
+   * @returns its removal
+   * @throws UnknownHookError naming the phases; ConflictError when a guard of the phase has this name already
    */
-  addWakeSource(source: WakeSource): Undo {
-    return this.#kernel.points.add(WakeSources, source, 'the embedding program')
+  registerGuard(phase: (typeof PHASES)[number] | '*', guard: Guard, options: { failClosed?: boolean } = {}): Undo {
+    const { config, log, points, ports } = this.#kernel
+    const phases: readonly string[] = [...PHASES, '*']
+    if (!phases.includes(phase)) throw new UnknownHookError({ name: phase, known: [...phases] })
+    const name = guard.name ?? `guard ${++this.#guards}`
+    const asks: Guard = {
+      shouldProceed: gate =>
+        within(ports.clock, HANDLER_LIMIT_MS, `The guard "${name}"`, Promise.resolve(guard.shouldProceed(gate))),
+    }
+    const registered = {
+      ...{ name, phase, guard: asks },
+      failClosed: () => options.failClosed ?? config.get('daemon.guards_fail_closed') === true,
+      failed: (
+        { agent_id, cycle_num, phase: at }: { agent_id: string; cycle_num: number; phase: string },
+        error: unknown,
+      ) => log.error({ agent_id, cycle_num }, `guard "${name}" of ${at}: ${sentenceOf(error)}`),
+    }
+    return points.add(Guards, registered, 'the embedding program')
   }
+}
+
+/** A task as the operation takes it. */
+function asked(
+  id: string,
+  instruction: string,
+  { maxSteps, sessionId, sessionKey, user, idempotencyKey, signal }: TaskOptions,
+  schema: z.ZodObject | undefined,
+): [input: unknown, call: Partial<OperationCall>] {
+  const input = {
+    ...{ id, instruction, session_id: sessionId, session_key: sessionKey },
+    ...(maxSteps === undefined ? {} : { max_steps: maxSteps }),
+    ...(schema ? { response_schema: structured(schema) } : {}),
+  }
+  const call = {
+    ...(user === undefined ? {} : { tenant: user }),
+    ...(idempotencyKey === undefined ? {} : { idempotency_key: idempotencyKey }),
+    ...(signal ? { signal } : {}),
+  }
+  return [input, call]
 }

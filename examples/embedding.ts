@@ -1,17 +1,33 @@
-// Embedding: the whole service inside a program of your own. Opens a project, spawns an agent, waits for its first goal.
+// Embedding: the whole service inside a program of your own. Opens a project, spawns an agent and nudges it, lets it live for
+// some heartbeats under a guard, and tells what became of it.
 // Run it with: npx tsx embedding.ts <folder>
 import { Svc } from 'svc'
 
 const [folder = '.'] = process.argv.slice(2)
 
 await using svc = await Svc.open(folder, { log: { level: 'warn' } })
-const reached = new Promise<string>(resolve => {
-  svc.kernel.hooks.on('goal_completed', ({ goal_id }) => resolve(goal_id))
-})
 const agent = await svc.spawn('writer', { model: 'sim' })
 console.log(`${agent.agent_id} lives`)
+await svc.nudge(agent.agent_id, 'Write about the sea.')
+
+svc.hooks.on('goal_generated', ({ objective }) => console.log(`it wants: ${objective}`))
+const reached = new Promise<string>(resolve => svc.hooks.on('goal_completed', ({ goal_id }) => resolve(goal_id)))
+// One goal is enough: no other is thought of.
+const goals = () => svc.invoke('goals.list', { id: agent.agent_id })
+svc.hooks.registerGuard('goal_generation', { shouldProceed: async () => (await goals()).length === 0 })
 
 await svc.start()
 const goal_id = await reached
-const goals = (await svc.invoke('goals.list', { id: agent.agent_id })) as { goal_id: string; objective: string }[]
-console.log(`it reached its first goal: ${goals.find(goal => goal.goal_id === goal_id)?.objective}`)
+await svc.stop()
+
+const goal = (await goals()).find(each => each.goal_id === goal_id)
+console.log(`it reached its first goal: ${goal?.objective}`)
+const { cycles, tokens, cost_usd } = await svc.inspect()
+console.log(`that took ${cycles} cycles, ${tokens} tokens and $${cost_usd.toFixed(2)}`)
+
+// A one-shot task, beside the agent's own life; and one more heartbeat, with nothing left to do.
+const { output } = await svc.run(agent.agent_id, 'Say how you are.')
+console.log(output)
+await svc.start({ cycles: 1 })
+await svc.kill(agent.agent_id)
+console.log(`${(await svc.status()).length} agents are left`)

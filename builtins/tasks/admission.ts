@@ -10,6 +10,7 @@ export interface TaskInput {
   max_steps: number
   session_id?: string | null | undefined
   session_key?: string | null | undefined
+  response_schema?: Record<string, unknown> | null | undefined
 }
 
 /** An instruction that may be kept, and why its task must all the same fail. */
@@ -44,7 +45,11 @@ async function refuseOverBudget(budget: Budget): Promise<void> {
 }
 
 /** What makes two requests the same. */
-export function hashOf({ instruction, max_steps, session_id, session_key }: TaskInput): string {
-  const request = { instruction, max_steps, session_id: session_id ?? null, session_key: session_key ?? null }
+export function hashOf({ instruction, max_steps, session_id, session_key, response_schema }: TaskInput): string {
+  const structured = response_schema ? { response_schema } : {}
+  const request = {
+    ...{ instruction, max_steps, session_id: session_id ?? null, session_key: session_key ?? null },
+    ...structured,
+  }
   return createHash('sha256').update(canonicalJson(request)).digest('hex')
 }

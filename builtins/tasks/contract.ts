@@ -1,4 +1,4 @@
-import { defineError, z } from '#kernel'
+import { defineError, describeIssues, type Issue, type StreamEvent, type SvcErrorOptions, token, z } from '#kernel'
 import { Problem } from '../rest/contract.ts'
 
 /** How a task ended, or that it waits for the operator. */
@@ -16,6 +16,12 @@ const taskWith = <S extends z.ZodType>(status: S) =>
     approval_ids: z.array(z.string()).describe('What the operator has to decide before it goes on'),
     cost_usd: z.number(),
     tokens: z.number().int(),
+    parsed: z
+      .record(z.string(), z.unknown())
+      .nullable()
+      .describe(
+        'The answer as an object that fits response_schema; null without one, and when there is none that fits',
+      ),
     error: Problem.nullable().describe('Why it failed'),
   })
 
@@ -28,6 +34,7 @@ export const Task = taskWith(z.enum(['running', ...TASK_ENDS])).extend({
   agent_id: z.string(),
   instruction: z.string(),
   max_steps: z.number().int(),
+  response_schema: z.record(z.string(), z.unknown()).nullable(),
   duration_ms: z.number().int().describe('How long it was worked on'),
   created_at: z.iso.datetime(),
   ended_at: z.iso.datetime().nullable(),
@@ -64,6 +71,32 @@ export const SUPPRESSED = {
 export const TaskStarted = z.object({ agent_id: z.string(), task_id: z.string(), session_id: z.string() })
 export const TaskEnded = TaskStarted.extend({ status: z.enum(TASK_ENDS) })
 
+/** A task that somebody else than a client of ours wants done. */
+export interface NewTask {
+  /** An agent's id, or its name when only one has it. */
+  agent: string
+  tenant: string
+  instruction: string
+  /** The user's own name for the session; a fresh one without. */
+  session_key?: string | undefined
+  /** The same key again is the same task. */
+  key: string
+  request_id: string
+}
+
+/** One-shot tasks, for rooms that speak other protocols. They are their users' own: of others they are as if they were not. */
+export interface Tasks {
+  /** Begins a task that goes on, whoever listens, and tells its text as it comes. @throws what `tasks.stream` throws */
+  begin(task: NewTask): Promise<Task>
+  /** @throws TaskNotFoundError */
+  find(task_id: string, tenant: string): Promise<Task>
+  /** What comes after a place in its text, and its end; see `TASK_EVENTS`. @throws TaskNotFoundError */
+  follow(task_id: string, after: string | undefined, signal: AbortSignal): AsyncIterable<StreamEvent>
+  /** Ends it, wherever it runs. @throws TaskNotFoundError, TaskOverError */
+  cancel(task_id: string, tenant: string): Promise<Task>
+}
+export const Tasks = token<Tasks>('tasks')
+
 declare module '#kernel' {
   interface Events {
     task_started: z.infer<typeof TaskStarted>
@@ -98,20 +131,32 @@ export const AnswerCutError = defineError({
   status: 422,
   title: 'Answer cut',
   sentence: (p: { max_tokens: number }) =>
-    `The answer stopped at the profile's max_tokens (${p.max_tokens}); raise it, or ask for less.`,
+    `The answer stopped at max_tokens (${p.max_tokens}); raise that in the profile, or ask for less.`,
 })
 export const TaskCostLimitError = defineError({
   code: 'task_cost_limit',
   status: 422,
   title: 'Task cost limit',
   sentence: (p: { spent_usd: number; limit_usd: number }) =>
-    `The task has cost $${p.spent_usd.toFixed(4)} and is not done; the profile's max_cost_usd is $${p.limit_usd}.`,
+    `The task has cost $${p.spent_usd.toFixed(4)} and is not done; its limit, max_cost_usd, is $${p.limit_usd}.`,
 })
 export const TaskCancelledError = defineError({
   code: 'task_cancelled',
   status: 499,
   title: 'Task cancelled',
   sentence: () => 'The client went away before the task was done. With an Idempotency-Key it would have gone on.',
+})
+export const TaskStoppedError = defineError({
+  code: 'task_stopped',
+  status: 409,
+  title: 'Task stopped',
+  sentence: () => 'The task was cancelled on request.',
+})
+export const TaskOverError = defineError({
+  code: 'task_over',
+  status: 409,
+  title: 'Task over',
+  sentence: (p: { task_id: string; status: string }) => `Task ${p.task_id} has ended already: it is ${p.status}.`,
 })
 export const TaskInterruptedError = defineError({
   code: 'task_interrupted',
@@ -120,6 +165,27 @@ export const TaskInterruptedError = defineError({
   sentence: () =>
     'The service stopped while the task ran: what its last tool calls did is not known. With an Idempotency-Key it would have been taken up again.',
 })
+/** The answer of a structured run is no object that fits its schema; `raw` is what the model said, as far as people may read it. */
+export class StructuredParseError extends defineError({
+  code: 'structured_parse_error',
+  status: 422,
+  title: 'Structured parse error',
+  sentence: (p: { raw: string; problem: string }) =>
+    `The answer does not fit the schema that it was to have: ${p.problem}.`,
+}) {
+  override name = 'StructuredParseError'
+  readonly raw: string
+
+  constructor(params: { raw: string; problem: string }, options: Pick<SvcErrorOptions, 'errors' | 'cause'> = {}) {
+    super(params, options)
+    this.raw = params.raw
+  }
+
+  /** @param otherwise what is wrong where there are no issues */
+  static of(raw: string, errors: readonly Issue[], otherwise: string): StructuredParseError {
+    return new StructuredParseError({ raw, problem: describeIssues(errors) || otherwise }, { errors })
+  }
+}
 export const TaskRepeatingError = defineError({
   code: 'task_repeating',
   status: 422,

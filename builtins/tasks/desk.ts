@@ -1,15 +1,23 @@
-import { type OperationCall, type PluginHandle, StoppingError, type SvcError, sentenceOf } from '#kernel'
+import { type OperationCall, type PluginHandle, StoppingError, sentenceOf } from '#kernel'
 import { AgentDeadError, AgentNotFoundError, Agents } from '../agents/contract.ts'
 import { Guardrails } from '../guardrails/contract.ts'
 import { problemOf, ServerStoppingError } from '../rest/contract.ts'
 import { Sessions, sessionUsed } from '../sessions/contract.ts'
 import { appendEvent, Store } from '../store/contract.ts'
 import { type Admitted, admit, hashOf, type TaskInput } from './admission.ts'
-import { IdempotencyKeyReusedError, TaskCancelledError, TaskInterruptedError, TaskNotFoundError } from './contract.ts'
-import { endTask, insertTask, takeTask } from './effects.ts'
+import { originalOf } from './answer-form.ts'
+import {
+  IdempotencyKeyReusedError,
+  TaskCancelledError,
+  TaskInterruptedError,
+  TaskNotFoundError,
+  TaskOverError,
+  TaskStoppedError,
+} from './contract.ts'
+import { endTask, insertTask, seizeTask, takeTask } from './effects.ts'
 import { Keeper } from './keeper.ts'
 import { decidedTasks, findByKey, findTask, lostTasks, type TaskRow, type TextMode, textEnd } from './repository.ts'
-import { TaskRun } from './run.ts'
+import { type FirstTime, TaskRun, type TaskSettings } from './run.ts'
 
 /** How often somebody looks whether a task that another process works on has gone on, in milliseconds. */
 const POLL_MS = 200
@@ -28,13 +36,13 @@ export interface Begun {
 /** Begins tasks, keeps those that run in this process, and takes up those that another left. */
 export class TaskDesk {
   readonly #svc: PluginHandle
-  readonly #config: { readonly toolkits: readonly string[] }
+  readonly #config: TaskSettings
   readonly #runs = new Map<string, TaskRun>()
   readonly #keeper: Keeper
   readonly #owner: string
   #stopped = false
 
-  constructor(svc: PluginHandle, config: { readonly toolkits: readonly string[] }) {
+  constructor(svc: PluginHandle, config: TaskSettings) {
     this.#svc = svc
     this.#config = config
     this.#owner = svc.ports.ids.make('tasks', 12)
@@ -72,7 +80,11 @@ export class TaskDesk {
         call,
         streams,
       )
-      if (row) return { task_id: row.task_id, carried: this.#carry(this.#start(row, 0, asked.blocked), call) }
+      if (!row) continue
+      const { response_schema } = input
+      const check = response_schema ? originalOf(response_schema) : undefined
+      const run = this.#start(row, 0, { blocked: asked.blocked, check })
+      return { task_id: row.task_id, carried: this.#carry(run, call) }
     }
     throw new AgentNotFoundError({ ref: input.id })
   }
@@ -120,6 +132,28 @@ export class TaskDesk {
     if (taken) this.#start(await this.find(task_id), await textEnd(this.#store, task_id))
   }
 
+  /** Ends a task as stopped, in whatever process it runs: there it can write no more. @throws TaskNotFoundError, TaskOverError */
+  async cancel(task_id: string): Promise<void> {
+    for (let tries = 0; ; tries++) {
+      const { agent_id, session_id, epoch, status, output, request_id } = await this.find(task_id)
+      if (status !== 'running' && status !== 'waiting_approval') throw new TaskOverError({ task_id, status })
+      if (tries === TRIES) throw new TaskOverError({ task_id, status: 'being worked on' })
+      const run = this.#runs.get(task_id)
+      if (run && !run.text.over) {
+        run.abort(new TaskStoppedError())
+        await run.ended
+        return
+      }
+      const error = problemOf(new TaskStoppedError(), request_id)
+      const seized = await this.#store.apply([
+        seizeTask({ task_id, owner: this.#owner, epoch }),
+        endTask({ task_id, status: 'failed', output, parsed: null, error, approval_ids: [], duration_ms: 0 }),
+        appendEvent({ type: 'task_ended', agent_id, data: { agent_id, task_id, session_id, status: 'failed' } }),
+      ])
+      if (seized) return
+    }
+  }
+
   /** Takes up what other processes left, and what the operator decided elsewhere. */
   async sweep(): Promise<void> {
     await this.settleLost()
@@ -153,7 +187,7 @@ export class TaskDesk {
 
   /** @returns undefined when another request was first with the session or the key, or the agent is gone */
   async #insert(
-    { instruction, max_steps, session_id: given, session_key }: TaskInput,
+    { instruction, max_steps, session_id: given, session_key, response_schema = null }: TaskInput,
     agent_id: string,
     request_hash: string,
     { tenant, idempotency_key, request_id }: OperationCall,
@@ -164,7 +198,8 @@ export class TaskDesk {
     const guarded = this.#svc.has(Guardrails) && this.#svc.use(Guardrails).enabled
     const text: TextMode = streams ? (guarded ? 'suppressed' : 'shown') : 'none'
     const task_id = this.#svc.ports.ids.make('task', 12)
-    const made = { task_id, agent_id, session_id, instruction, max_steps, text, request_id, request_hash }
+    const asked = { instruction, max_steps, response_schema, text }
+    const made = { task_id, agent_id, session_id, ...asked, request_id, request_hash }
     const inserted = await this.#store.apply([
       ...effects,
       insertTask({ ...made, user_id: tenant, idempotency_key: idempotency_key ?? null, owner: this.#owner }),
@@ -173,8 +208,8 @@ export class TaskDesk {
     return inserted ? this.find(task_id) : undefined
   }
 
-  #start(row: TaskRow, place: number, blocked?: SvcError): TaskRun {
-    const run = new TaskRun(this.#svc, this.#config.toolkits, row, place, blocked)
+  #start(row: TaskRow, place: number, first: FirstTime = {}): TaskRun {
+    const run = new TaskRun(this.#svc, this.#config, row, place, first)
     this.#runs.set(row.task_id, run)
     this.#keeper.keep()
     void run.ended.then(() => {
@@ -215,7 +250,7 @@ export class TaskDesk {
     const data = { agent_id, task_id, session_id, status: 'failed' }
     await this.#store.apply([
       takeTask({ task_id, owner: this.#owner, epoch }),
-      endTask({ task_id, status: 'failed', output, error, approval_ids: [], duration_ms: 0 }),
+      endTask({ task_id, status: 'failed', output, parsed: null, error, approval_ids: [], duration_ms: 0 }),
       appendEvent({ type: 'task_ended', agent_id, data }),
     ])
   }

@@ -19,6 +19,7 @@ export const insertTask = defineEffect({
     user_id: z.string(),
     instruction: z.string(),
     max_steps: z.number().int(),
+    response_schema: z.record(z.string(), z.unknown()).nullable(),
     text: z.enum(['none', 'shown', 'suppressed']),
     request_id: z.string(),
     idempotency_key: z.string().nullable(),
@@ -28,12 +29,19 @@ export const insertTask = defineEffect({
   statements: (task, now) => [
     {
       sql: `INSERT INTO task_runs (task_id, agent_id, session_id, user_id, instruction, max_steps, text, request_id,
-              idempotency_key, request_hash, detached, owner, lease_until, created_at)
-            SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE EXISTS
+              response_schema, idempotency_key, request_hash, detached, owner, lease_until, created_at)
+            SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE EXISTS
             (SELECT 1 FROM agents WHERE agent_id = ? AND died_at IS NULL) ON CONFLICT DO NOTHING`,
       params: [
         ...[task.task_id, task.agent_id, task.session_id, task.user_id, task.instruction, task.max_steps, task.text],
-        ...[task.request_id, task.idempotency_key, task.request_hash, task.idempotency_key !== null, task.owner],
+        ...[
+          task.request_id,
+          task.response_schema && JSON.stringify(task.response_schema),
+          task.idempotency_key,
+          task.request_hash,
+          task.idempotency_key !== null,
+          task.owner,
+        ],
         ...[now + LEASE_MS, now, task.agent_id],
       ],
     },
@@ -77,6 +85,20 @@ export const takeTask = defineEffect({
               interruptions = interruptions + (status = 'running')
             WHERE task_id = ? AND epoch = ? AND (status = 'waiting_approval' OR status = 'running' AND lease_until < ?)`,
       params: [owner, now + LEASE_MS, task_id, epoch, now],
+    },
+  ],
+})
+
+/** Takes a task away from whoever works on it, so that it can be ended: refused when it is not as it was seen. */
+export const seizeTask = defineEffect({
+  name: 'tasks.seize',
+  mustChange: true,
+  schema: Hold,
+  statements: ({ task_id, owner, epoch }, now) => [
+    {
+      sql: `UPDATE task_runs SET status = 'running', owner = ?, epoch = epoch + 1, lease_until = ?
+            WHERE task_id = ? AND epoch = ? AND status IN ('running', 'waiting_approval')`,
+      params: [owner, now + LEASE_MS, task_id, epoch],
     },
   ],
 })
@@ -191,16 +213,18 @@ export const endTask = defineEffect({
     task_id: z.string(),
     status: z.enum(TASK_ENDS),
     output: z.string(),
+    parsed: z.record(z.string(), z.unknown()).nullable(),
     error: Problem.nullable(),
     approval_ids: z.array(z.string()),
     duration_ms: z.number(),
   }),
-  statements: ({ task_id, status, output, error, approval_ids, duration_ms }, now) => [
+  statements: ({ task_id, status, output, parsed, error, approval_ids, duration_ms }, now) => [
     {
-      sql: `UPDATE task_runs SET status = ?, output = ?, error = ?, approval_ids = ?, duration_ms = duration_ms + ?,
+      sql: `UPDATE task_runs SET status = ?, output = ?, parsed = ?, error = ?, approval_ids = ?, duration_ms = duration_ms + ?,
               ended_at = ?, lease_until = 0 WHERE task_id = ? AND status = 'running'`,
       params: [
-        ...[status, output, error && JSON.stringify(error), JSON.stringify(approval_ids), Math.round(duration_ms)],
+        ...[status, output, parsed && JSON.stringify(parsed), error && JSON.stringify(error)],
+        ...[JSON.stringify(approval_ids), Math.round(duration_ms)],
         ...[status === 'waiting_approval' ? null : now, task_id],
       ],
     },
@@ -208,6 +232,6 @@ export const endTask = defineEffect({
 })
 
 export const TASK_EFFECTS = [
-  ...[insertTask, holdTask, renewTasks, takeTask, releaseTask],
+  ...[insertTask, holdTask, renewTasks, takeTask, seizeTask, releaseTask],
   ...[recordAnswer, recordOutcome, chargeTask, recordText, endTask],
 ]

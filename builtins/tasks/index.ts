@@ -1,10 +1,11 @@
 import { definePlugin, type PluginHandle, sentenceOf, z } from '#kernel'
 import { Effects } from '../store/contract.ts'
-import { TaskEnded, TaskStarted } from './contract.ts'
+import { TaskEnded, TaskStarted, Tasks } from './contract.ts'
 import { TaskDesk } from './desk.ts'
 import { TASK_EFFECTS } from './effects.ts'
 import { taskOperations } from './operations.ts'
 import { tasksForget } from './retention.ts'
+import { tasksService } from './service.ts'
 
 const TasksConfig = z.object({
   toolkits: z
@@ -13,6 +14,13 @@ const TasksConfig = z.object({
     .describe(
       "Toolkits that one-shot tasks may use, as far as the agent's profile has them; world only with the economy",
     ),
+  parse_repairs: z
+    .number()
+    .int()
+    .min(0)
+    .max(5)
+    .default(1)
+    .describe('How often the model may mend an answer that does not fit response_schema'),
 })
 
 export default definePlugin({
@@ -26,6 +34,7 @@ export default definePlugin({
     for (const effect of TASK_EFFECTS) svc.add(Effects, effect.kind)
     tasksForget(svc)
     for (const operation of taskOperations(svc, desk)) svc.operation(operation)
+    svc.provide(Tasks, tasksService(svc, desk))
     svc.event('task_started', TaskStarted)
     svc.event('task_ended', TaskEnded)
     svc.on('agent_deleted', ({ agent_id }) => desk.forget(agent_id))

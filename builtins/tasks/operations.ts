@@ -1,8 +1,9 @@
-import { type OperationCall, operation, Page, type PluginHandle, stream, z } from '#kernel'
+import { type OperationCall, operation, Page, type PluginHandle, sentenceOf, stream, z } from '#kernel'
 import { AgentDeadError, AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '../agents/contract.ts'
 import { BudgetExhaustedError } from '../budget/contract.ts'
 import { OtherAgentSessionError, SessionClosedError, SessionNotFoundError, Sessions } from '../sessions/contract.ts'
 import { isoTime, Store } from '../store/contract.ts'
+import { checkOf } from './answer-form.ts'
 import {
   IdempotencyKeyReusedError,
   TASK_EVENTS,
@@ -10,6 +11,7 @@ import {
   TaskCancelledError,
   TaskMessage,
   TaskNotFoundError,
+  TaskOverError,
   TaskResponse,
 } from './contract.ts'
 import type { TaskDesk } from './desk.ts'
@@ -23,6 +25,26 @@ const MAX_INSTRUCTION = 100_000
 const id = AgentRef
 const task_id = z.string().min(1).max(128).describe("A task's id")
 const found = [AgentNotFoundError, AmbiguousAgentError] as const
+
+/** Longest schema, as JSON: it goes into each prompt. */
+const MAX_SCHEMA = 32_000
+
+/** Kept as it is given, not copied: in this process more may be known of it. */
+const ResponseSchema = z
+  .custom<Record<string, unknown>>(
+    given => typeof given === 'object' && given !== null && !Array.isArray(given),
+    'must be a JSON Schema, which is an object',
+  )
+  .superRefine((schema, { addIssue }) => {
+    try {
+      checkOf(schema)
+      const { length } = JSON.stringify(schema)
+      if (length > MAX_SCHEMA) throw new Error(`it has ${length} characters as JSON, at most ${MAX_SCHEMA} are taken`)
+    } catch (error) {
+      addIssue({ code: 'custom', message: `is no schema for an answer: ${sentenceOf(error)}` })
+    }
+  })
+  .meta({ type: 'object', additionalProperties: true })
 
 const TaskInput = z.strictObject({
   id,
@@ -40,6 +62,9 @@ const TaskInput = z.strictObject({
     .max(256)
     .nullish()
     .describe("The user's own name for the session, which is made when there is none; a fresh one without both"),
+  response_schema: ResponseSchema.nullish().describe(
+    'A JSON Schema of type object that the answer is to fit; the object is then in parsed',
+  ),
 })
 const begins = {
   input: TaskInput,
@@ -49,6 +74,7 @@ const begins = {
     ...[BudgetExhaustedError, IdempotencyKeyReusedError, TaskNotFoundError],
   ],
 }
+const OPTIONS = { short: { session_key: 'k', max_steps: 'm' }, files: { response_schema: 'schema' } }
 const KEY =
   'It ends when its client goes away, unless the request has an Idempotency-Key: then it goes on, is taken up again by another process when this one dies, and the same request again gives the same task.'
 
@@ -70,7 +96,7 @@ export function taskOperations(svc: PluginHandle, desk: TaskDesk) {
       ...begins,
       output: TaskResponse,
       http: { method: 'POST', path: '/agents/{id}/tasks', idempotent: true },
-      cli: { usage: 'task run <id> <instruction...>', short: { session_key: 'k', max_steps: 'm' } },
+      cli: { usage: 'task run <id> <instruction...>', ...OPTIONS },
       mcp: true,
       async run(input, call) {
         const { task_id, carried } = await desk.begin(input, call, false)
@@ -86,7 +112,8 @@ export function taskOperations(svc: PluginHandle, desk: TaskDesk) {
       ...begins,
       events: TASK_EVENTS,
       http: { method: 'POST', path: '/agents/{id}/tasks/stream', idempotent: true },
-      cli: { usage: 'run <id> <instruction...>', short: { session_key: 'k', max_steps: 'm' } },
+      cli: { usage: 'run <id> <instruction...>', ...OPTIONS },
+      mcp: true,
       async *run(input, call) {
         const { task_id, carried } = await desk.begin(input, call, true)
         try {
@@ -115,6 +142,7 @@ export function taskOperations(svc: PluginHandle, desk: TaskDesk) {
       events: TASK_EVENTS,
       http: { method: 'GET', path: '/tasks/{task_id}/stream' },
       cli: { usage: 'task follow <task_id>' },
+      mcp: true,
       errors: [TaskNotFoundError],
       async *run({ task_id }, call) {
         await mine(task_id, call)
@@ -138,6 +166,21 @@ export function taskOperations(svc: PluginHandle, desk: TaskDesk) {
         return responseOf(await desk.settled(task_id, call.signal))
       },
       render: shown,
+    }),
+    operation({
+      name: 'tasks.cancel',
+      summary: 'End a task, wherever it runs or waits',
+      input: z.object({ task_id }),
+      output: Task,
+      http: { method: 'POST', path: '/tasks/{task_id}/cancel' },
+      cli: { usage: 'task cancel <task_id>' },
+      mcp: true,
+      errors: [TaskNotFoundError, TaskOverError],
+      async run({ task_id }, call) {
+        await mine(task_id, call)
+        await desk.cancel(task_id)
+        return taskOf(await desk.find(task_id))
+      },
     }),
     operation({
       name: 'tasks.list',
@@ -178,7 +221,8 @@ export function taskOperations(svc: PluginHandle, desk: TaskDesk) {
   ]
 }
 
-function shown({ status, output, error, approval_ids }: TaskResponse): string {
+function shown({ status, output, parsed, error, approval_ids }: TaskResponse): string {
+  if (parsed) return JSON.stringify(parsed, null, 2)
   if (error) return `${output ? `${output}\n\n` : ''}${status}: ${error.detail}`
   if (approval_ids.length === 0) return status === 'completed' ? output : `${output}\n\n${status}`.trim()
   return `${status}: decide with svc approve ${approval_ids.join(', ')}`

@@ -12,8 +12,12 @@ export interface TaskRow {
   user_id: string
   instruction: string
   max_steps: number
+  /** The JSON Schema that the answer is to fit, as JSON. */
+  response_schema: string | null
   status: Task['status']
   output: string
+  /** The answer as an object that fits, as JSON. */
+  parsed: string | null
   /** A problem document as JSON. */
   error: string | null
   /** JSON. */

@@ -5,6 +5,7 @@ import type { Message } from '../models/contract.ts'
 import { type Profile, Profiles } from '../profiles/contract.ts'
 import type { RunRequest, ToolSet } from '../runtime/contract.ts'
 import { Store } from '../store/contract.ts'
+import type { AnswerForm } from './answer-form.ts'
 import { REMEMBERED_TASKS, rememberedMessages, taskSystem } from './prompt.ts'
 import { earlierExchanges, type TaskRow, unansweredCalls } from './repository.ts'
 import { taskTools } from './tools.ts'
@@ -27,6 +28,7 @@ export async function prepareRun(
   toolkits: readonly string[],
   row: TaskRow,
   said: readonly Message[],
+  form: AnswerForm | undefined,
 ): Promise<Prepared> {
   const { agent_id, task_id } = row
   const agent = await svc.use(Agents).find(agent_id)
@@ -45,13 +47,15 @@ export async function prepareRun(
       ...(said.length === 0 ? {} : await unansweredCalls(svc.use(Store), task_id)),
       call_prefix: `${task_id}:${row.epoch}`,
       purpose: { agent_id, goal_id: null, cycle_num, kind: 'task' },
+      fallback: profile.fallback,
       temperature: profile.temperature,
       max_tokens: profile.max_tokens,
       max_steps: row.max_steps - row.steps_taken,
-      system: taskSystem(profile, await svc.use(Profiles).skills(profile), tools()),
+      system: taskSystem(profile, await svc.use(Profiles).skills(profile), tools(), form !== undefined),
       transcript: [...remembered, ...said],
       tool_timeout: Number(svc.config.get('daemon.tool_timeout') ?? TOOL_TIMEOUT_S),
       ends: 'text',
+      ...(form ? { response_schema: form.schema } : {}),
       news: async () => first.splice(0),
     },
   }

@@ -1,15 +1,16 @@
 import { createHash } from 'node:crypto'
-import { type Effect, InternalError, type PluginHandle, StoppingError, SvcError, sentenceOf } from '#kernel'
+import { type Effect, InternalError, type PluginHandle, StoppingError, SvcError, sentenceOf, type z } from '#kernel'
 import { Approvals } from '../approvals/contract.ts'
 import { bookSpend } from '../budget/contract.ts'
 import { toolResult } from '../goals/contract.ts'
 import { Guardrails, WITHHELD } from '../guardrails/contract.ts'
-import type { Spend } from '../models/contract.ts'
+import type { Message, Spend } from '../models/contract.ts'
 import { problemOf } from '../rest/contract.ts'
 import { Runs } from '../runs/contract.ts'
 import { canonicalJson, type RunEnd, type RunEvent, Runtime } from '../runtime/contract.ts'
 import { sessionUsed } from '../sessions/contract.ts'
 import { appendEvent, Store, usdOf } from '../store/contract.ts'
+import { AnswerForm } from './answer-form.ts'
 import { TaskCostLimitError, TaskInterruptedError } from './contract.ts'
 import { chargeTask, endTask, holdTask, recordAnswer, recordOutcome, releaseTask } from './effects.ts'
 import { type Ending, endingOf } from './ending.ts'
@@ -21,6 +22,19 @@ import { Transcript } from './transcript.ts'
 /** Another process has taken the task over, or it was removed with its agent. */
 class LostTask extends Error {}
 
+export interface TaskSettings {
+  readonly toolkits: readonly string[]
+  readonly parse_repairs: number
+}
+
+/** What only the process knows in which a task began. */
+export interface FirstTime {
+  /** Why it must not even begin. */
+  blocked?: SvcError | undefined
+  /** What checks the answer in place of its JSON Schema. */
+  check?: z.ZodType | undefined
+}
+
 /** One stretch of work on a task in this process: until it ends, or waits for the operator. What happens is written down before it goes on. */
 export class TaskRun {
   readonly row: TaskRow
@@ -29,8 +43,12 @@ export class TaskRun {
   readonly ended: Promise<void>
   readonly #svc: PluginHandle
   readonly #abort = new AbortController()
+  readonly #settings: TaskSettings
+  readonly #first: FirstTime
   readonly #hold: { task_id: string; owner: string; epoch: number }
   #transcript = new Transcript([])
+  /** Of a structured run. */
+  #form: AnswerForm | undefined
   #max_cost_usd = 0
   #run_id: string | null = null
   /** When the calls of the last answer began, on the monotonic clock. */
@@ -41,18 +59,17 @@ export class TaskRun {
   /** What was told of the answer that is on its way. */
   #said = ''
 
-  /**
-   * @param place the place after what was told before
-   * @param blocked why it must not even begin
-   */
-  constructor(svc: PluginHandle, toolkits: readonly string[], row: TaskRow, place: number, blocked?: SvcError) {
+  /** @param place the place after what was told before */
+  constructor(svc: PluginHandle, settings: TaskSettings, row: TaskRow, place: number, first: FirstTime = {}) {
     this.#svc = svc
+    this.#settings = settings
+    this.#first = first
     this.#asked = svc.clock.monotonic()
     this.row = row
     this.text = new LiveText(place)
     this.#hold = { task_id: row.task_id, owner: row.owner, epoch: row.epoch }
     this.#cost_micros = row.cost_micros
-    this.ended = this.#work(toolkits, blocked)
+    this.ended = this.#work()
   }
 
   /** Ends it as failed for this reason; for a stop, a detached one is left for another process to go on with. */
@@ -65,10 +82,10 @@ export class TaskRun {
     return this.text.unwritten(this.#hold)
   }
 
-  async #work(toolkits: readonly string[], blocked: SvcError | undefined): Promise<void> {
+  async #work(): Promise<void> {
     const began = this.#svc.clock.monotonic()
     try {
-      const ending = await this.#drive(toolkits, blocked).catch(error => this.#failed(error))
+      const ending = await this.#drive().catch(error => this.#failed(error))
       if (ending) await this.#end(ending, this.#svc.clock.monotonic() - began)
       await this.#endRun(ending?.status ?? 'interrupted')
       this.text.end(ending ? undefined : new StoppingError())
@@ -84,12 +101,17 @@ export class TaskRun {
     return { agent_id, task_id, request_id }
   }
 
-  async #drive(toolkits: readonly string[], blocked: SvcError | undefined): Promise<Ending> {
-    if (blocked) throw blocked
+  async #drive(): Promise<Ending> {
+    if (this.#first.blocked) throw this.#first.blocked
     const { agent_id, task_id, session_id } = this.row
     const rows = await loadMessages(this.#svc.use(Store), task_id)
     this.#transcript = new Transcript(rows)
-    const prepared = await prepareRun(this.#svc, toolkits, this.row, this.#transcript.messages)
+    const said = this.#transcript.messages
+    this.#form = this.#formAfter(said)
+    const question = await this.#reviewed(said.at(-1))
+    if (this.#form?.value) return { status: 'completed' }
+    if (this.#form?.error && !question) return { status: 'failed', error: this.#form.error }
+    const prepared = await prepareRun(this.#svc, this.#settings.toolkits, this.row, said, this.#form)
     this.#max_cost_usd = prepared.profile.max_cost_usd
     if (this.#svc.has(Runs)) {
       const { model } = prepared
@@ -98,11 +120,36 @@ export class TaskRun {
         .begin('task', { agent_id, task_id, session_id, ...(model ? { model } : {}) })
     }
     if (this.row.epoch === 1) await this.#save([this.#event('task_started', {})])
-    const end = await this.#loop(prepared)
-    return endingOf(end, prepared.profile.max_tokens, this.#output !== '')
+    const end = await this.#loop(prepared, question)
+    const ending = endingOf(end, prepared.profile.max_tokens, this.#output !== '')
+    const unfit = ending.error || ending.status === 'waiting_approval' ? undefined : this.#form?.error
+    return unfit ? { status: 'failed', error: unfit } : ending
   }
 
-  async #loop(prepared: Prepared): Promise<RunEnd> {
+  /** What its answer is to fit. @param said what was said before, by another process or before an approval */
+  #formAfter(said: readonly Message[]): AnswerForm | undefined {
+    const { response_schema } = this.row
+    if (response_schema === null) return undefined
+    const looked = said.slice(0, -1).filter(isAnswer).length
+    return new AnswerForm(JSON.parse(response_schema), this.#settings.parse_repairs, this.#first.check, looked)
+  }
+
+  /** An answer that was written down before anybody had looked at it. @returns what the model is to be told of it */
+  async #reviewed(last: Message | undefined): Promise<string | undefined> {
+    if (!this.#form || !last || !isAnswer(last)) return undefined
+    this.#output = last.content
+    return this.#review()
+  }
+
+  /** What is wrong with the answer as people may read it. One that was withheld would be so again. */
+  #review(): Promise<string | undefined> {
+    return this.#form!.review(this.#output, this.#output !== WITHHELD)
+  }
+
+  /** @param question what the model is told first */
+  async #loop(prepared: Prepared, question: string | undefined): Promise<RunEnd> {
+    const asked: Message[] = question ? [{ role: 'user', content: question }] : []
+    const news = async () => [...asked.splice(0), ...(await prepared.request.news())]
     const events = this.#svc.use(Runtime).run({
       ...prepared.request,
       // Asked anew at each step: a toolkit may come or go meanwhile.
@@ -110,6 +157,8 @@ export class TaskRun {
         return prepared.tools()
       },
       signal: this.#abort.signal,
+      news,
+      ...(this.#form ? { review: () => this.#review() } : {}),
       ...(this.row.text === 'shown' ? { onText: (text: string) => this.#show(text) } : {}),
       ...this.#gate(),
     })
@@ -176,6 +225,7 @@ export class TaskRun {
     written()
     this.#asked = this.#svc.clock.monotonic()
     this.#said = ''
+    if (calls.length > 0) this.#form?.forget()
     this.#cost_micros += spend.cost_micros
     const spent_usd = usdOf(this.#cost_micros)
     if (calls.length > 0 && this.#max_cost_usd > 0 && spent_usd >= this.#max_cost_usd) {
@@ -215,10 +265,12 @@ export class TaskRun {
     const { task_id, session_id, request_id } = this.row
     const duration_ms = Math.round(duration)
     const problem = error ? problemOf(error, request_id) : null
+    const parsed = status === 'completed' ? (this.#form?.value ?? null) : null
+    const result = { status, output: this.#output, parsed, error: problem }
     const { effects, written } = this.unwritten()
     await this.#save([
       ...effects,
-      endTask({ task_id, status, output: this.#output, error: problem, approval_ids: [...approval_ids], duration_ms }),
+      endTask({ task_id, ...result, approval_ids: [...approval_ids], duration_ms }),
       sessionUsed({ session_id, input_tokens: 0, output_tokens: 0, cost_micros: 0, duration_ms }),
       this.#event('task_ended', { status }),
     ])
@@ -246,6 +298,11 @@ export class TaskRun {
     if (!(await store.apply([hold]))) throw new LostTask('the task is not ours any more')
     throw new Error('what a tool asked to be written was refused')
   }
+}
+
+/** Whether it would have ended the task: a text without tool calls. */
+function isAnswer({ role, content, tool_calls = [] }: Message): boolean {
+  return role === 'assistant' && tool_calls.length === 0 && content.trim() !== ''
 }
 
 function charges(task_id: string, session_id: string, spend: Spend): Effect[] {

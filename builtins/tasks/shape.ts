@@ -13,6 +13,7 @@ function factsOf(row: TaskRow) {
     approval_ids: JSON.parse(row.approval_ids) as string[],
     cost_usd: usdOf(row.cost_micros),
     tokens: row.input_tokens + row.output_tokens,
+    parsed: row.parsed === null ? null : (JSON.parse(row.parsed) as Record<string, unknown>),
     error: row.error === null ? null : (JSON.parse(row.error) as Problem),
   }
 }
@@ -27,6 +28,7 @@ export function taskOf(row: TaskRow): Task {
   return {
     ...factsOf(row),
     ...{ status, agent_id, instruction, max_steps, duration_ms },
+    response_schema: row.response_schema === null ? null : (JSON.parse(row.response_schema) as Record<string, unknown>),
     created_at: isoTime(created_at),
     ended_at: ended_at === null ? null : isoTime(ended_at),
   }

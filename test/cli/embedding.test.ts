@@ -1,34 +1,363 @@
-import { describe, expect, it } from 'vitest'
-import { Svc } from '../../index.ts'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, expectTypeOf, it, onTestFinished } from 'vitest'
+import {
+  AgentNotFoundError,
+  ProfileNotFoundError,
+  RunNotFoundError,
+  StructuredParseError,
+  Svc,
+  SvcDaemon,
+  type SvcOptions,
+  z,
+} from '../../index.ts'
+import { install, ROOT, tsc } from '../spec/authors.ts'
+import { asksForGoal } from '../spec/rooms.ts'
 import { RunningSvc } from '../support/cli.ts'
+import { fault, modelServer, type Reply, refuse, type Script, text } from '../support/model-server.ts'
+import { tempDir } from '../support/temp.ts'
 import { until } from '../support/until.ts'
 import { FAST, project } from './project.ts'
 
 const log = { level: 'silent' }
+const WORKER = { 'profiles/worker.yaml': 'name: worker\nrole: does what the script says\n' }
+
+/** A project of this program's own, whose agents are simulated. */
+async function opened(options: SvcOptions = {}, files: Readonly<Record<string, string>> = {}) {
+  const dir = await tempDir()
+  await dir.write({ ...FAST, ...WORKER, ...files })
+  const svc = await Svc.open(dir.path, { log, ...options })
+  onTestFinished(async () => {
+    await svc.close()
+    await dir[Symbol.asyncDispose]()
+  })
+  return svc
+}
+
+/** The same, whose agents ask a scripted model. */
+async function scripted(script: Script | readonly Reply[]) {
+  const server = await modelServer({ script })
+  onTestFinished(() => server.close())
+  const env = { OPENAI_BASE_URL: server.url, OPENAI_API_KEY: 'test-key', OPENAI_MODEL: 'scripted' }
+  return { svc: await opened({ ports: { env } }), server }
+}
+
+/** What TypeScript needs to know of a program for Node. */
+const TSCONFIG = JSON.stringify({
+  compilerOptions: {
+    ...{ target: 'es2022', lib: ['es2023', 'esnext.disposable'], module: 'nodenext', strict: true, noEmit: true },
+    ...{ types: ['node'], exactOptionalPropertyTypes: true },
+  },
+  include: ['*.ts'],
+})
+
+/** Runs a file as a program of its own. */
+async function program(cwd: string, file: string) {
+  const child = spawn(process.execPath, [file], { cwd, stdio: ['ignore', 'pipe', 'inherit'] })
+  let stdout = ''
+  child.stdout.setEncoding('utf8').on('data', text => {
+    stdout += text
+  })
+  const [code] = (await once(child, 'close')) as [number]
+  return { code, stdout }
+}
 
 describe('inside a program of one’s own', () => {
   it('agents are spawned, live once it is started, and it all ends with the block', async () => {
     await using dir = await project(FAST)
     const goals: string[] = []
     {
-      await using house = await Svc.open(dir.path, { log })
-      house.kernel.hooks.on('goal_completed', ({ goal_id }) => goals.push(goal_id))
-      const agent = await house.spawn('coder')
+      await using svc = await Svc.open(dir.path, { log })
+      svc.hooks.on('goal_completed', ({ goal_id }) => goals.push(goal_id))
+      const agent = await svc.spawn('coder')
       expect(agent).toMatchObject({ name: 'coder', status: 'idle' })
-      expect(await house.invoke('agents.status')).toMatchObject([{ agent_id: agent.agent_id }])
-      await house.start()
+      expect(await svc.status()).toMatchObject([{ agent_id: agent.agent_id }])
+      await svc.start()
       await until(() => goals.length > 0)
-      expect(await house.invoke('daemon.status')).toMatchObject({ running: true, pid: process.pid })
+      expect(await svc.daemon.status()).toMatchObject({ running: true, pid: process.pid })
     }
     await using again = await Svc.open(dir.path, { log })
-    expect(await again.invoke('daemon.status')).toMatchObject({ running: false, health: 'stopped' })
+    expect(await again.daemon.status()).toMatchObject({ running: false, health: 'stopped' })
   })
 
   it('it is refused while another process is the daemon', async () => {
     await using dir = await project(FAST)
     await using daemon = new RunningSvc(['start'], { cwd: dir.path })
     await daemon.says(/^Logs: /m)
-    await using house = await Svc.open(dir.path, { log })
-    await expect(house.start()).rejects.toThrow(`PID ${daemon.pid}`)
+    await using svc = await Svc.open(dir.path, { log })
+    await expect(svc.start()).rejects.toThrow(`PID ${daemon.pid}`)
+  })
+
+  it('agents are nudged, listed and killed, by id or name', async () => {
+    const svc = await opened()
+    const { agent_id } = await svc.spawn('worker', { model: 'sim' })
+    expect(await svc.nudge('worker', 'Write about the sea.')).toEqual({ nudge_id: expect.stringMatching(/^nudge-/) })
+    expect(await svc.status()).toMatchObject([{ agent_id, name: 'worker', status: 'idle' }])
+    await svc.kill(agent_id)
+    expect(await svc.status()).toEqual([])
+  })
+
+  it('who is not there is told by errors of their own', async () => {
+    const svc = await opened()
+    await expect(svc.spawn('nobody')).rejects.toThrow(ProfileNotFoundError)
+    for (const asking of [svc.nudge('nobody', 'Hello'), svc.kill('nobody'), svc.run('nobody', 'Do it.')]) {
+      await expect(asking).rejects.toThrow(AgentNotFoundError)
+    }
+    await expect(svc.inspect()).rejects.toThrow(RunNotFoundError)
+    await expect(svc.inspect('run-1')).rejects.toThrow(RunNotFoundError)
+  })
+
+  it('every operation can be invoked by its name, for a user, and knows its types', async () => {
+    const svc = await opened()
+    const { agent_id } = await svc.spawn('worker')
+    const goals = await svc.invoke('goals.list', { id: agent_id })
+    expectTypeOf<(typeof goals)[number]['objective']>().toEqualTypeOf<string>()
+    expect(goals).toEqual([])
+    const { task_id } = await svc.run(agent_id, 'Say how you are.', { user: 'ada' })
+    expect(await svc.invoke('tasks.get', { task_id }, { tenant: 'ada' })).toMatchObject({ agent_id })
+    await expect(svc.invoke('tasks.get', { task_id })).rejects.toThrow('of this user')
+    await expect(svc.invoke('no.such')).rejects.toThrow('There is no operation "no.such"')
+  })
+})
+
+describe('a start for some cycles', () => {
+  it('resolves when each agent has lived so many, and the daemon has stopped', async () => {
+    const svc = await opened()
+    const lived = new Map<string, number>()
+    svc.hooks.on('cycle_end', ({ agent_id }) => lived.set(agent_id, (lived.get(agent_id) ?? 0) + 1))
+    const agents = [await svc.spawn('worker'), await svc.spawn('worker')]
+    await svc.invoke('agents.pause', { id: (await svc.spawn('worker')).agent_id })
+    await svc.start({ cycles: 3 })
+    expect([...lived.keys()].sort()).toEqual(agents.map(({ agent_id }) => agent_id).sort())
+    for (const { agent_id } of agents) expect(lived.get(agent_id)).toBeGreaterThanOrEqual(3)
+    expect(await svc.daemon.status()).toMatchObject({ running: false })
+    const before = [...lived.values()]
+    await svc.start({ cycles: 1 })
+    expect([...lived.values()].every((count, n) => count > before[n]!)).toBe(true)
+    expect(await svc.inspect()).toMatchObject({ kind: 'daemon', status: 'ended', agents: 2 })
+  })
+
+  it('waits for a cycle that takes longer than a heartbeat', async () => {
+    let answer = () => {}
+    const late = new Promise<void>(resolve => {
+      answer = resolve
+    })
+    const { svc, server } = await scripted(async request => {
+      await late
+      return asksForGoal(request) ? text('{"goal": "Tidy up the workspace"}') : text('Done.')
+    })
+    const { agent_id } = await svc.spawn('worker')
+    const ended: string[] = []
+    svc.hooks.on('cycle_end', ({ result }) => ended.push(result))
+    const started = svc.start({ cycles: 1 })
+    await server.request(1)
+    const beats: number[] = []
+    svc.hooks.on('beat', ({ beat }) => beats.push(beat))
+    await until(() => beats.length > 2)
+    answer()
+    await started
+    expect(ended[0]).toBe('generated')
+    expect(await svc.invoke('goals.list', { id: agent_id })).toMatchObject([{ objective: 'Tidy up the workspace' }])
+  })
+
+  it('ends early when it is stopped, and takes whole numbers only', async () => {
+    const svc = await opened()
+    await svc.spawn('worker')
+    const begun = new Promise(resolve => svc.hooks.on('beat', resolve))
+    const started = svc.start({ cycles: 1_000_000 })
+    await begun
+    await svc.stop()
+    await started
+    expect(await svc.daemon.status()).toMatchObject({ running: false })
+    for (const cycles of [0, 1.5, Number.NaN]) {
+      await expect(svc.start({ cycles })).rejects.toMatchObject({ code: 'invalid_input' })
+    }
+  })
+
+  it('a wake source wakes agents before their heartbeat', async () => {
+    const svc = await opened(
+      {},
+      { '.svc/config.yaml': 'daemon: {heartbeat: 3600, min_rest: 0}\nmodel: {sim_delay: 0}\n' },
+    )
+    expect(svc.daemon).toBeInstanceOf(SvcDaemon)
+    await svc.spawn('worker')
+    let cycles = 0
+    svc.hooks.on('cycle_end', () => ++cycles)
+    let ring = (_: string) => {}
+    const undo = svc.daemon.addWakeSource({
+      name: 'bell',
+      wait: signal =>
+        new Promise(resolve => {
+          ring = resolve
+          signal.addEventListener('abort', () => resolve('gone'))
+        }),
+    })
+    await svc.start()
+    await until(() => cycles === 1)
+    ring('the bell rang')
+    await until(() => cycles === 2)
+    await undo()
+  })
+})
+
+describe('hooks of a program', () => {
+  it('are told what happens until they are taken off', async () => {
+    const svc = await opened()
+    const told: string[] = []
+    const handler = ({ agent_id }: { agent_id: string }) => told.push(agent_id)
+    svc.hooks.on('agent_spawned', handler)
+    svc.hooks.on('agent_spawned', handler)
+    const { agent_id } = await svc.spawn('worker')
+    await until(() => told.length > 0)
+    svc.hooks.off('agent_spawned', handler)
+    let other = 0
+    const undo = svc.hooks.on('agent_spawned', () => ++other)
+    await svc.spawn('worker')
+    await until(() => other === 1)
+    await undo()
+    expect(told).toEqual([agent_id])
+    expect(() => svc.hooks.on('agent_spwned' as 'agent_spawned', handler)).toThrow('agent_spawned')
+  })
+
+  it('guards keep phases from being entered; one that fails does so as the configuration says', async () => {
+    const svc = await opened()
+    await svc.spawn('worker')
+    const entered: string[] = []
+    svc.hooks.on('phase_enter', ({ phase }) => entered.push(phase))
+    const no = svc.hooks.registerGuard('goal_generation', { shouldProceed: async () => false })
+    await svc.start({ cycles: 2 })
+    expect(entered).toContain('context_assembly')
+    expect(entered).not.toContain('goal_generation')
+    await no()
+    const fails = {
+      shouldProceed: () => {
+        throw new Error('broken')
+      },
+    }
+    const closed = svc.hooks.registerGuard('goal_generation', fails)
+    await svc.start({ cycles: 1 })
+    expect(entered).not.toContain('goal_generation')
+    await closed()
+    svc.hooks.registerGuard('goal_generation', fails, { failClosed: false })
+    await svc.start({ cycles: 1 })
+    expect(entered).toContain('goal_generation')
+    const nowhere = 'goal_generatoin' as 'goal_generation'
+    expect(() => svc.hooks.registerGuard(nowhere, fails)).toThrow('goal_generation')
+  })
+})
+
+describe('tasks of a program', () => {
+  const City = z.object({
+    name: z.string(),
+    inhabitants: z
+      .number()
+      .int()
+      .refine(n => n > 100_000, 'must be a large city'),
+  })
+  const city = (inhabitants: number) => text(JSON.stringify({ name: 'Bern', inhabitants }))
+
+  it('answer with an object of a zod schema, typed, after one repair by its own rules', async () => {
+    const { svc, server } = await scripted([city(1), city(137_000)])
+    const { agent_id } = await svc.spawn('worker')
+    const { parsed, status, task_id } = await svc.run(agent_id, 'Which city?', { schema: City })
+    expectTypeOf(parsed).toEqualTypeOf<{ name: string; inhabitants: number } | null>()
+    expect({ parsed, status }).toEqual({ parsed: { name: 'Bern', inhabitants: 137_000 }, status: 'completed' })
+    expect(server.requests[1]!.prompt).toContain('must be a large city')
+    expect(await svc.invoke('tasks.get', { task_id })).toMatchObject({ steps_taken: 2, parsed })
+    expect(await svc.inspect()).toMatchObject({ kind: 'task', task_id })
+  })
+
+  it('parse throws a StructuredParseError with what was said, or what else the task failed with', async () => {
+    const { svc } = await scripted(({ n }) => (n <= 2 ? text('Bern, of course.') : refuse(400, 'no')))
+    const { agent_id } = await svc.spawn('worker')
+    const error = await svc.parse(agent_id, 'Which city?', City).catch(thrown => thrown)
+    expect(error).toBeInstanceOf(StructuredParseError)
+    expect(error).toMatchObject({ raw: 'Bern, of course.', message: expect.stringContaining('no JSON object') })
+    await expect(svc.parse(agent_id, 'Which city?', City)).rejects.toMatchObject({ code: 'model_error' })
+  })
+
+  it('are told as they go on, and end with their reader', async () => {
+    const { svc, server } = await scripted(({ n }) =>
+      n === 1 ? text('It is Bern.') : fault('stall', 'It is the city of the bears'),
+    )
+    const { agent_id } = await svc.spawn('worker')
+    let said = ''
+    for await (const { event, data } of svc.stream(agent_id, 'Which city?')) {
+      if (event === 'token') said += data.text
+      if (event === 'done') expect(data).toMatchObject({ status: 'completed', output: said })
+    }
+    expect(said).toBe('It is Bern.')
+    for await (const _ of svc.stream(agent_id, 'Which city?')) break
+    expect(await server.requests[1]!.ended).toBe('dropped')
+  })
+})
+
+describe('the package, as a program elsewhere has it', () => {
+  it('gives types for all of it, and refuses what does not fit them', async () => {
+    await using dir = await project()
+    await install(dir.path, 'svc', '@types/node')
+    const program = `import { Agent, AgentNotFoundError, createClient, MissingDependencyError, ProfileNotFoundError, StructuredParseError, Svc, SvcDaemon, tool, z } from 'svc'
+      await using svc = await Svc.open('.')
+      const { agent_id } = await svc.spawn('coder')
+      await svc.nudge(agent_id, 'Hello')
+      svc.hooks.on('goal_completed', ({ agent_id, goal_id }) => console.log(agent_id.length + goal_id.length))
+      svc.hooks.registerGuard('goal_pursuit', { shouldProceed: ({ at }) => at.getHours() > 8 })
+      const daemon: SvcDaemon = svc.daemon
+      daemon.addWakeSource({ name: 'bell', wait: async signal => String(signal.aborted) })
+      await svc.start({ cycles: 2 })
+      const City = z.object({ name: z.string(), age: z.number() })
+      const { parsed } = await svc.run(agent_id, 'Which city?', { schema: City })
+      const years: number | undefined = parsed?.age
+      const hello = tool({ name: 'hello', description: 'Says hello.', parameters: z.object({ to: z.string() }), execute: ({ to }) => to.length })
+      const agent = new Agent({ model: 'sim', tools: [hello], maxSteps: 5, onApproval: ({ tool_name }) => tool_name === 'hello' })
+      for await (const event of agent.stream('Hello', { schema: City })) if (event.type === 'done') console.log(event.result.parsed?.name)
+      const { name } = await agent.parse('Which city?', City)
+      const classes = [AgentNotFoundError, MissingDependencyError, ProfileNotFoundError, StructuredParseError]
+      const client = createClient({ baseUrl: 'http://127.0.0.1:8000' })
+      console.log(years, name.length, classes.length, (await client.agents.list()).length, (await svc.invoke('goals.list', { id: agent_id })).length)`
+    const wrong = `import { Agent, Svc, z } from 'svc'
+      const svc = await Svc.open('.')
+      svc.start({ cycles: 'two' })
+      svc.invoke('goals.list', { agent: 'coder' })
+      svc.hooks.on('goal_compleeted', () => {})
+      new Agent({ max_steps: 5 })
+      const { parsed } = await new Agent().run('x', { schema: z.object({ a: z.string() }) })
+      parsed.a`
+    const [, section] = (await readFile(join(ROOT, 'README.md'), 'utf8')).split('## Inside your own program')
+    const shown = [...section!.split('\n## ')[0]!.matchAll(/```ts\n(.*?)```/gs)].map(([, code], n) => [
+      `readme${n}.ts`,
+      code!,
+    ])
+    expect(shown).toHaveLength(2)
+    await dir.write({
+      ...Object.fromEntries(shown),
+      'right.ts': program,
+      'wrong.ts': wrong,
+      'tsconfig.json': TSCONFIG,
+      'package.json': '{"type": "module"}',
+    })
+    const { output } = await tsc(dir.path)
+    expect([...output.matchAll(/^(\w+\.ts)\((\d+),/gm)].map(([, file, line]) => `${file} ${line}`)).toEqual(
+      [3, 4, 5, 6, 8].map(line => `wrong.ts ${line}`),
+    )
+  })
+
+  it('runs without its optional packages, and names the one that a model needs', async () => {
+    await using dir = await tempDir()
+    await dir.write({
+      'none.mjs': `export const resolve = (name, context, next) => name.startsWith('@anthropic-ai/')
+        ? Promise.reject(Object.assign(new Error('Cannot find package'), { code: 'ERR_MODULE_NOT_FOUND' })) : next(name, context)`,
+      'program.mjs': `import { register } from 'node:module'
+        register('./none.mjs', import.meta.url)
+        const { Agent, MissingDependencyError } = await import('svc')
+        const agent = new Agent({ model: 'anthropic:claude-opus-4', ports: { env: { ANTHROPIC_API_KEY: 'k' } } })
+        const error = await agent.run('Hello').catch(thrown => thrown)
+        console.log(error instanceof MissingDependencyError, error.message)`,
+    })
+    await install(dir.path, 'svc')
+    const { stdout, code } = await program(dir.path, 'program.mjs')
+    expect({ stdout, code }).toEqual({ stdout: expect.stringMatching(/^true .*"@anthropic-ai\/sdk"/), code: 0 })
   })
 })

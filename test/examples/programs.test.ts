@@ -4,15 +4,22 @@ import { readdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { expect, it } from 'vitest'
 import { FAST, project } from '../cli/project.ts'
-import { RunningSvc } from '../support/index.ts'
+import { modelServer, RunningSvc, text, toolCall } from '../support/index.ts'
 import { EXAMPLES } from './example.ts'
 
 const ROOT = resolve(EXAMPLES, '..')
 
+type Ended = { code: number; stdout: string; stderr: string }
+
 /** Runs an example from its source, as a program of its own. */
-async function run(name: string, ...words: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+function run(name: string, ...words: string[]): Promise<Ended> {
+  return runWith({}, name, ...words)
+}
+
+async function runWith(env: Record<string, string>, name: string, ...words: string[]): Promise<Ended> {
   const flags = ['--conditions=svc-source', '--import', 'tsx']
-  const child = spawn(process.execPath, [...flags, join(EXAMPLES, name), ...words], { cwd: ROOT })
+  const given = { PATH: process.env.PATH, HOME: process.env.HOME, ...env }
+  const child = spawn(process.execPath, [...flags, join(EXAMPLES, name), ...words], { cwd: ROOT, env: given })
   const ran = { stdout: '', stderr: '' }
   for (const stream of ['stdout', 'stderr'] as const) {
     child[stream].setEncoding('utf8').on('data', text => {
@@ -23,11 +30,39 @@ async function run(name: string, ...words: string[]): Promise<{ code: number; st
   return { code, ...ran }
 }
 
-it('embedding: an agent lives inside a program until its first goal, and the program ends', async () => {
+it('embedding: an agent lives inside a program until its first goal, does a task and is gone, and the program ends', async () => {
   await using dir = await project(FAST)
   const { code, stdout, stderr } = await run('embedding.ts', dir.path)
   expect({ code, stderr }).toMatchObject({ code: 0, stderr: '' })
-  expect(stdout).toMatch(/^writer-[0-9a-f]{8} lives\nit reached its first goal: .+\n$/)
+  const [lives, wants, reached, took, , left] = stdout.split(/\n+/)
+  expect(lives).toMatch(/^writer-[0-9a-f]{8} lives$/)
+  expect(wants).toMatch(/^it wants: .+/)
+  expect(reached).toBe(wants!.replace('wants', 'reached its first goal'))
+  expect(took).toMatch(/^that took \d+ cycles, \d+ tokens and \$0\.00$/)
+  expect(stdout).toMatch(/\n0 agents are left\n$/)
+  expect(left).toBeDefined()
+})
+
+it('agent: it works with its tools and tells what it took, simulated and with a model', async () => {
+  const simulated = await run('agent.ts')
+  expect(simulated).toMatchObject({ code: 0, stderr: '' })
+  expect(simulated.stdout).toMatch(/^calls count_stock {"article":"bolts"}\nreads 120\n(.|\n)*sim\/rules-1: \d+ steps/)
+  const replies = [toolCall('order', { article: 'nuts', pieces: 500 }), text('That is too many to order.')]
+  await using model = await modelServer({ script: replies })
+  const env = { OPENAI_BASE_URL: model.url, OPENAI_MODEL: 'scripted' }
+  const { stdout } = await runWith(env, 'agent.ts', 'Order 500 nuts.')
+  expect(stdout).toMatch(/at most 100\nThat is too many to order\.\nopenai:scripted: 2 steps, \d+ tokens, \$0\.0000\n$/)
+})
+
+it('structured: an object comes out of a letter, or an error that tells what the model said', async () => {
+  const invoice = { from: 'Ada & Sons', due: '2027-05-01', lines: [{ what: 'bolts', euros: 6 }] }
+  const script = [text('Six euros.'), text(JSON.stringify(invoice)), text('Six euros.'), text('Six.')]
+  await using model = await modelServer({ script })
+  const env = { OPENAI_BASE_URL: model.url, OPENAI_MODEL: 'scripted' }
+  const good = await runWith(env, 'structured.ts')
+  expect(good).toEqual({ code: 0, stderr: '', stdout: 'Ada & Sons gets 6 euros by 2027-05-01\n' })
+  const bad = await runWith(env, 'structured.ts')
+  expect(bad.stdout).toMatch(/no JSON object in it\. The model said: Six\.\n$/)
 })
 
 it('HTTP client: it spawns, nudges, lists and tells what happened, and shows what an error looks like', async () => {

@@ -1,0 +1,123 @@
+import { type Issue, issuesOf, z } from '#kernel'
+import { StructuredParseError } from './contract.ts'
+import { objectsIn } from './objects-in.ts'
+
+type Json = Record<string, unknown>
+
+/** What a model's server calls the schema. */
+const NAME = 'answer'
+/** What stands in a schema as a value, whatever it looks like. */
+const VALUES = new Set(['const', 'enum', 'default', 'examples'])
+
+/**
+ * The zod schema by which answers to a `response_schema` are checked. A `pattern` guides the model but is not checked: an
+ * expression that anybody may send could take for ever on what a model says.
+ * @throws an Error that says what is wrong with the schema
+ */
+export function checkOf(schema: Json): z.ZodType {
+  if (schema.type !== 'object') throw new Error('its type must be "object"; put anything else into a property of one')
+  return z.fromJSONSchema(withoutPatterns(schema) as Parameters<typeof z.fromJSONSchema>[0])
+}
+
+/**
+ * A zod schema as the JSON Schema that a model is given: what it takes, before its transforms.
+ * @throws an Error that says what is wrong with the schema
+ */
+export function jsonSchemaOf(schema: z.ZodType): Json {
+  const { $schema: _, ...json } = z.toJSONSchema(schema, {
+    ...{ io: 'input', unrepresentable: 'any' },
+    override({ jsonSchema }) {
+      // Nobody reads what the schema does not name, and only so do servers hold their models to it.
+      if (jsonSchema.type === 'object') jsonSchema.additionalProperties ??= false
+    },
+  }) as Json
+  if (json.type !== 'object') throw new Error('a schema for answers must be a z.object; put anything else into a field')
+  return json
+}
+
+const originals = new WeakMap<object, z.ZodType>()
+
+/** The same, remembered: a task that begins in this process is then checked by the zod schema itself, with its refinements. */
+export function structured(schema: z.ZodType): Json {
+  const json = jsonSchemaOf(schema)
+  originals.set(json, schema)
+  return json
+}
+
+/** The zod schema of which `structured` made this. */
+export function originalOf(schema: object): z.ZodType | undefined {
+  return originals.get(schema)
+}
+
+/** The form that one answer is to have: reads what the model says, and tells it what to mend, so many times. */
+export class AnswerForm {
+  /** As the model is given it. */
+  readonly schema: { name: string; schema: Json }
+  readonly #check: z.ZodType
+  readonly #repairs: number
+  #tries: number
+  #read: { value: Json; output: unknown } | { error: StructuredParseError } | undefined
+
+  /**
+   * @param repairs how often the model may mend its answer
+   * @param check in place of what the JSON Schema says: a zod schema with more to say
+   * @param tries how many answers were looked at before, by another process
+   */
+  constructor(schema: Json, repairs: number, check: z.ZodType = checkOf(schema), tries = 0) {
+    this.schema = { name: NAME, schema }
+    this.#check = check
+    this.#repairs = repairs
+    this.#tries = tries
+  }
+
+  /** The last answer as an object that fits; null when it did not. */
+  get value(): Json | null {
+    return this.#read && 'value' in this.#read ? this.#read.value : null
+  }
+
+  /** The same after the transforms of a zod schema. */
+  get output(): unknown {
+    return this.#read && 'output' in this.#read ? this.#read.output : null
+  }
+
+  /** Why the last answer did not fit. */
+  get error(): StructuredParseError | undefined {
+    return this.#read && 'error' in this.#read ? this.#read.error : undefined
+  }
+
+  /** The work goes on: what was looked at was not the last answer. */
+  forget(): void {
+    this.#read = undefined
+  }
+
+  /**
+   * Looks at a text that would be the answer.
+   * @param mendable false when asking again would bring the same
+   * @returns what to tell the model; undefined when it fits, or was told often enough
+   */
+  async review(text: string, mendable = true): Promise<string | undefined> {
+    this.#read = await this.#look(text)
+    const { error } = this
+    if (!error || !mendable || this.#tries++ >= this.#repairs) return undefined
+    return `${error.message} Answer again with one JSON object that fits this JSON Schema, and nothing around it: ${JSON.stringify(this.schema.schema)}`
+  }
+
+  async #look(text: string): Promise<{ value: Json; output: unknown } | { error: StructuredParseError }> {
+    let issues: Issue[] = [{ path: '', message: 'there is no JSON object in it' }]
+    // Of several the last: models draft, and then say it again.
+    for (const value of objectsIn(text).reverse()) {
+      const parsed = await this.#check.safeParseAsync(value)
+      if (parsed.success) return { value, output: parsed.data }
+      issues = issuesOf(parsed.error)
+    }
+    return { error: StructuredParseError.of(text, issues, '') }
+  }
+}
+
+function withoutPatterns(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(withoutPatterns)
+  if (typeof schema !== 'object' || schema === null) return schema
+  if ('patternProperties' in schema) throw new Error('patternProperties are not taken; name the properties')
+  const kept = Object.entries(schema).filter(([key, value]) => key !== 'pattern' || typeof value !== 'string')
+  return Object.fromEntries(kept.map(([key, value]) => [key, VALUES.has(key) ? value : withoutPatterns(value)]))
+}

@@ -1,0 +1,35 @@
+import type { OperationCall, PluginHandle } from '#kernel'
+import { TaskNotFoundError, type Tasks } from './contract.ts'
+import type { TaskDesk } from './desk.ts'
+import { followTask } from './follow.ts'
+import { taskOf } from './shape.ts'
+
+/** Answers of the model after which a task ends that nobody says more of. */
+const MAX_STEPS = 25
+
+/** One-shot tasks for other rooms. */
+export function tasksService(svc: PluginHandle, desk: TaskDesk): Tasks {
+  const mine = async (task_id: string, tenant: string) => {
+    await desk.settleLost()
+    const row = await desk.find(task_id)
+    if (row.user_id !== tenant) throw new TaskNotFoundError({ task_id })
+    return row
+  }
+  return {
+    async begin({ agent, tenant, instruction, session_key, key, request_id }) {
+      const call: OperationCall = {
+        ...{ tenant, face: 'code', request_id, idempotency_key: key, progress: () => {} },
+        signal: new AbortController().signal,
+      }
+      const { task_id } = await desk.begin({ id: agent, instruction, max_steps: MAX_STEPS, session_key }, call, true)
+      return taskOf(await desk.find(task_id))
+    },
+    find: async (task_id, tenant) => taskOf(await mine(task_id, tenant)),
+    follow: (task_id, after, signal) => followTask(svc, desk, task_id, after, signal),
+    async cancel(task_id, tenant) {
+      await mine(task_id, tenant)
+      await desk.cancel(task_id)
+      return taskOf(await desk.find(task_id))
+    },
+  }
+}

@@ -1,0 +1,208 @@
+import { Kernel, type Ports, type Tool, Toolkits, type z } from '#kernel'
+import type { AgentEvent, AgentOptions, AgentResult, RunOptions } from './agent.ts'
+import { type Message, ModelError, type Spend } from './builtins/models/contract.ts'
+import models from './builtins/models/index.ts'
+import { Profile } from './builtins/profiles/contract.ts'
+import { type PlannedCall, type RunEvent, Runtime, type Verdict } from './builtins/runtime/contract.ts'
+import runtime from './builtins/runtime/index.ts'
+import { usdOf } from './builtins/store/contract.ts'
+import { AnswerForm, jsonSchemaOf } from './builtins/tasks/answer-form.ts'
+import { TaskCostLimitError } from './builtins/tasks/contract.ts'
+import { endingOf } from './builtins/tasks/ending.ts'
+import { rememberedMessages, STRUCTURED } from './builtins/tasks/prompt.ts'
+
+/** A folder that nobody reads or writes. */
+const NOWHERE = '/svc-has-no-project'
+/** The toolkit of the agent's own tools. */
+const OWN = 'own'
+/** Seconds that one tool call may take, as in a project. */
+const TOOL_TIMEOUT_S = 60
+const DONE =
+  'You are asked to do one thing. When it is done, answer with the result itself: an answer without a tool call ends the work.'
+
+/** What one run is asked. */
+export interface Asked extends RunOptions {
+  instruction: string
+  /** What was asked and answered before, newest first. */
+  exchanges: readonly { instruction: string; output: string }[]
+  schema?: z.ZodObject | undefined
+}
+
+/** The house of a standalone agent: the rooms of the models and of the loop, and nothing on disk. */
+export class Standalone {
+  readonly #kernel: Kernel
+  readonly #options: AgentOptions
+  #runs = 0
+
+  /** @throws InvalidConfigError; a TypeError or ConflictError for tools that are none */
+  static async open(options: AgentOptions): Promise<Standalone> {
+    const ports = { ...options.ports, files: filesOf(options.config ?? {}) }
+    const log = { level: 'warn', ...options.log }
+    const kernel = await Kernel.open({ root: NOWHERE, roles: [], builtins: [models, runtime], ports, log })
+    const tools = (options.tools ?? []).map(withoutStore)
+    kernel.points.add(Toolkits, { name: OWN, everyday: true, tools }, 'the agent')
+    return new Standalone(kernel, options)
+  }
+
+  private constructor(kernel: Kernel, options: AgentOptions) {
+    this.#kernel = kernel
+    this.#options = options
+  }
+
+  /** @throws what is no answer of the model: see `Agent.run` */
+  async run(asked: Asked, tell: (event: AgentEvent) => void): Promise<AgentResult<unknown>> {
+    const { schema, signal } = asked
+    const { parseRepairs = 1, maxTokens = 4096 } = this.#options
+    const form = schema && new AnswerForm(jsonSchemaOf(schema), parseRepairs, schema)
+    const account = new Account(asked.maxCostUsd ?? this.#options.maxCostUsd ?? 0)
+    const end = (status: AgentResult['status'], error: Error | null): AgentResult<unknown> => {
+      return { status, error, parsed: status === 'completed' && form ? form.output : null, ...account.facts }
+    }
+    try {
+      const events = this.#kernel.use(Runtime).run(this.#request(asked, account, form, tell))
+      let next = await events.next()
+      for (; !next.done; next = await events.next()) {
+        account.take(next.value)
+        if (next.value.type === 'answer' && next.value.calls.length > 0) form?.forget()
+        for (const event of eventsOf(next.value)) tell(event)
+        if (next.value.type === 'answer') account.check(next.value.calls)
+      }
+      const ending = endingOf(next.value, maxTokens, account.facts.output !== '')
+      const error = ending.error ?? form?.error ?? null
+      return end(error ? 'failed' : (ending.status as AgentResult['status']), error)
+    } catch (error) {
+      signal?.throwIfAborted()
+      if (!(error instanceof ModelError || error instanceof TaskCostLimitError)) throw error
+      if (error instanceof ModelError) account.fail(error)
+      return end('failed', error)
+    }
+  }
+
+  #request(asked: Asked, account: Account, form: AnswerForm | undefined, tell: (event: AgentEvent) => void) {
+    const {
+      model = null,
+      instructions,
+      temperature = 0,
+      maxTokens = 4096,
+      maxSteps = 25,
+      name = 'agent',
+    } = this.#options
+    const tools = this.#kernel.use(Runtime).toolsFor(Profile.parse({ name, role: name }), [OWN])
+    const cycle_num = ++this.#runs
+    const first: Message[] = [{ role: 'user', content: asked.instruction }]
+    const parts = [instructions, DONE, form && STRUCTURED]
+    return {
+      ...{ agent_id: name, goal_id: null, cycle_num, call_prefix: `${name}:${cycle_num}`, model, temperature, tools },
+      purpose: { agent_id: name, goal_id: null, cycle_num, kind: 'task' as const },
+      max_tokens: maxTokens,
+      max_steps: asked.maxSteps ?? maxSteps,
+      system: parts.filter(Boolean).join('\n\n'),
+      transcript: rememberedMessages(asked.exchanges),
+      tool_timeout: TOOL_TIMEOUT_S,
+      workspace: process.cwd(),
+      ends: 'text' as const,
+      news: async () => first.splice(0),
+      signal: asked.signal ?? new AbortController().signal,
+      onText: (text: string) => tell({ type: 'text', text }),
+      gate: (call: PlannedCall, tool: Tool) => this.#gate(call, tool),
+      ...(form ? { response_schema: form.schema, review: (text: string) => form.review(text, !account.isUsedUp) } : {}),
+    }
+  }
+
+  async #gate({ call_id, name, arguments: args }: PlannedCall, { requires_approval, danger }: Tool): Promise<Verdict> {
+    const run = { verdict: 'run', arguments: args } as const
+    if (!requires_approval) return run
+    const { onApproval } = this.#options
+    if (!onApproval) return refused('It needs the approval of a person, and nobody is there to give it.')
+    const decided = await onApproval({ call_id, tool_name: name, arguments: args, danger: danger ?? null })
+    if (decided === true) return run
+    if (decided === false) return refused('It was denied.')
+    if (decided.decision === 'deny') return refused(`It was denied: ${decided.reason}`)
+    return decided.decision === 'edit' ? { verdict: 'run', arguments: decided.arguments } : run
+  }
+}
+
+/** What a run has done and cost so far. */
+class Account {
+  readonly #limit_usd: number
+  #cost_micros = 0
+  readonly #facts = { output: '', steps_taken: 0, tool_calls_made: 0, tokens: 0, model: null as string | null }
+
+  /** @param limit_usd 0 sets no limit */
+  constructor(limit_usd: number) {
+    this.#limit_usd = limit_usd
+  }
+
+  get facts() {
+    return { ...this.#facts, cost_usd: usdOf(this.#cost_micros) }
+  }
+
+  get isUsedUp(): boolean {
+    return this.#limit_usd > 0 && usdOf(this.#cost_micros) >= this.#limit_usd
+  }
+
+  take(event: RunEvent): void {
+    if (event.type === 'outcome') this.#facts.tool_calls_made++
+    else {
+      this.#facts.steps_taken++
+      if (event.message.content.trim() !== '') this.#facts.output = event.message.content
+      this.#charge(event.spend)
+      this.#facts.model = event.spend.model
+    }
+  }
+
+  /** Nothing more is done once the limit is reached. @throws TaskCostLimitError when there was more to do */
+  check(calls: readonly unknown[]): void {
+    if (calls.length > 0 && this.isUsedUp) {
+      throw new TaskCostLimitError({ spent_usd: usdOf(this.#cost_micros), limit_usd: this.#limit_usd })
+    }
+  }
+
+  fail({ spend, text }: ModelError): void {
+    if (spend) this.#charge(spend)
+    if (text.trim() !== '') this.#facts.output = text
+  }
+
+  #charge({ cost_micros, input_tokens, output_tokens }: Spend): void {
+    this.#cost_micros += cost_micros
+    this.#facts.tokens += input_tokens + output_tokens
+  }
+}
+
+function eventsOf(event: RunEvent): AgentEvent[] {
+  if (event.type === 'answer') {
+    return event.calls.map(({ call_id, name, arguments: args }) => ({
+      type: 'tool_call',
+      call_id,
+      name,
+      arguments: args,
+    }))
+  }
+  const { call, message } = event
+  const { content, is_error = false } = message
+  return [{ type: 'tool_result', call_id: call.call_id, name: call.name, content, is_error }]
+}
+
+function refused(reason: string): Verdict {
+  return { verdict: 'refuse', reason }
+}
+
+/** Where there is no store, a tool's writes have no place to go. */
+function withoutStore(tool: Tool): Tool {
+  const effect = () => {
+    throw new Error('A standalone agent has no store, so that its tools cannot write effects.')
+  }
+  return { ...tool, execute: (args: never, call) => tool.execute(args, { ...call, effect }) }
+}
+
+/** No files but a configuration that is not one. */
+function filesOf(config: Record<string, unknown>): Ports['files'] {
+  const missing = async (path: unknown) => {
+    throw Object.assign(new Error(`There is no ${path}.`), { code: 'ENOENT' })
+  }
+  const readFile = async (path: unknown) =>
+    String(path).endsWith('config.yaml') ? Buffer.from(JSON.stringify(config)) : missing(path)
+  return new Proxy({} as Ports['files'], {
+    get: (_, name) => (name === 'readFile' ? readFile : missing),
+  })
+}

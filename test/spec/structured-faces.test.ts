@@ -1,0 +1,96 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import approvals from '../../builtins/approvals/index.ts'
+import sessions from '../../builtins/sessions/index.ts'
+import tasks from '../../builtins/tasks/index.ts'
+import { createClient } from '../../client.ts'
+import { project } from '../cli/project.ts'
+import { restHouse } from '../faces/rest-house.ts'
+import { modelServer, type Script, svc, text } from '../support/index.ts'
+import { ROOMS, WORKER } from './rooms.ts'
+
+const ORDER = {
+  type: 'object',
+  properties: { pieces: { type: 'integer' }, article: { enum: ['bolts', 'nuts'] } },
+  required: ['pieces', 'article'],
+}
+const TWELVE = { pieces: 12, article: 'nuts' }
+
+/** A listening server whose agents ask a scripted model, with one agent. */
+async function served(script: Script) {
+  const model = await modelServer({ script })
+  onTestFinished(() => model.close())
+  const home = await restHouse({
+    plugins: [...ROOMS, approvals, sessions, tasks],
+    env: { OPENAI_BASE_URL: model.url, OPENAI_API_KEY: 'k', OPENAI_MODEL: 'scripted' },
+    async before(root) {
+      await mkdir(`${root}/profiles`)
+      await writeFile(`${root}/profiles/worker.yaml`, WORKER)
+    },
+  })
+  const { json } = await home.ask('/agents', { method: 'POST', body: { preset: 'worker' } })
+  return { ...home, model, id: json.agent_id as string }
+}
+
+describe('structured runs over HTTP', () => {
+  it('take response_schema in the body and answer with parsed, or null and the problem', async () => {
+    const { ask, id } = await served(({ n }) => text(n === 1 ? JSON.stringify(TWELVE) : 'Twelve nuts.'))
+    const body = { instruction: 'Order 12 nuts.', response_schema: ORDER }
+    const good = await ask(`/agents/${id}/tasks`, { method: 'POST', body })
+    expect([good.status, good.json]).toMatchObject([200, { status: 'completed', parsed: TWELVE, error: null }])
+    const bad = await ask(`/agents/${id}/tasks`, { method: 'POST', body })
+    expect([bad.status, bad.json]).toMatchObject([
+      200,
+      {
+        status: 'failed',
+        parsed: null,
+        output: 'Twelve nuts.',
+        error: { code: 'structured_parse_error', status: 422 },
+      },
+    ])
+    const task = await ask(`/tasks/${good.json.task_id}`)
+    expect(task.json).toMatchObject({ parsed: TWELVE, response_schema: ORDER })
+  })
+
+  it('refuse what is no schema with 422 that names the field', async () => {
+    const { ask, id, model } = await served(() => text('{}'))
+    for (const response_schema of [{ type: 'array' }, [], 'x', { type: 'object', properties: { a: { type: 'b' } } }]) {
+      const { status, json } = await ask(`/agents/${id}/tasks`, {
+        ...{ method: 'POST', body: { instruction: 'Order.', response_schema } },
+      })
+      expect({ status, path: json.errors[0].path }).toEqual({ status: 422, path: 'response_schema' })
+    }
+    expect(model.requests).toHaveLength(0)
+  })
+
+  it('come through the typed client, and as the end of a stream', async () => {
+    const { url, id } = await served(() => text(JSON.stringify(TWELVE)))
+    const client = createClient({ baseUrl: url })
+    const input = { id, instruction: 'Order 12 nuts.', response_schema: ORDER }
+    expect((await client.tasks.run(input)).parsed).toEqual(TWELVE)
+    for await (const { event, data } of client.tasks.stream(input)) {
+      if (event === 'done') expect(data.parsed).toEqual(TWELVE)
+    }
+  })
+})
+
+describe('structured runs on the command line', () => {
+  it('take their schema from a file, and print the object', async () => {
+    await using dir = await project({
+      'order.json': JSON.stringify(ORDER),
+      'bad.json': '{',
+      '.svc/config.yaml': 'model: {sim_delay: 0}\n',
+    })
+    const run = (...words: string[]) => svc(words, { cwd: dir.path })
+    await run('spawn', 'coder')
+    const shown = await run('task', 'run', 'coder', 'Order 12 nuts.', '--schema', 'order.json')
+    expect(JSON.parse(shown.stdout)).toEqual(TWELVE)
+    const told = await run('task', 'run', 'coder', 'Order 12 nuts.', '--schema', 'order.json', '--json')
+    expect(JSON.parse(told.stdout)).toMatchObject({ status: 'completed', parsed: TWELVE })
+    const missing = await run('task', 'run', 'coder', 'Order.', '--schema', 'none.json')
+    expect(missing).toMatchObject({ code: 2, stderr: expect.stringContaining('none.json') })
+    const broken = await run('task', 'run', 'coder', 'Order.', '--schema', 'bad.json')
+    expect(broken).toMatchObject({ code: 2, stderr: expect.stringContaining('bad.json is not JSON') })
+    expect((await run('task', 'run', '--help')).stdout).toMatch(/--schema <file> +A JSON Schema/)
+  })
+})

@@ -1,0 +1,216 @@
+import { describe, expect, it } from 'vitest'
+import { definePlugin, type SvcError, tool, z } from '#kernel'
+import guardrails from '../../builtins/guardrails/index.ts'
+import { defineEffect, Effects, Store } from '../../builtins/store/contract.ts'
+import type { House } from '../support/index.ts'
+import { type Answer, tempDir, text, together, toolCall, until } from '../support/index.ts'
+import { spawn } from './rooms.ts'
+import { all, done, rows, run, said, streamed, tasked, taskOf } from './tasks-house.ts'
+
+const CITY = {
+  type: 'object',
+  properties: { name: { type: 'string' }, inhabitants: { type: 'integer', minimum: 1 } },
+  required: ['name', 'inhabitants'],
+  additionalProperties: false,
+}
+const BERN = { name: 'Bern', inhabitants: 137_000 }
+const structured = { response_schema: CITY }
+const json = (value: unknown) => text(JSON.stringify(value))
+const asked = ({ server }: { server: { requests: readonly { prompt: string }[] } }) => server.requests.at(-1)!.prompt
+
+const refusal = (asking: Promise<unknown>) =>
+  asking.then(
+    () => undefined,
+    (error: SvcError) => ({ status: error.status, message: error.message }),
+  )
+
+/** A toolkit of tasks with one tool, which says what it knows of a city. */
+const atlas = definePlugin({
+  name: 'atlas',
+  setup: svc =>
+    svc.toolkit({
+      name: 'memory',
+      tools: [
+        tool({
+          ...{ name: 'look_up', description: 'Looks up a city.', parameters: z.object({ city: z.string() }) },
+          ...{ idempotent: true, execute: ({ city }) => `${city} has 137000 inhabitants` },
+        }),
+      ],
+    }),
+})
+
+describe('a structured run', () => {
+  it('answers with an object that fits the schema, beside the text that it was read from', async () => {
+    await using home = await tasked(() => json(BERN))
+    const response = await run(home, await spawn(home), 'Where is the bear pit?', structured)
+    expect(response).toMatchObject({ status: 'completed', parsed: BERN, output: JSON.stringify(BERN), error: null })
+    expect(await taskOf(home, response.task_id)).toMatchObject({ parsed: BERN, response_schema: CITY })
+    expect(JSON.stringify(home.server.requests[0]!.body)).toContain('inhabitants')
+  })
+
+  it.each([
+    ['a code fence', `\`\`\`json\n${JSON.stringify(BERN, null, 2)}\n\`\`\``],
+    ['prose', `Here it is: ${JSON.stringify(BERN)} I hope {that} helps.`],
+    ['thoughts with a draft', `<think>{"name": "Basel", "inhabitants": 1}</think>\n${JSON.stringify(BERN)}`],
+    ['a first draft', `{"name": "Bern"} or rather ${JSON.stringify(BERN)}`],
+  ])('reads the object out of %s', async (_, answer) => {
+    await using home = await tasked(() => text(answer))
+    const response = await run(home, await spawn(home), 'Which city?', structured)
+    expect(response).toMatchObject({ status: 'completed', parsed: BERN, steps_taken: 1 })
+  })
+
+  it('tells the model once what is wrong with its answer, and takes the one that is mended', async () => {
+    await using home = await tasked((_, n) => json(n === 1 ? { ...BERN, inhabitants: 0 } : BERN))
+    const response = await run(home, await spawn(home), 'Which city?', structured)
+    expect(response).toMatchObject({ status: 'completed', parsed: BERN, steps_taken: 2 })
+    expect(asked(home)).toMatch(/inhabitants: .*>=1.* Answer again with one JSON object/)
+    const bill = home.server.bill.map(({ input_tokens, output_tokens }) => input_tokens + output_tokens)
+    expect(response.tokens).toBe(bill[0]! + bill[1]!)
+  })
+
+  it('fails with structured_parse_error and parsed null when that fits neither; what it cost is counted', async () => {
+    await using home = await tasked(() => text('It is Bern.'))
+    const response = await run(home, await spawn(home), 'Which city?', structured)
+    expect(response).toMatchObject({
+      ...{ status: 'failed', parsed: null, output: 'It is Bern.', steps_taken: 2 },
+      error: { code: 'structured_parse_error', status: 422, detail: expect.stringContaining('no JSON object') },
+    })
+    expect(response.tokens).toBeGreaterThan(0)
+    expect(await rows(home, 'SELECT 1 FROM spend')).toHaveLength(2)
+  })
+
+  it('is mended as often as the configuration says, and no further than max_steps', async () => {
+    await using never = await tasked(() => text('Bern'), { config: { tasks: { parse_repairs: 0 } } })
+    expect(await run(never, await spawn(never), 'Which?', structured)).toMatchObject({ steps_taken: 1, parsed: null })
+    await using thrice = await tasked((_, n) => (n < 4 ? text('Bern') : json(BERN)), {
+      config: { tasks: { parse_repairs: 3 } },
+    })
+    const id = await spawn(thrice)
+    expect(await run(thrice, id, 'Which?', structured)).toMatchObject({ steps_taken: 4, parsed: BERN })
+    thrice.server.enqueue(text('Bern'), text('Bern'))
+    const short = await run(thrice, id, 'Which?', { ...structured, max_steps: 2 })
+    expect(short).toMatchObject({ status: 'failed', steps_taken: 2, error: { code: 'structured_parse_error' } })
+  })
+
+  it('uses its tools first; only the answer has the schema', async () => {
+    await using home = await tasked((_, n) => (n === 1 ? toolCall('look_up', { city: 'Bern' }) : json(BERN)), {
+      builtins: [atlas],
+    })
+    const response = await run(home, await spawn(home), 'How big is Bern?', structured)
+    expect(response).toMatchObject({ status: 'completed', parsed: BERN, tool_calls_made: 1 })
+    // What is said beside a call is no answer.
+    home.server.enqueue(together(text('I look.'), toolCall('look_up', { city: 'Bern' })), json(BERN))
+    expect(await run(home, (await taskOf(home, response.task_id)).agent_id, 'Again.', structured)).toMatchObject({
+      ...{ status: 'completed', parsed: BERN, steps_taken: 2 },
+    })
+  })
+
+  it('tells a stream its text as it comes, and the object at the end', async () => {
+    await using home = await tasked((_, n) => json(n === 1 ? {} : BERN))
+    const events = await all(await streamed(home, await spawn(home), 'Which city?', structured))
+    expect(said(events)).toBe(`{}\n\n${JSON.stringify(BERN)}`)
+    expect(done(events)).toMatchObject({ status: 'completed', parsed: BERN })
+  })
+
+  it('is the same request only with the same schema', async () => {
+    await using home = await tasked(() => json(BERN))
+    const id = await spawn(home)
+    const call = { idempotency_key: 'k' }
+    const first = await run(home, id, 'Which city?', structured, call)
+    expect(await run(home, id, 'Which city?', structured, call)).toEqual(first)
+    expect(home.server.requests).toHaveLength(1)
+    const other = { response_schema: { ...CITY, required: ['name'] } }
+    for (const schema of [other, {}]) {
+      await expect(run(home, id, 'Which city?', schema, call)).rejects.toThrow('belongs to task')
+    }
+  })
+
+  it('reads what people may read: what the guardrails redact is redacted in the object, what they block is none', async () => {
+    const config = { guardrails: { enabled: true } }
+    await using home = await tasked(() => json({ mail: 'ada@example.org' }), { builtins: [guardrails], config })
+    const schema = { type: 'object', properties: { mail: { type: 'string' } }, required: ['mail'] }
+    const response = await run(home, await spawn(home), 'Whose mail?', { response_schema: schema })
+    expect(response.status).toBe('completed')
+    expect(JSON.stringify(response)).not.toContain('ada@')
+    expect(response.parsed).toEqual(JSON.parse(response.output))
+    await using strict = await tasked(() => json({ mail: 'ada@example.org' }), {
+      builtins: [guardrails],
+      config: { guardrails: { enabled: true, pii_action: 'block' } },
+    })
+    const blocked = await run(strict, await spawn(strict), 'Whose mail?', { response_schema: schema })
+    expect(blocked).toMatchObject({ status: 'failed', parsed: null, error: { code: 'structured_parse_error' } })
+    expect(strict.server.requests).toHaveLength(1)
+  })
+
+  it.each([
+    ['a type that is not object', { type: 'array', items: {} }, 'type must be "object"'],
+    ['no type', { properties: {} }, 'type must be "object"'],
+    ['an unknown type', { type: 'object', properties: { a: { type: 'nope' } } }, 'Unsupported type: nope'],
+    ['a reference to elsewhere', { type: 'object', properties: { a: { $ref: 'http://x.test/' } } }, '$ref'],
+    ['patterns of names', { type: 'object', patternProperties: { '^a': {} } }, 'name the properties'],
+    ['too much', { type: 'object', description: 'x'.repeat(32_001) }, 'at most 32000'],
+    ['no object', 'string', 'must be a JSON Schema'],
+  ])('is refused before anything is asked with %s', async (_, response_schema, problem) => {
+    await using home = await tasked(() => json(BERN))
+    const id = await spawn(home)
+    const refused = await refusal(run(home, id, 'Which city?', { response_schema }))
+    expect(refused).toEqual({ status: 422, message: expect.stringContaining(problem) })
+    expect(home.server.requests).toHaveLength(0)
+  })
+
+  it('checks no pattern, so that no expression can hold the process up', async () => {
+    const schema = { type: 'object', properties: { a: { type: 'string', pattern: '^(a+)+$' } }, required: ['a'] }
+    await using home = await tasked(() => json({ a: `${'a'.repeat(5000)}!` }))
+    expect(await run(home, await spawn(home), 'Say a.', { response_schema: schema })).toMatchObject({
+      status: 'completed',
+    })
+  })
+})
+
+describe('a structured run that another process takes up', () => {
+  /** As a process leaves it that dies after an answer was written down. */
+  async function left(home: House, task_id: string) {
+    const sql = "UPDATE task_runs SET status = 'running', parsed = NULL, detached = 1, lease_until = 0, error = NULL"
+    const leave = defineEffect({
+      ...{ name: 'test.leave', schema: z.object({}) },
+      statements: () => [{ sql: `${sql} WHERE task_id = ?`, params: [task_id] }],
+    })
+    home.kernel.points.add(Effects, leave.kind, 'test')
+    await home.kernel.use(Store).apply([leave({})])
+  }
+  const ended = (home: House, task_id: string) =>
+    until(async () => (await taskOf(home, task_id)).status !== 'running').then(() => taskOf(home, task_id))
+
+  it('is completed by an answer that was written down, without asking again', async () => {
+    await using home = await tasked(() => json(BERN))
+    const { task_id } = await run(home, await spawn(home), 'Which city?', structured)
+    await left(home, task_id)
+    expect(await ended(home, task_id)).toMatchObject({
+      status: 'completed',
+      parsed: BERN,
+      output: JSON.stringify(BERN),
+    })
+    expect(home.server.requests).toHaveLength(1)
+  })
+
+  it('goes on with what is wrong with the answer, and counts the repairs that were made', async () => {
+    await using dir = await tempDir()
+    const opened = (parse_repairs: number, answer: Answer) =>
+      tasked(() => answer, { root: dir.path, config: { tasks: { parse_repairs } } })
+    const task_id = await (async () => {
+      await using first = await opened(0, text('Bern'))
+      const { task_id } = await run(first, await spawn(first), 'Which city?', structured)
+      await left(first, task_id)
+      return task_id
+    })()
+    {
+      await using none = await opened(0, json(BERN))
+      expect(await ended(none, task_id)).toMatchObject({ status: 'failed', error: { code: 'structured_parse_error' } })
+      expect(none.server.requests).toHaveLength(0)
+      await left(none, task_id)
+    }
+    await using once = await opened(1, json(BERN))
+    expect(await ended(once, task_id)).toMatchObject({ status: 'completed', parsed: BERN })
+    expect(asked(once)).toContain('there is no JSON object in it. Answer again')
+  })
+})
