@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { PluginHandle } from '#kernel'
+import { type PluginHandle, sentenceOf } from '#kernel'
 import { Models } from '../models/contract.ts'
 import { type Profile, Profiles } from '../profiles/contract.ts'
 import { appendEvent, isoTime, Store, usdOf, wakeAgents } from '../store/contract.ts'
@@ -12,9 +12,12 @@ import {
   type AgentSummary,
   type Agents,
   AmbiguousAgentError,
+  Farewells,
+  type FleetMember,
   type NewAgent,
   ProfileShapes,
 } from './contract.ts'
+import { fleet } from './fleet.ts'
 import { nextOf } from './next.ts'
 import {
   agentDied,
@@ -82,6 +85,11 @@ export class AgentDirectory implements Agents {
     }
     Object.freeze(found)
     return found
+  }
+
+  /** All of them, at a glance. */
+  fleet(): Promise<FleetMember[]> {
+    return fleet(this.#svc)
   }
 
   number(): Promise<number> {
@@ -156,7 +164,12 @@ export class AgentDirectory implements Agents {
 
   /** Removes the agent with all of its rows; its files go to the attic. */
   async delete(ref: string): Promise<void> {
-    const { agent_id } = await this.find(ref)
+    const agent = await this.find(ref)
+    const { agent_id } = agent
+    for (const farewell of this.#svc.list(Farewells)) {
+      const failed = (error: unknown) => this.#svc.log.warn({ agent_id }, `${farewell.name}: ${sentenceOf(error)}`)
+      await farewell.part(agent).catch(failed)
+    }
     await this.#change(agent_id, [
       deleteAgent({ agent_id }),
       appendEvent({ type: 'agent_deleted', agent_id, data: { agent_id } }),

@@ -60,6 +60,21 @@ export const AgentDetail = summary
   .meta({ id: 'Agent' })
 export type AgentDetail = z.infer<typeof AgentDetail>
 
+/** An agent with what one wants to know of each at a glance. */
+export const FleetMember = summary
+  .extend({
+    steps: z.number().int().nullable().describe('Steps that its active goal has taken'),
+    held: z.string().nullable().describe('What keeps it from its work'),
+    next_run_at: z.iso.datetime().nullable().describe('null while it works, or when that depends on something else'),
+    last_active: z.iso.datetime().nullable(),
+    cost_usd: z.number(),
+    tokens: z.number().int(),
+    cycle_count: z.number().int(),
+    spawned_by: z.string().nullable(),
+  })
+  .meta({ id: 'FleetMember' })
+export type FleetMember = z.infer<typeof FleetMember>
+
 /** An agent's row with its derived status, times in milliseconds. */
 export interface AgentRow {
   agent_id: string
@@ -139,6 +154,13 @@ export interface AgentFacet {
   read(agent: AgentRow): Promise<AgentDetail[AgentFacet['name']]>
 }
 export const AgentFacets = point<AgentFacet>('agent_facets', { key: ({ name }) => name })
+
+/** Keeps something of an agent that is about to be deleted, while its rows are there. What it throws stops nothing. */
+export interface Farewell {
+  name: string
+  part(agent: AgentRow): Promise<void>
+}
+export const Farewells = point<Farewell>('farewells', { key: ({ name }) => name })
 
 /** Why an agent does not run, as far as one room knows; `at`, in milliseconds, when it will. */
 export interface Hold {

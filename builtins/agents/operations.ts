@@ -10,6 +10,7 @@ import {
   AgentStatus,
   AgentSummary,
   AmbiguousAgentError,
+  FleetMember,
   NextRun,
 } from './contract.ts'
 
@@ -106,6 +107,15 @@ export function agentOperations(agents: AgentDirectory) {
       cli: { usage: 'status' },
       mcp: true,
       run: () => agents.summaries({}),
+    }),
+    operation({
+      name: 'agents.fleet',
+      summary: 'All agents at a glance: what each does, what that costs, what holds it, and when it runs next',
+      input: z.object({}),
+      output: z.array(FleetMember),
+      http: { method: 'GET', path: '/fleet' },
+      mcp: true,
+      run: () => agents.fleet(),
     }),
     operation({
       name: 'agents.get',

@@ -62,6 +62,45 @@ export function listSummaries(
   )
 }
 
+/** What stands of an agent in the rows of several rooms. */
+export interface FleetRow extends AgentSummary {
+  steps: number | null
+  failures: number
+  error: string | null
+  waiting_for: string | null
+  held_by: string | null
+  spawned_by: string | null
+  approvals: number
+  cost_micros: number
+  tokens: number
+  cycle_count: number
+  run_at: number | null
+  last_active: number | null
+  created_at: number
+  n: number
+}
+
+export function listFleet(
+  store: Store,
+  now: number,
+  after: Pick<FleetRow, 'created_at' | 'n'>,
+  limit: number,
+): Promise<FleetRow[]> {
+  const spent = (what: string) => `(SELECT coalesce(sum(${what}), 0) FROM spend WHERE spend.agent_id = a.agent_id)`
+  return store.many<FleetRow>(
+    `SELECT a.agent_id, a.name, a.role, a.model, ${STATUS} AS status, g.objective AS goal, g.steps_completed AS steps,
+       a.failures, a.error, a.waiting_for, a.held_by, a.spawned_by,
+       (SELECT count(*) FROM approvals p WHERE p.agent_id = a.agent_id AND p.status = 'pending' AND p.task_id IS NULL) AS approvals,
+       ${spent('cost_micros')} AS cost_micros, ${spent('input_tokens + output_tokens')} AS tokens,
+       coalesce(l.cycle_num, 0) AS cycle_count, l.run_at, nullif(l.claimed_at, 0) AS last_active,
+       a.spawned_at AS created_at, a.rowid AS n
+     FROM agents a LEFT JOIN leases l ON l.agent_id = a.agent_id
+     LEFT JOIN goals g ON g.goal_id = ${ofActiveGoal('goal_id')}
+     WHERE (a.spawned_at, a.rowid) > (?, ?) ${BY_AGE} LIMIT ?`,
+    [now, after.created_at, after.n, limit],
+  )
+}
+
 export async function numberOfAgents(store: Store): Promise<number> {
   return (await store.get<{ n: number }>('SELECT count(*) AS n FROM agents'))?.n ?? 0
 }

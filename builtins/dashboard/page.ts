@@ -5,6 +5,7 @@ const FILES = [
   { path: '/', file: 'index.html', contentType: 'text/html; charset=utf-8' },
   { path: '/assets/dashboard.css', file: 'dashboard.css', contentType: 'text/css; charset=utf-8' },
   { path: '/assets/dashboard.js', file: 'dashboard.js', contentType: 'text/javascript; charset=utf-8' },
+  { path: '/assets/feed.js', file: 'feed.js', contentType: 'text/javascript; charset=utf-8' },
   { path: '/assets/icon.svg', file: 'icon.svg', contentType: 'image/svg+xml' },
 ]
 
@@ -14,6 +15,7 @@ const HEADERS = {
   'content-security-policy': [
     "default-src 'none'",
     "script-src 'self'",
+    "worker-src 'self'",
     "style-src 'self'",
     "connect-src 'self'",
     "img-src 'self' data:",
@@ -24,8 +26,8 @@ const HEADERS = {
   'x-frame-options': 'DENY',
 }
 
-/** Where the page's files lie: beside the bundle, or at the top of the source tree. */
-const FOLDERS = [new URL('./dashboard/', import.meta.url), new URL('../../dashboard/', import.meta.url)]
+/** Where the page's files lie once they are built: beside the bundle, or from the source tree in what was built of it last. */
+const FOLDERS = [new URL('./dashboard/', import.meta.url), new URL('../../dist/dashboard/', import.meta.url)]
 
 export const PageMissingError = defineError({
   code: 'page_missing',

@@ -19,6 +19,7 @@ export function existenceLoop(svc: PluginHandle, config: GoalsConfig): GoalStrat
       const skills = await svc.use(Profiles).skills(profile)
       const answer = await svc.use(Models).call({
         model: context.model,
+        fallback: profile.fallback,
         messages: [
           { role: 'system', content: selfPrompt(profile, skills) },
           { role: 'user', content: generationMessage(context) },

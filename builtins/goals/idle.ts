@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import { type Cycle, type Effect, type GoalContext, type PluginHandle, z } from '#kernel'
+import type { Profile } from '../profiles/contract.ts'
 import { defineEffect, Store } from '../store/contract.ts'
+import { PERSONA_FIELDS } from '../suffering/contract.ts'
 import type { GoalsConfig } from './config.ts'
 
 /** What an agent decides by: the same again brings the same again. */
@@ -14,9 +16,15 @@ export interface World {
 export async function worldOf(svc: PluginHandle, context: GoalContext): Promise<World> {
   const { agent_id, profile, model, recent_goals, memory_snippets, tools_description } = context
   const goals = recent_goals.map(({ goal_id, status }) => [goal_id, status])
-  const world = JSON.stringify([profile, model, goals, memory_snippets, tools_description])
+  const world = JSON.stringify([settled(profile), model, goals, memory_snippets, tools_description])
   const lease = await svc.use(Store).get<{ wakes: number }>('SELECT wakes FROM leases WHERE agent_id = ?', [agent_id])
   return { world: createHash('sha256').update(world).digest('hex'), wakes: lease?.wakes ?? 0 }
+}
+
+/** The profile without what moves by itself as a person does: an agent that only feels otherwise lives in the same world. */
+function settled({ temperature: _, max_steps: __, persona, ...lasting }: Profile): object {
+  const moving = Object.fromEntries(PERSONA_FIELDS.map(field => [field, undefined]))
+  return { ...lasting, persona: persona && { ...persona, ...moving } }
 }
 
 /** Whether the model has just said of this world that there is nothing to do. */

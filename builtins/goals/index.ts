@@ -14,6 +14,7 @@ import { ended, orFail } from './outcome.ts'
 import { pursue } from './pursuit.ts'
 import { activeGoals, GOAL_EFFECTS } from './repository.ts'
 import { goalsForget } from './retention.ts'
+import { storyOperations } from './story.ts'
 import { goalsToolkit } from './toolkit.ts'
 import { goalHolds } from './why.ts'
 
@@ -31,7 +32,7 @@ export default definePlugin({
       active: agent_id => activeGoals(svc.use(Store), agent_id),
     })
     goalsForget(svc)
-    for (const operation of goalOperations(svc)) svc.operation(operation)
+    for (const operation of [...goalOperations(svc), ...storyOperations(svc)]) svc.operation(operation)
     svc.event('tool_result', ToolResult)
     svc.event('goal_added', GoalAdded)
     svc.event('goal_changed', GoalChanged)

@@ -152,6 +152,7 @@ class Pursuit {
         max_cost_usd: profile.max_cost_usd,
       },
       model: agent.model || profile.model || null,
+      fallback: profile.fallback,
       temperature: profile.temperature,
       max_tokens: profile.max_tokens,
       max_steps: profile.max_steps,

@@ -171,6 +171,40 @@ export async function loadTranscript(store: Store, goal_id: string): Promise<Tra
   return rows.map(({ seq, message }) => ({ seq, message: JSON.parse(message) as Message }))
 }
 
+export function goalMessages(store: Store, goal_id: string) {
+  return store.all<{ message: string; created_at: number }>(
+    'SELECT message, created_at FROM pursuit_transcripts WHERE goal_id = ? ORDER BY seq',
+    [goal_id],
+  )
+}
+
+export interface CallRow {
+  call_id: string
+  step: number
+  tool: string
+  arguments: string
+  state: string
+  output: string | null
+  is_error: number | null
+  approval_id: string | null
+  started_at: number
+  ended_at: number | null
+}
+
+/** The journal of a goal, newest first; texts are cut after `longest` characters. */
+export function goalCalls(store: Store, goal_id: string, longest: number, limit: number, offset: number) {
+  return store.all<CallRow>(
+    `SELECT call_id, step, tool, substr(arguments, 1, ?) AS arguments, state, substr(outcome, 1, ?) AS output, is_error,
+       approval_id, started_at, ended_at
+     FROM tool_calls WHERE goal_id = ? ORDER BY started_at DESC, call_id DESC LIMIT ? OFFSET ?`,
+    [longest, longest, goal_id, limit, offset],
+  )
+}
+
+export async function numberOfCalls(store: Store, goal_id: string): Promise<number> {
+  return (await store.get<{ n: number }>('SELECT count(*) AS n FROM tool_calls WHERE goal_id = ?', [goal_id]))?.n ?? 0
+}
+
 /** This goal's calls whose outcome was never written: the journal's ids by the id that the model knows, and which of them never began. */
 export async function unansweredCalls(store: Store, goal_id: string) {
   const rows = await store.all<{ model_call_id: string; call_id: string; state: string }>(

@@ -21,6 +21,22 @@ export const ConfigViews = z.object({
 })
 export type ConfigViews = z.infer<typeof ConfigViews>
 
+/** A key that may be set, as an editor needs it. */
+export const ConfigKey = z
+  .object({
+    key: z.string(),
+    section: z.string().describe('The room that reads it'),
+    schema: z.record(z.string(), z.unknown()).describe('JSON Schema of its value'),
+    value: z.unknown().describe('The effective value; secrets are `***`'),
+    default: z.unknown(),
+    source: Source,
+    env: z.string().nullable().describe('The environment variable that overrides the file'),
+    secret: z.boolean(),
+    reload: ReloadClass,
+  })
+  .meta({ id: 'ConfigKey' })
+export type ConfigKey = z.infer<typeof ConfigKey>
+
 export const ConfigPatched = z.object({ config: Tree.describe('What .svc/config.yaml holds now'), reload: Reload })
 
 export const ConfigValue = z.object({

@@ -8,9 +8,9 @@ import {
   UnknownConfigKeyError,
   z,
 } from '#kernel'
-import { ConfigChanged, ConfigPatched, ConfigValue, ConfigViews } from './contract.ts'
+import { ConfigChanged, ConfigKey, ConfigPatched, ConfigValue, ConfigViews } from './contract.ts'
 import { renderChange, renderValue, renderViews } from './render.ts'
-import { changeOf, patchFor, valueAt, viewsOf } from './settings.ts'
+import { changeOf, keysOf, patchFor, valueAt, viewsOf } from './settings.ts'
 
 const key = z
   .string()
@@ -35,6 +35,15 @@ export function settingsOperations({ config, heartbeat }: PluginHandle) {
       mcp: true,
       run: () => viewsOf(config, heartbeat.live),
       render: renderViews,
+    }),
+    operation({
+      name: 'config.keys',
+      summary: 'All keys that may be set, with their schemas, values and reload classes',
+      input: z.object({}),
+      output: z.array(ConfigKey),
+      http: { method: 'GET', path: '/config-keys' },
+      mcp: true,
+      run: () => keysOf(config),
     }),
     operation({
       name: 'config.patch',

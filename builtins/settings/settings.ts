@@ -1,5 +1,5 @@
 import { type Config, getIn, type ReloadClass, setIn, type Tree } from '#kernel'
-import type { ConfigChanged, ConfigValue, ConfigViews } from './contract.ts'
+import type { ConfigChanged, ConfigKey, ConfigValue, ConfigViews } from './contract.ts'
 
 /** All views, of the file as it is now. @param isLive whether there is something in force: the heartbeat runs in this process */
 export async function viewsOf(config: Config, isLive: boolean): Promise<ConfigViews> {
@@ -13,6 +13,18 @@ export async function viewsOf(config: Config, isLive: boolean): Promise<ConfigVi
     sources: Object.fromEntries(keys.map(({ path, source }) => [path, source])),
     ...(problem === undefined ? {} : { problem }),
   }
+}
+
+/** All keys with what an editor needs to know of each, sorted by path. */
+export async function keysOf(config: Config): Promise<ConfigKey[]> {
+  await config.refresh()
+  const effective = config.tree('effective')
+  return config.keys().map(({ path, owner, schema, source, env = null, secret = false, reload, ...info }) => ({
+    ...{ key: path, section: owner, source, env, secret, reload },
+    schema: schema as Record<string, unknown>,
+    value: getIn(effective, path.split('.')) ?? null,
+    default: info.default ?? null,
+  }))
 }
 
 /** One key. @throws UnknownConfigKeyError */

@@ -1,0 +1,27 @@
+/** The key and the tenant of this tab: kept in it alone, and gone with it. */
+export interface Access {
+  key: string
+  tenant: string
+}
+
+const changed = new EventTarget()
+
+export function access(): Access {
+  return { key: sessionStorage.getItem('key') ?? '', tenant: sessionStorage.getItem('tenant') ?? '' }
+}
+
+export function setAccess({ key, tenant }: Access): void {
+  sessionStorage.setItem('key', key)
+  sessionStorage.setItem('tenant', tenant)
+  changed.dispatchEvent(new Event('change'))
+}
+
+export function onAccess(listener: () => void): () => void {
+  changed.addEventListener('change', listener)
+  return () => changed.removeEventListener('change', listener)
+}
+
+/** A header takes bytes as characters. */
+export function headerOf(text: string): string {
+  return String.fromCharCode(...new TextEncoder().encode(text))
+}

@@ -1,0 +1,37 @@
+import { useState } from 'preact/hooks'
+import { toast } from '../ui/toasts.tsx'
+import { type Fault, faultOf } from './client.ts'
+
+export interface Action<A extends unknown[]> {
+  /** Does it, and tells how it went. @returns whether it was done */
+  run(...given: A): Promise<boolean>
+  running: boolean
+  fault: Fault | undefined
+}
+
+/**
+ * Something that the reader does: its button rests while it runs, and what went wrong is told where it was done.
+ * @param done told when it went well
+ */
+export function useAction<A extends unknown[]>(act: (...given: A) => Promise<unknown>, done?: string): Action<A> {
+  const [running, setRunning] = useState(false)
+  const [fault, setFault] = useState<Fault | undefined>(undefined)
+  return {
+    running,
+    fault,
+    async run(...given) {
+      setRunning(true)
+      try {
+        await act(...given)
+        setFault(undefined)
+        if (done) toast(done)
+        return true
+      } catch (error) {
+        setFault(faultOf(error))
+        return false
+      } finally {
+        setRunning(false)
+      }
+    },
+  }
+}

@@ -1,0 +1,30 @@
+import { type Client, createClient } from '../../client.ts'
+import { access, headerOf, onAccess } from './access.ts'
+
+/** The REST API in the name of this tab's key and tenant. It is the same client that programs use. */
+export let api: Client = made()
+onAccess(() => {
+  api = made()
+})
+
+function made(): Client {
+  const { key, tenant } = access()
+  return createClient({
+    baseUrl: location.origin,
+    ...(key ? { apiKey: headerOf(key) } : {}),
+    ...(tenant ? { user: tenant } : {}),
+  })
+}
+
+/** What went wrong, as the server or the connection told it. */
+export interface Fault {
+  message: string
+  code: string
+  status: number
+  errors: readonly { path: string; message: string }[]
+}
+
+export function faultOf(error: unknown): Fault {
+  const { message = String(error), code = 'failed', status = 0, errors = [] } = (error ?? {}) as Partial<Fault>
+  return { message, code, status, errors }
+}

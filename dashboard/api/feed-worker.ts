@@ -1,0 +1,53 @@
+/// <reference lib="webworker" />
+import { followFeed } from './follow.ts'
+import type { FromTab, ToTab } from './messages.ts'
+
+/** A tab that has said nothing for so long is gone: a worker is not told. Hidden tabs are slowed down to a word a minute. */
+const GONE_MS = 200_000
+
+interface Follower {
+  tabs: Map<MessagePort, number>
+  state: ToTab | undefined
+  stop(): void
+}
+
+/** One stream for each way of asking, however many tabs are open: browsers allow six connections to a server. */
+const followers = new Map<string, Follower>()
+
+addEventListener('connect', event => {
+  const [port] = (event as MessageEvent).ports
+  let mine: string | undefined
+  const leave = () => {
+    const follower = mine === undefined ? undefined : followers.get(mine)
+    follower?.tabs.delete(port!)
+    if (follower && follower.tabs.size === 0) {
+      follower.stop()
+      followers.delete(mine!)
+    }
+    mine = undefined
+  }
+  port!.onmessage = ({ data }: MessageEvent<FromTab>) => {
+    if (data.type === 'bye') return leave()
+    const key = JSON.stringify(data.headers)
+    if (key !== mine) leave()
+    mine = key
+    const follower = followers.get(key) ?? begun(key, data.headers)
+    if (!follower.tabs.has(port!) && follower.state) port!.postMessage(follower.state)
+    follower.tabs.set(port!, Date.now())
+  }
+})
+
+function begun(key: string, headers: Record<string, string>): Follower {
+  const tabs = new Map<MessagePort, number>()
+  const tell = (message: ToTab) => {
+    if (message.type === 'state') follower.state = message
+    for (const [tab, seen] of tabs) {
+      if (Date.now() - seen > GONE_MS) tabs.delete(tab)
+      else tab.postMessage(message)
+    }
+  }
+  const follower: Follower = { tabs, state: undefined, stop: () => {} }
+  followers.set(key, follower)
+  follower.stop = followFeed(headers, tell)
+  return follower
+}

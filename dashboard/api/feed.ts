@@ -1,0 +1,99 @@
+import { useEffect, useState } from 'preact/hooks'
+import { access, headerOf, onAccess } from './access.ts'
+import { followFeed } from './follow.ts'
+import type { FeedState, FromTab, Happening, ToTab } from './messages.ts'
+
+export type { FeedState, Happening } from './messages.ts'
+
+const HELLO_MS = 60_000
+/** So many of the latest events are kept, for pages that show what happened just now. */
+const KEPT = 1_000
+
+type Listener = (events: readonly Happening[]) => void
+
+/** What happens in the house, told to this tab by the one stream that all tabs share. */
+class Feed {
+  state: FeedState = 'connecting'
+  readonly latest: Happening[] = []
+  readonly #listeners = new Set<Listener>()
+  readonly #watchers = new Set<() => void>()
+  #port: MessagePort | undefined
+  #stop = () => {}
+
+  constructor() {
+    if (typeof SharedWorker === 'undefined') this.#alone()
+    else this.#shared()
+  }
+
+  #shared(): void {
+    const { port } = new SharedWorker('/assets/feed.js', { type: 'module', name: 'svc events' })
+    this.#port = port
+    port.onmessage = ({ data }: MessageEvent<ToTab>) => this.#heard(data)
+    this.#hello()
+    setInterval(() => this.#hello(), HELLO_MS)
+    addEventListener('pagehide', () => this.#say({ type: 'bye' }))
+    addEventListener('pageshow', () => this.#hello())
+    onAccess(() => this.#hello())
+  }
+
+  onEvents(listener: Listener): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  onState(watcher: () => void): () => void {
+    this.#watchers.add(watcher)
+    return () => void this.#watchers.delete(watcher)
+  }
+
+  /** Where a browser has no shared workers, this tab has a stream of its own. */
+  #alone(): void {
+    const begin = () => {
+      this.#stop()
+      this.#stop = followFeed(headers(), message => this.#heard(message))
+    }
+    begin()
+    onAccess(begin)
+  }
+
+  #hello(): void {
+    this.#say({ type: 'hello', headers: headers() })
+  }
+
+  #say(message: FromTab): void {
+    this.#port?.postMessage(message)
+  }
+
+  #heard(message: ToTab): void {
+    if (message.type === 'state') {
+      this.state = message.state
+      for (const watcher of this.#watchers) watcher()
+      return
+    }
+    const last = this.latest.at(-1)?.seq ?? 0
+    this.latest.push(...message.events.filter(({ seq }) => seq > last))
+    this.latest.splice(0, this.latest.length - KEPT)
+    for (const listener of this.#listeners) listener(message.events)
+  }
+}
+
+function headers(): Record<string, string> {
+  const { key, tenant } = access()
+  return { ...(key ? { 'x-svc-key': headerOf(key) } : {}), ...(tenant ? { 'x-svc-user': tenant } : {}) }
+}
+
+export const feed = new Feed()
+
+export function useFeedState(): FeedState {
+  const [state, setState] = useState(feed.state)
+  useEffect(() => feed.onState(() => setState(feed.state)), [])
+  return state
+}
+
+/** The latest events that match, newest first; kept up to date as they come. */
+export function useLatest(matches: (event: Happening) => boolean, limit: number): readonly Happening[] {
+  const pick = () => feed.latest.filter(matches).slice(-limit).reverse()
+  const [events, setEvents] = useState(pick)
+  useEffect(() => feed.onEvents(came => came.some(matches) && setEvents(pick())), [])
+  return events
+}

@@ -1,0 +1,15 @@
+/** One event of the house, as `/events` tells it. */
+export interface Happening {
+  seq: number
+  type: string
+  at: string
+  agent_id: string | null
+  cycle_num: number | null
+  run_id: string | null
+  data: Record<string, unknown>
+}
+
+export type FeedState = 'connecting' | 'live' | 'lost' | 'refused'
+
+export type ToTab = { type: 'state'; state: FeedState } | { type: 'events'; events: Happening[] }
+export type FromTab = { type: 'hello'; headers: Record<string, string> } | { type: 'bye' }

@@ -1,0 +1,64 @@
+import type { ComponentType } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
+import { AgentPage } from './pages/agent/index.tsx'
+import { Approvals } from './pages/approvals/index.tsx'
+import { Config } from './pages/config/index.tsx'
+import { Events } from './pages/events/index.tsx'
+import { Fleet } from './pages/fleet/index.tsx'
+import { Models } from './pages/models/index.tsx'
+import { Plugins } from './pages/plugins/index.tsx'
+import { Runs } from './pages/runs/index.tsx'
+import { Sessions } from './pages/sessions/index.tsx'
+import { Spend } from './pages/spend/index.tsx'
+import { type Place, usePlace } from './routes.ts'
+import { Head } from './shell/head.tsx'
+import { Nav } from './shell/nav.tsx'
+import { Empty } from './ui/states.tsx'
+import { Toasts } from './ui/toasts.tsx'
+
+interface Page {
+  page: string
+  name: string
+  icon: string
+  view: ComponentType<{ place: Place }>
+}
+
+/** Every page by the first part of its address, in the order of the navigation. */
+const PAGES: readonly Page[] = [
+  { page: '', name: 'Fleet', icon: 'fleet', view: Fleet },
+  { page: 'approvals', name: 'Approvals', icon: 'approvals', view: Approvals },
+  { page: 'sessions', name: 'Sessions', icon: 'sessions', view: Sessions },
+  { page: 'runs', name: 'Runs', icon: 'runs', view: Runs },
+  { page: 'spend', name: 'Spend', icon: 'spend', view: Spend },
+  { page: 'plugins', name: 'Plugins', icon: 'plugins', view: Plugins },
+  { page: 'models', name: 'Models', icon: 'models', view: Models },
+  { page: 'config', name: 'Configuration', icon: 'config', view: Config },
+  { page: 'events', name: 'Events', icon: 'events', view: Events },
+]
+
+/** A page that one comes to from others. */
+const AGENT: Page = { page: 'agents', name: 'Agent', icon: 'fleet', view: AgentPage }
+
+export function App() {
+  const place = usePlace()
+  const main = useRef<HTMLElement>(null)
+  const found = [...PAGES, AGENT].find(({ page }) => page === place.page)
+  useEffect(() => {
+    document.title = found ? `${found.name} · svc` : 'svc'
+    main.current?.focus({ preventScroll: true })
+    scrollTo(0, 0)
+  }, [place.page, place.parts[0]])
+  return (
+    <>
+      <button type="button" class="skip" onClick={() => main.current?.focus()}>
+        Skip to the page
+      </button>
+      <Head />
+      <Nav pages={PAGES} here={place.page} />
+      <main id="main" tabIndex={-1} ref={main}>
+        {found ? <found.view place={place} /> : <Empty title="There is no such page." />}
+      </main>
+      <Toasts />
+    </>
+  )
+}

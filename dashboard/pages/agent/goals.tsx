@@ -1,0 +1,182 @@
+import { useAction } from '../../api/action.ts'
+import { api } from '../../api/client.ts'
+import { ofAgent, useQuery } from '../../api/query.ts'
+import { to } from '../../routes.ts'
+import { Card } from '../../ui/card.tsx'
+import { Said } from '../../ui/said.tsx'
+import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
+import { Status, Tag } from '../../ui/status.tsx'
+import { Table } from '../../ui/table.tsx'
+import { When } from '../../ui/time.tsx'
+import type { Agent, Goal } from '../../ui/types.ts'
+import { visible } from '../../ui/words.ts'
+import type { ViewProps } from './index.tsx'
+import { Steps } from './steps.tsx'
+
+const SHOWN = 200
+const CALLS = 200
+
+/** What it wanted and wants; one of them in full. */
+export function Goals({ agent, place }: ViewProps) {
+  const goal_id = place.parts[2]
+  return goal_id ? <OneGoal agent={agent} goal_id={goal_id} /> : <AllGoals agent={agent} />
+}
+
+function AllGoals({ agent: { agent_id: id } }: { agent: Agent }) {
+  const query = useQuery(`goals ${id}`, { ask: () => api.goals.history({ id, limit: SHOWN }), on: ofAgent(id) })
+  return (
+    <div class="stack">
+      <GiveGoal id={id} onGiven={query.reload} />
+      <Loaded query={query}>
+        {goals =>
+          goals.length === 0 ? (
+            <Empty title="It has not set itself a goal yet." />
+          ) : (
+            <Card title={`${goals.length} newest`}>
+              <Table
+                caption="Goals"
+                rows={goals}
+                keyOf={goal => goal.goal_id}
+                columns={[
+                  {
+                    name: 'Objective',
+                    kind: 'grow',
+                    cell: ({ goal_id, objective }) => (
+                      <a class="clamp" href={to('agents', [id, 'goals', goal_id])}>
+                        {visible(objective)}
+                      </a>
+                    ),
+                  },
+                  { name: 'Status', kind: 'narrow', cell: goal => <GoalStatus goal={goal} /> },
+                  { name: 'Origin', kind: 'narrow', wide: true, cell: ({ origin }) => <Tag>{visible(origin)}</Tag> },
+                  { name: 'Steps', kind: 'number', cell: ({ steps_completed }) => steps_completed },
+                  { name: 'Priority', kind: 'number', wide: true, cell: ({ priority }) => priority },
+                  {
+                    name: 'When',
+                    kind: 'narrow',
+                    cell: ({ completed_at, created_at }) => <When at={completed_at ?? created_at} />,
+                  },
+                ]}
+              />
+            </Card>
+          )
+        }
+      </Loaded>
+    </div>
+  )
+}
+
+function GoalStatus({ goal: { status, unconfirmed } }: { goal: Goal }) {
+  return (
+    <>
+      <Status of={status} /> {unconfirmed && <Tag kind="warn">unconfirmed</Tag>}
+    </>
+  )
+}
+
+function GiveGoal({ id, onGiven }: { id: string; onGiven: () => void }) {
+  const give = useAction(async (form: FormData, element: HTMLFormElement) => {
+    await api.goals.add({ id, objective: String(form.get('objective')), priority: Number(form.get('priority')) })
+    element.reset()
+    onGiven()
+  }, 'Given.')
+  return (
+    <details class="card">
+      <summary>Give it a goal</summary>
+      <form
+        class="stack"
+        onSubmit={event => {
+          event.preventDefault()
+          void give.run(new FormData(event.currentTarget), event.currentTarget)
+        }}
+      >
+        <label>
+          What is to be reached
+          <textarea name="objective" rows={2} required maxLength={4000} />
+        </label>
+        <label>
+          Priority, 1 to 10
+          <input name="priority" type="number" min="1" max="10" defaultValue="6" required />
+        </label>
+        <Trouble fault={give.fault} />
+        <div class="row">
+          <button type="submit" class="primary" disabled={give.running}>
+            Give
+          </button>
+        </div>
+      </form>
+    </details>
+  )
+}
+
+function OneGoal({ agent: { agent_id: id }, goal_id }: { agent: Agent; goal_id: string }) {
+  const query = useQuery(`goal ${goal_id}`, { ask: () => api.goals.get({ goal_id }), on: ofAgent(id) })
+  const abandon = useAction(async () => {
+    await api.goals.abandon({ goal_id })
+    await query.reload()
+  }, 'Given up.')
+  return (
+    <Loaded query={query}>
+      {goal => (
+        <div class="stack">
+          <Card
+            title="Goal"
+            aside={
+              <>
+                <GoalStatus goal={goal} />
+                {goal.status === 'active' && (
+                  <button
+                    type="button"
+                    class="danger small"
+                    disabled={abandon.running}
+                    onClick={() => void abandon.run()}
+                  >
+                    Abandon
+                  </button>
+                )}
+              </>
+            }
+          >
+            <div class="stack">
+              <p>{visible(goal.objective)}</p>
+              {goal.reasoning && <p class="soft">Why: {visible(goal.reasoning)}</p>}
+              {goal.result && <p class="words">{visible(goal.result)}</p>}
+              <p class="soft">
+                {goal.origin} · priority {goal.priority} · {goal.steps_completed} steps · since{' '}
+                <When at={goal.created_at} />
+                {goal.parent_goal_id && (
+                  <>
+                    {' '}
+                    · part of <a href={to('agents', [id, 'goals', goal.parent_goal_id])}>{goal.parent_goal_id}</a>
+                  </>
+                )}
+              </p>
+              <Trouble fault={abandon.fault} />
+            </div>
+          </Card>
+          <div class="columns">
+            <Card title="Tool calls">
+              <Steps goal_id={goal_id} agent_id={id} limit={CALLS} />
+            </Card>
+            {goal.status === 'active' && <Transcript goal_id={goal_id} agent_id={id} />}
+          </div>
+        </div>
+      )}
+    </Loaded>
+  )
+}
+
+function Transcript({ goal_id, agent_id }: { goal_id: string; agent_id: string }) {
+  const query = useQuery(`transcript ${goal_id}`, {
+    ask: () => api.goals.transcript({ goal_id }),
+    on: ofAgent(agent_id),
+    every: 2_000,
+  })
+  return (
+    <Card title="Transcript">
+      <Loaded query={query}>
+        {messages => (messages.length === 0 ? <p class="soft">Nothing was said yet.</p> : <Said messages={messages} />)}
+      </Loaded>
+    </Card>
+  )
+}

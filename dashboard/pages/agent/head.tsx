@@ -1,0 +1,68 @@
+import { useState } from 'preact/hooks'
+import { useAction } from '../../api/action.ts'
+import { api } from '../../api/client.ts'
+import { go, to } from '../../routes.ts'
+import { Dialog } from '../../ui/dialog.tsx'
+import { Trouble } from '../../ui/states.tsx'
+import { Status, Tag } from '../../ui/status.tsx'
+import type { Agent } from '../../ui/types.ts'
+import { visible } from '../../ui/words.ts'
+
+/** Who it is, and what can be done with it as a whole. */
+export function Head({ agent, reload }: { agent: Agent; reload: () => Promise<void> }) {
+  const { agent_id: id, name, role, status, model, mood } = agent
+  const [killing, setKilling] = useState(false)
+  const paused = status === 'paused'
+  const act = useAction(async () => {
+    await (paused ? api.agents.resume({ id }) : api.agents.pause({ id }))
+    await reload()
+  })
+  return (
+    <>
+      <div class="page-head">
+        <h1>{visible(name)}</h1>
+        <Status of={status} />
+        {mood && <Tag>{visible(mood)}</Tag>}
+        <code class="soft">{id}</code>
+        <div class="aside">
+          {status !== 'dead' && (
+            <button type="button" disabled={act.running} onClick={() => void act.run()}>
+              {paused ? 'Resume' : 'Pause'}
+            </button>
+          )}
+          <button type="button" class="danger" onClick={() => setKilling(true)}>
+            Kill…
+          </button>
+        </div>
+      </div>
+      <p class="soft">
+        {visible(role)} · {model ? visible(model) : 'the default model'}
+      </p>
+      <Trouble fault={act.fault} />
+      {killing && <Kill agent={agent} onClose={() => setKilling(false)} />}
+    </>
+  )
+}
+
+function Kill({ agent: { agent_id: id, name }, onClose }: { agent: Agent; onClose: () => void }) {
+  const kill = useAction(async () => {
+    await api.agents.delete({ id })
+    go(to(''))
+  }, 'It is gone; its files lie in .svc/attic.')
+  return (
+    <Dialog title={`Kill ${name}?`} onClose={onClose}>
+      <div class="stack">
+        <p>It goes with all of its records, and does not come back. Its files are kept in .svc/attic.</p>
+        <Trouble fault={kill.fault} />
+        <div class="row">
+          <button type="button" class="danger" disabled={kill.running} onClick={() => void kill.run()}>
+            Kill it
+          </button>
+          <button type="button" class="quiet" onClick={onClose}>
+            Cancel
+          </button>
+        </div>
+      </div>
+    </Dialog>
+  )
+}

@@ -1,0 +1,57 @@
+import type { ComponentType } from 'preact'
+import { api } from '../../api/client.ts'
+import { ofAgent, type Query, useQuery } from '../../api/query.ts'
+import { type Place, to } from '../../routes.ts'
+import { Empty, Loaded } from '../../ui/states.tsx'
+import { Tabs } from '../../ui/tabs.tsx'
+import type { Agent } from '../../ui/types.ts'
+import { Chat } from './chat.tsx'
+import { Goals } from './goals.tsx'
+import { Head } from './head.tsx'
+import { Memory } from './memory.tsx'
+import { Messages } from './messages.tsx'
+import { Overview } from './overview.tsx'
+import { Tools } from './tools.tsx'
+
+export interface ViewProps {
+  agent: Agent
+  place: Place
+  reload: Query<Agent>['reload']
+}
+
+const VIEWS: readonly { id: string; name: string; view: ComponentType<ViewProps> }[] = [
+  { id: 'overview', name: 'Now', view: Overview },
+  { id: 'goals', name: 'Goals', view: Goals },
+  { id: 'chat', name: 'Chat', view: Chat },
+  { id: 'memory', name: 'Memory', view: Memory },
+  { id: 'messages', name: 'Messages', view: Messages },
+  { id: 'tools', name: 'Tools', view: Tools },
+]
+
+/** One agent: what it does, how it fares, and all that can be said to it. */
+export function AgentPage({ place }: { place: Place }) {
+  const [id, view = 'overview'] = place.parts
+  const query = useQuery(id ? `agent ${id}` : null, { ask: () => api.agents.get({ id: id! }), on: ofAgent(id ?? '') })
+  if (!id) return <Empty title="Choose an agent from the fleet." />
+  const tabs = VIEWS.map(({ id: tab, name }) => ({
+    id: tab,
+    name,
+    href: to('agents', tab === 'overview' ? [id] : [id, tab]),
+  }))
+  const shown = VIEWS.find(each => each.id === view)
+  return (
+    <Loaded query={query}>
+      {agent => (
+        <>
+          <Head agent={agent} reload={query.reload} />
+          <Tabs label={`Views of ${agent.name}`} tabs={tabs} here={view} />
+          {shown ? (
+            <shown.view agent={agent} place={place} reload={query.reload} />
+          ) : (
+            <Empty title="There is no such view." />
+          )}
+        </>
+      )}
+    </Loaded>
+  )
+}

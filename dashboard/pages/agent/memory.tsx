@@ -1,0 +1,79 @@
+import { useState } from 'preact/hooks'
+import { useAction } from '../../api/action.ts'
+import { api } from '../../api/client.ts'
+import { ofAgent, useQuery } from '../../api/query.ts'
+import { refine } from '../../routes.ts'
+import { Card } from '../../ui/card.tsx'
+import { Words } from '../../ui/said.tsx'
+import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
+import { Tag } from '../../ui/status.tsx'
+import { When } from '../../ui/time.tsx'
+import { percent, visible } from '../../ui/words.ts'
+import type { ViewProps } from './index.tsx'
+
+const PIECE = 30
+
+/** What it remembers: nearest to some words, or newest first. */
+export function Memory({ agent: { agent_id: id }, place }: ViewProps) {
+  const { q = '' } = place.query
+  const [limit, setLimit] = useState(PIECE)
+  const query = useQuery(`memory ${id} ${q} ${limit}`, {
+    ask: () => api.memory.list({ id, ...(q ? { query: q } : {}), limit }),
+    on: ofAgent(id),
+  })
+  const forget = useAction(async (memory_id: string) => {
+    await api.memory.forget({ id, memory_id })
+    await query.reload()
+  }, 'Forgotten.')
+  return (
+    <Card
+      title="Memory"
+      aside={
+        <input
+          type="search"
+          class="search"
+          aria-label="Search its memory"
+          placeholder="Search by meaning of words"
+          value={q}
+          onInput={event => refine({ q: event.currentTarget.value })}
+        />
+      }
+    >
+      <Trouble fault={forget.fault} />
+      <Loaded query={query}>
+        {records =>
+          records.length === 0 ? (
+            <Empty title={q ? 'Nothing near to these words.' : 'It remembers nothing yet.'} />
+          ) : (
+            <>
+              <ul class="plain list tall">
+                {records.map(({ memory_id, thought, metadata, ts, access_count, ...rest }) => (
+                  <li key={memory_id}>
+                    <div>
+                      <Words text={thought} />
+                      <p class="soft">
+                        {'score' in rest && typeof rest.score === 'number' && (
+                          <Tag kind="good">{percent(rest.score)} near</Tag>
+                        )}{' '}
+                        {typeof metadata.kind === 'string' && <Tag>{visible(metadata.kind)}</Tag>} <When at={ts} /> ·
+                        used {access_count}×
+                      </p>
+                    </div>
+                    <button type="button" class="small danger" onClick={() => void forget.run(memory_id)}>
+                      Forget
+                    </button>
+                  </li>
+                ))}
+              </ul>
+              {records.length === limit && (
+                <button type="button" onClick={() => setLimit(limit + PIECE)}>
+                  More
+                </button>
+              )}
+            </>
+          )
+        }
+      </Loaded>
+    </Card>
+  )
+}

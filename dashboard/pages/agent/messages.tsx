@@ -1,0 +1,76 @@
+import { useAction } from '../../api/action.ts'
+import { api } from '../../api/client.ts'
+import { ofKinds, useQuery } from '../../api/query.ts'
+import { to } from '../../routes.ts'
+import { Card } from '../../ui/card.tsx'
+import { Words } from '../../ui/said.tsx'
+import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
+import { Tag } from '../../ui/status.tsx'
+import { When } from '../../ui/time.tsx'
+import { visible } from '../../ui/words.ts'
+import type { ViewProps } from './index.tsx'
+
+const SHOWN = 100
+
+/** What it said to others and they to it, newest first. */
+export function Messages({ agent: { agent_id: id } }: ViewProps) {
+  const query = useQuery(`messages ${id}`, {
+    ask: () => api.messages.list({ id, limit: SHOWN }),
+    on: ofKinds('message_sent', 'nudge_received'),
+  })
+  const send = useAction(async (form: HTMLFormElement) => {
+    await api.messages.send({ id, body: String(new FormData(form).get('body')) })
+    form.reset()
+    await query.reload()
+  }, 'Sent.')
+  return (
+    <div class="stack">
+      <Card title="Write to it">
+        <form
+          class="row ask"
+          onSubmit={event => {
+            event.preventDefault()
+            void send.run(event.currentTarget)
+          }}
+        >
+          <textarea name="body" aria-label="Message" rows={2} required placeholder="Its answer goes to `operator`" />
+          <button type="submit" class="primary" disabled={send.running}>
+            Send
+          </button>
+        </form>
+        <Trouble fault={send.fault} />
+      </Card>
+      <Loaded query={query}>
+        {messages =>
+          messages.length === 0 ? (
+            <Empty title="No message yet." />
+          ) : (
+            <Card title={`${messages.length} newest`}>
+              <ul class="plain list tall">
+                {messages.map(({ message_id, type, from_agent, to_agent, subject, body, ts }) => (
+                  <li key={message_id}>
+                    <div>
+                      <p>
+                        <Tag>{type}</Tag> <Party id={from_agent} self={id} /> → <Party id={to_agent} self={id} />{' '}
+                        {subject && <strong>{visible(subject)}</strong>}
+                      </p>
+                      <Words text={body} />
+                    </div>
+                    <small>
+                      <When at={ts} />
+                    </small>
+                  </li>
+                ))}
+              </ul>
+            </Card>
+          )
+        }
+      </Loaded>
+    </div>
+  )
+}
+
+function Party({ id, self }: { id: string; self: string }) {
+  if (id === self || !id.includes('-')) return <span>{visible(id)}</span>
+  return <a href={to('agents', [id, 'messages'])}>{visible(id)}</a>
+}

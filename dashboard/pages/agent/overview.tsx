@@ -1,0 +1,110 @@
+import { api } from '../../api/client.ts'
+import { useLatest } from '../../api/feed.ts'
+import { ofAgent, useQuery } from '../../api/query.ts'
+import { to } from '../../routes.ts'
+import { Card, Figure } from '../../ui/card.tsx'
+import { Empty, Loaded } from '../../ui/states.tsx'
+import { Status, Tag } from '../../ui/status.tsx'
+import { When } from '../../ui/time.tsx'
+import type { Agent } from '../../ui/types.ts'
+import { count, dollars, duration, visible } from '../../ui/words.ts'
+import type { ViewProps } from './index.tsx'
+import { Nudge } from './nudge.tsx'
+import { Persona } from './persona.tsx'
+import { Steps } from './steps.tsx'
+
+/** What it does now, what holds it, what wakes it next, and how it fares. */
+export function Overview({ agent, reload }: ViewProps) {
+  return (
+    <>
+      <dl class="card figures">
+        <Figure
+          label="Next"
+          value={agent.next.at ? <When at={agent.next.at} /> : '–'}
+          note={visible(agent.next.reason)}
+        />
+        <Figure label="Cycles" value={agent.cycle_count.toLocaleString('en')} />
+        <Figure label="Spent" value={dollars(agent.cost_usd)} note={`${count(agent.tokens)} tokens`} />
+        <Figure label="Active" value={<When at={agent.last_active} none="never" />} />
+      </dl>
+      {agent.error && <p class="trouble">{visible(agent.error)}</p>}
+      <div class="columns">
+        <div class="stack">
+          <Now agent={agent} />
+          <Nudge agent={agent} onSent={reload} />
+        </div>
+        <div class="stack">
+          <Persona agent={agent} />
+          <Recent agent={agent} />
+          <Happened agent={agent} />
+        </div>
+      </div>
+    </>
+  )
+}
+
+function Now({ agent }: { agent: Agent }) {
+  const { goal, goal_id, agent_id } = agent
+  if (!goal || !goal_id)
+    return <Card title="No goal at the moment">{<Empty title={visible(agent.next.reason)} />}</Card>
+  return (
+    <Card title="Its goal" aside={<a href={to('agents', [agent_id, 'goals', goal_id])}>What was said</a>}>
+      <div class="stack">
+        <p>{visible(goal)}</p>
+        <Steps goal_id={goal_id} agent_id={agent_id} limit={8} />
+      </div>
+    </Card>
+  )
+}
+
+function Recent({ agent: { agent_id: id } }: { agent: Agent }) {
+  const query = useQuery(`history ${id}`, { ask: () => api.goals.history({ id, limit: 6 }), on: ofAgent(id) })
+  return (
+    <Card title="Recent goals" aside={<a href={to('agents', [id, 'goals'])}>All</a>}>
+      <Loaded query={query}>
+        {goals =>
+          goals.length === 0 ? (
+            <Empty title="It has not set itself a goal yet." />
+          ) : (
+            <ul class="plain list">
+              {goals.map(({ goal_id, objective, status, completed_at, created_at }) => (
+                <li key={goal_id}>
+                  <Status of={status} />
+                  <a class="clamp" href={to('agents', [id, 'goals', goal_id])}>
+                    {visible(objective)}
+                  </a>
+                  <small>
+                    <When at={completed_at ?? created_at} />
+                  </small>
+                </li>
+              ))}
+            </ul>
+          )
+        }
+      </Loaded>
+    </Card>
+  )
+}
+
+function Happened({ agent: { agent_id } }: { agent: Agent }) {
+  const events = useLatest(event => event.agent_id === agent_id && event.type === 'cycle_done', 8)
+  if (events.length === 0) return null
+  return (
+    <Card title="Last cycles" aside={<a href={to('events', [], { agent: agent_id })}>All events</a>}>
+      <ul class="plain list">
+        {events.map(({ seq, at, cycle_num, data }) => (
+          <li key={seq}>
+            <Tag>{String(data.result ?? '')}</Tag>
+            <span>
+              cycle {cycle_num}
+              {typeof data.duration_ms === 'number' && ` · ${duration(data.duration_ms)}`}
+            </span>
+            <small>
+              <When at={at} />
+            </small>
+          </li>
+        ))}
+      </ul>
+    </Card>
+  )
+}

@@ -1,0 +1,39 @@
+import { Card } from '../../ui/card.tsx'
+import { Meter } from '../../ui/meter.tsx'
+import { Tag } from '../../ui/status.tsx'
+import type { Agent } from '../../ui/types.ts'
+import { percent, visible } from '../../ui/words.ts'
+
+const FIELDS = ['happiness', 'concentration', 'autonomy_level', 'social_drive', 'risk_tolerance']
+
+/** How it is just now, in the five fields by which it acts, and what it holds dear. */
+export function Persona({ agent: { persona, mood } }: { agent: Agent }) {
+  if (!persona) return null
+  const fields = FIELDS.filter(field => typeof persona[field] === 'number')
+  return (
+    <Card title="Just now" aside={mood && <Tag>{visible(mood)}</Tag>}>
+      <div class="stack">
+        <dl class="bars">
+          {fields.map(field => (
+            <div key={field}>
+              <dt>{field.replaceAll('_', ' ')}</dt>
+              <dd>
+                <Meter label={field.replaceAll('_', ' ')} value={Number(persona[field])} high={1.1} />
+                <span>{percent(Number(persona[field]))}</span>
+              </dd>
+            </div>
+          ))}
+        </dl>
+        {typeof persona.purpose === 'string' && persona.purpose && <p>{visible(persona.purpose)}</p>}
+        <p class="soft">
+          {wordsOf('Values', persona.values)}
+          {wordsOf('Fears', persona.fears)}
+        </p>
+      </div>
+    </Card>
+  )
+}
+
+function wordsOf(title: string, list: unknown): string {
+  return Array.isArray(list) && list.length > 0 ? `${title}: ${visible(list.join(', '))}. ` : ''
+}

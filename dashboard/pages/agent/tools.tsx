@@ -1,0 +1,50 @@
+import { api } from '../../api/client.ts'
+import { ofKinds, useQuery } from '../../api/query.ts'
+import { Card } from '../../ui/card.tsx'
+import { Loaded } from '../../ui/states.tsx'
+import { Tag } from '../../ui/status.tsx'
+import { Table } from '../../ui/table.tsx'
+import { visible } from '../../ui/words.ts'
+import type { ViewProps } from './index.tsx'
+
+/** What it is given to work with, and what that takes of each prompt. */
+export function Tools({ agent: { agent_id: id } }: ViewProps) {
+  const query = useQuery(`tools ${id}`, {
+    ask: () => api.tools.list({ id }),
+    on: ofKinds('plugin_', 'config_changed', 'agent_changed'),
+    every: 30_000,
+  })
+  return (
+    <Loaded query={query}>
+      {({ tools }) => (
+        <Card title={`${tools.length} tools`}>
+          <Table
+            caption="Tools"
+            rows={tools}
+            keyOf={tool => tool.name}
+            columns={[
+              { name: 'Tool', cell: ({ name }) => <code>{visible(name)}</code> },
+              {
+                name: 'What it does',
+                kind: 'grow',
+                wide: true,
+                cell: ({ description }) => <span class="clamp">{visible(description)}</span>,
+              },
+              {
+                name: 'Flags',
+                cell: ({ offered, danger, requires_approval }) => (
+                  <>
+                    {!offered && <Tag>found by find_tools</Tag>} {danger && <Tag kind="warn">{danger}</Tag>}{' '}
+                    {requires_approval && <Tag kind="warn">asks</Tag>}
+                  </>
+                ),
+              },
+              { name: 'From', wide: true, cell: ({ toolkit }) => visible(toolkit) },
+              { name: 'Tokens', kind: 'number', cell: ({ tokens }) => tokens },
+            ]}
+          />
+        </Card>
+      )}
+    </Loaded>
+  )
+}

@@ -1,0 +1,72 @@
+import { api } from '../../api/client.ts'
+import { ofKinds, useQuery } from '../../api/query.ts'
+import { to } from '../../routes.ts'
+import { Card } from '../../ui/card.tsx'
+import { Code } from '../../ui/code.tsx'
+import { Diff } from '../../ui/diff.tsx'
+import { Loaded } from '../../ui/states.tsx'
+import { Status } from '../../ui/status.tsx'
+import { When } from '../../ui/time.tsx'
+import { moment, visible } from '../../ui/words.ts'
+import { Request } from './request.tsx'
+
+/** One approval in full, decided or not. */
+export function Detail({ id }: { id: string }) {
+  const query = useQuery(`approval ${id}`, {
+    ask: () => api.approvals.show({ approval_id: id }),
+    on: ofKinds('approval_'),
+  })
+  return (
+    <>
+      <div class="page-head">
+        <h1>
+          Approval <code>{visible(id)}</code>
+        </h1>
+        <a class="aside" href={to('approvals')}>
+          All that wait
+        </a>
+      </div>
+      <Loaded query={query}>
+        {approval =>
+          approval.status === 'pending' ? (
+            <ul class="plain">
+              <Request approval={approval} onDecided={query.reload} />
+            </ul>
+          ) : (
+            <Card title={approval.tool_name} aside={<Status of={approval.status} />}>
+              <div class="stack">
+                <dl class="pairs">
+                  <dt>Agent</dt>
+                  <dd>
+                    <a href={to('agents', [approval.agent_id])}>{visible(approval.agent_id)}</a>
+                  </dd>
+                  <dt>Asked</dt>
+                  <dd>{moment(approval.created_at)}</dd>
+                  <dt>Decided</dt>
+                  <dd>
+                    {approval.resolved_by ? visible(approval.resolved_by) : '–'} <When at={approval.resolved_at} />
+                  </dd>
+                  {approval.reason && (
+                    <>
+                      <dt>Reason</dt>
+                      <dd>{visible(approval.reason)}</dd>
+                    </>
+                  )}
+                  <dt>SHA-256</dt>
+                  <dd>
+                    <code>{approval.args_sha256}</code>
+                  </dd>
+                </dl>
+                {approval.edited ? (
+                  <Diff before={approval.original_arguments} after={approval.arguments} label="What was changed" />
+                ) : (
+                  <Code value={approval.arguments} label="Arguments" />
+                )}
+              </div>
+            </Card>
+          )
+        }
+      </Loaded>
+    </>
+  )
+}

@@ -1,0 +1,79 @@
+import { useState } from 'preact/hooks'
+import { useAction } from '../../api/action.ts'
+import { api } from '../../api/client.ts'
+import { useQuery } from '../../api/query.ts'
+import { Diff } from '../../ui/diff.tsx'
+import { focused } from '../../ui/focus.ts'
+import { Loaded, Trouble } from '../../ui/states.tsx'
+import type { Approval } from '../../ui/types.ts'
+import type { Waiting } from './request.tsx'
+
+interface EditProps {
+  approval: Waiting
+  onDone: () => void
+  onCancel: () => void
+}
+
+/** Other arguments than the agent asked for, with what changes before its eyes who decides. */
+export function Edit({ approval: { approval_id }, ...rest }: EditProps) {
+  const whole = useQuery(`approval ${approval_id}`, { ask: () => api.approvals.show({ approval_id }), every: null })
+  return <Loaded query={whole}>{approval => <Form approval={approval} {...rest} />}</Loaded>
+}
+
+function Form({ approval, onDone, onCancel }: Omit<EditProps, 'approval'> & { approval: Approval }) {
+  const { approval_id, arguments: args } = approval
+  const [text, setText] = useState(() => JSON.stringify(args, null, 2))
+  const edited = parsed(text)
+  const approve = useAction(async (value: Record<string, unknown>) => {
+    await api.approvals.decide({ approval_id, decision: 'approve', arguments: value })
+    onDone()
+  }, 'Approved as edited.')
+  return (
+    <form
+      class="stack"
+      onSubmit={event => {
+        event.preventDefault()
+        if (edited) void approve.run(edited)
+      }}
+    >
+      <label>
+        Arguments, as JSON
+        <textarea
+          class="mono"
+          rows={Math.min(20, text.split('\n').length + 1)}
+          spellcheck={false}
+          value={text}
+          onInput={event => setText(event.currentTarget.value)}
+          ref={focused}
+        />
+      </label>
+      {edited ? (
+        <Diff before={args} after={edited} label="What you changed" />
+      ) : (
+        <p class="trouble" role="alert">
+          That is no JSON object yet.
+        </p>
+      )}
+      <Trouble fault={approve.fault} />
+      <div class="row">
+        <button type="submit" class="primary" disabled={approve.running || !edited}>
+          Approve as edited
+        </button>
+        <button type="button" class="quiet" onClick={onCancel}>
+          Cancel
+        </button>
+      </div>
+    </form>
+  )
+}
+
+function parsed(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : undefined
+  } catch {
+    return undefined
+  }
+}

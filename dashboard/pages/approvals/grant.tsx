@@ -1,0 +1,77 @@
+import { useAction } from '../../api/action.ts'
+import { api } from '../../api/client.ts'
+import { Trouble } from '../../ui/states.tsx'
+import { visible } from '../../ui/words.ts'
+import type { Waiting } from './request.tsx'
+
+/** Lets calls like this one run without asking, for a time or a number of times; this one is approved with it. */
+export function Grant({
+  approval: { approval_id, agent_id, tool_name, arguments: args },
+  onDone,
+  onCancel,
+}: {
+  approval: Waiting
+  onDone: () => void
+  onCancel: () => void
+}) {
+  const grant = useAction(async (form: FormData) => {
+    const hours = Number(form.get('hours'))
+    const uses = Number(form.get('uses'))
+    await api.approvals.grant({
+      tool_name,
+      ...(form.get('who') === 'one' ? { agent: agent_id } : {}),
+      ...(form.get('what') === 'same' ? { arguments: args as Record<string, unknown> } : {}),
+      ...(hours > 0 ? { until: new Date(Date.now() + hours * 3_600_000).toISOString() } : {}),
+      ...(uses > 0 ? { uses } : {}),
+    })
+    await api.approvals.decide({ approval_id, decision: 'approve' })
+    onDone()
+  }, 'Granted, and this call approved.')
+  const isWhole = typeof args === 'object' && args !== null
+  return (
+    <form
+      class="stack"
+      onSubmit={event => {
+        event.preventDefault()
+        void grant.run(new FormData(event.currentTarget))
+      }}
+    >
+      <p>
+        Calls of <code>{visible(tool_name)}</code> run without asking
+      </p>
+      <div class="fields">
+        <label>
+          By
+          <select name="who">
+            <option value="one">{visible(agent_id)} only</option>
+            <option value="all">every agent</option>
+          </select>
+        </label>
+        <label>
+          With
+          <select name="what">
+            {isWhole && <option value="same">these arguments only</option>}
+            <option value="any">any arguments</option>
+          </select>
+        </label>
+        <label>
+          For so many hours
+          <input name="hours" type="number" min="0" step="0.5" placeholder="until revoked" defaultValue="1" />
+        </label>
+        <label>
+          At most so often
+          <input name="uses" type="number" min="1" step="1" placeholder="any number" />
+        </label>
+      </div>
+      <Trouble fault={grant.fault} />
+      <div class="row">
+        <button type="submit" class="primary" disabled={grant.running}>
+          Grant, and approve this call
+        </button>
+        <button type="button" class="quiet" onClick={onCancel}>
+          Cancel
+        </button>
+      </div>
+    </form>
+  )
+}

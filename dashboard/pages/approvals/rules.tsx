@@ -1,0 +1,62 @@
+import { useAction } from '../../api/action.ts'
+import { api } from '../../api/client.ts'
+import { ofKinds, useQuery } from '../../api/query.ts'
+import { Card } from '../../ui/card.tsx'
+import { Code } from '../../ui/code.tsx'
+import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
+import { Table } from '../../ui/table.tsx'
+import { When } from '../../ui/time.tsx'
+import { visible } from '../../ui/words.ts'
+
+/** What runs without asking, until when, and the way to take it back. */
+export function Rules() {
+  const query = useQuery('approval rules', { ask: () => api.approvals.rules(), on: ofKinds('approval_') })
+  const revoke = useAction(async (rule_id: string) => {
+    await api.approvals.revoke({ rule_id })
+    await query.reload()
+  }, 'Revoked.')
+  return (
+    <>
+      <Trouble fault={revoke.fault} />
+      <Loaded query={query}>
+        {rules =>
+          rules.length === 0 ? (
+            <Empty title="Every gated call asks.">A grant is given where a call waits: “Allow from now on”.</Empty>
+          ) : (
+            <Card title="Standing grants">
+              <Table
+                caption="Standing grants"
+                rows={rules}
+                keyOf={rule => rule.rule_id}
+                columns={[
+                  { name: 'Tool', cell: ({ tool_name }) => <code>{visible(tool_name)}</code> },
+                  { name: 'Agent', cell: ({ agent_id }) => visible(agent_id ?? 'every agent') },
+                  {
+                    name: 'Arguments',
+                    kind: 'grow',
+                    cell: ({ arguments: args }) => (args === null ? 'any' : <Code value={args} label="Arguments" />),
+                  },
+                  { name: 'Until', kind: 'narrow', cell: ({ until }) => <When at={until} none="revoked" /> },
+                  {
+                    name: 'Used',
+                    kind: 'number',
+                    cell: ({ used, uses }) => (uses === null ? used : `${used} of ${uses}`),
+                  },
+                  {
+                    name: 'Action',
+                    kind: 'narrow',
+                    cell: ({ rule_id }) => (
+                      <button type="button" class="danger small" onClick={() => void revoke.run(rule_id)}>
+                        Revoke
+                      </button>
+                    ),
+                  },
+                ]}
+              />
+            </Card>
+          )
+        }
+      </Loaded>
+    </>
+  )
+}

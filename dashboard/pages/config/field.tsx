@@ -1,0 +1,89 @@
+import { focused } from '../../ui/focus.ts'
+import type { Key } from './index.tsx'
+
+interface Shape {
+  type?: string | readonly string[]
+  enum?: readonly unknown[]
+  minimum?: number
+  exclusiveMinimum?: number
+  maximum?: number
+  items?: Shape
+}
+
+const typeOf = ({ type }: Shape) => (typeof type === 'string' ? type : (type?.find(each => each !== 'null') ?? ''))
+/** A list of texts is written one a line. */
+const isLines = (shape: Shape) => typeOf(shape) === 'array' && typeOf(shape.items ?? {}) === 'string'
+
+/** The field that fits the schema of a key. */
+export function Field({ found, text, onText }: { found: Key; text: string; onText: (text: string) => void }) {
+  const shape = found.schema as Shape
+  const label = `Value of ${found.key}`
+  if (shape.enum || typeOf(shape) === 'boolean') {
+    const choices = shape.enum?.map(String) ?? ['true', 'false']
+    return (
+      <select aria-label={label} value={text} onChange={event => onText(event.currentTarget.value)} ref={focused}>
+        {choices.map(each => (
+          <option key={each}>{each}</option>
+        ))}
+      </select>
+    )
+  }
+  if (typeOf(shape) === 'number' || typeOf(shape) === 'integer') {
+    return (
+      <input
+        type="number"
+        aria-label={label}
+        step={typeOf(shape) === 'integer' ? 1 : 'any'}
+        min={shape.minimum ?? shape.exclusiveMinimum}
+        max={shape.maximum}
+        value={text}
+        onInput={event => onText(event.currentTarget.value)}
+        ref={focused}
+      />
+    )
+  }
+  if (typeOf(shape) === 'string') {
+    const common = {
+      'aria-label': label,
+      value: text,
+      onInput: (event: { currentTarget: { value: string } }) => onText(event.currentTarget.value),
+      ref: focused,
+    }
+    return found.secret ? <input type="password" {...common} /> : <input type="text" {...common} />
+  }
+  return (
+    <textarea
+      class="mono"
+      aria-label={label}
+      rows={4}
+      spellcheck={false}
+      placeholder={isLines(shape) ? 'one a line' : 'JSON'}
+      value={text}
+      onInput={event => onText(event.currentTarget.value)}
+      ref={focused}
+    />
+  )
+}
+
+/** What was typed as the value that it stands for; what cannot be read is left for the server to refuse in its own words. */
+export function parsedValue({ schema }: Key, text: string): unknown {
+  const shape = schema as Shape
+  if (shape.enum || typeOf(shape) === 'string') return shape.enum?.find(each => String(each) === text) ?? text
+  if (typeOf(shape) === 'boolean') return text === 'true'
+  if (isLines(shape) && !text.trim().startsWith('['))
+    return text
+      .split('\n')
+      .map(line => line.trim())
+      .filter(Boolean)
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+export function textOf(value: unknown): string {
+  if (value === null || value === undefined) return ''
+  if (Array.isArray(value) && value.every(each => typeof each === 'string')) return value.join('\n')
+  return typeof value === 'object' ? JSON.stringify(value, null, 2) : String(value)
+}

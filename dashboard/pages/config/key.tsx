@@ -1,0 +1,98 @@
+import { useState } from 'preact/hooks'
+import { useAction } from '../../api/action.ts'
+import { api } from '../../api/client.ts'
+import { Trouble } from '../../ui/states.tsx'
+import { Tag } from '../../ui/status.tsx'
+import { toast } from '../../ui/toasts.tsx'
+import { visible } from '../../ui/words.ts'
+import { Field, parsedValue, textOf } from './field.tsx'
+import type { Key } from './index.tsx'
+
+/** One key: its words, its value, and its field when one changes it. */
+export function KeyRow({ found, onChanged }: { found: Key; onChanged: () => Promise<void> }) {
+  const { key, schema, value, default: fallback, source, env, secret, reload } = found
+  const [editing, setEditing] = useState(false)
+  const description = typeof schema.description === 'string' ? schema.description : ''
+  return (
+    <li>
+      <div>
+        <p class="row">
+          <code>{key}</code>
+          {source !== 'default' && <Tag kind="good">{source === 'env' ? `from ${env}` : 'set'}</Tag>}
+          <Tag>{reload === 'applied' ? 'at once' : 'after a restart'}</Tag>
+        </p>
+        {description && <p class="soft">{visible(description)}</p>}
+        {editing ? (
+          <Editor
+            found={found}
+            onDone={async () => {
+              setEditing(false)
+              await onChanged()
+            }}
+            onCancel={() => setEditing(false)}
+          />
+        ) : (
+          <p>
+            <code>{visible(secret && value ? '***' : textOf(value)) || '–'}</code>
+            {source !== 'default' && <small> · default {visible(textOf(fallback)) || '–'}</small>}
+          </p>
+        )}
+      </div>
+      {!editing && (
+        <button type="button" class="small" aria-label={`Change ${key}`} onClick={() => setEditing(true)}>
+          Change
+        </button>
+      )}
+    </li>
+  )
+}
+
+function Editor({ found, onDone, onCancel }: { found: Key; onDone: () => Promise<void>; onCancel: () => void }) {
+  const { key, source, env, reload } = found
+  const [text, setText] = useState(() => (found.secret ? '' : textOf(found.value)))
+  const done = async () => {
+    toast(reload === 'applied' ? 'Set; it counts with the next heartbeat.' : 'Set; it counts after a restart.')
+    await onDone()
+  }
+  const save = useAction(async () => {
+    await api.config.patch(nested(key, parsedValue(found, text)))
+    await done()
+  })
+  const unset = useAction(async () => {
+    await api.config.unset({ key })
+    await done()
+  })
+  return (
+    <form
+      class="stack"
+      onSubmit={event => {
+        event.preventDefault()
+        void save.run()
+      }}
+    >
+      <Field found={found} text={text} onText={setText} />
+      {source === 'env' && (
+        <p class="held">{env} is set in the environment and counts instead of what you write here.</p>
+      )}
+      <Trouble fault={save.fault ?? unset.fault} />
+      <div class="row">
+        <button type="submit" class="primary small" disabled={save.running}>
+          Save
+        </button>
+        {source === 'file' && (
+          <button type="button" class="small" disabled={unset.running} onClick={() => void unset.run()}>
+            Back to the default
+          </button>
+        )}
+        <button type="button" class="small quiet" onClick={onCancel}>
+          Cancel
+        </button>
+      </div>
+    </form>
+  )
+}
+
+/** `{ daemon: { heartbeat: 5 } }` of `daemon.heartbeat` and 5. */
+function nested(key: string, value: unknown): Record<string, unknown> {
+  return key.split('.').reduceRight<unknown>((below, name) => ({ [name]: below }), value) as Record<string, unknown>
+}

@@ -1,0 +1,72 @@
+import { useState } from 'preact/hooks'
+import { useAction } from '../../api/action.ts'
+import { api } from '../../api/client.ts'
+import { useQuery } from '../../api/query.ts'
+import { go, to } from '../../routes.ts'
+import { Dialog } from '../../ui/dialog.tsx'
+import { Loaded, Trouble } from '../../ui/states.tsx'
+import { visible } from '../../ui/words.ts'
+
+/** Brings an agent to life from one of the project's presets. */
+export function Spawn({ onSpawned }: { onSpawned: () => void }) {
+  const [open, setOpen] = useState(false)
+  return (
+    <>
+      <button type="button" class="primary" onClick={() => setOpen(true)}>
+        Spawn an agent
+      </button>
+      {open && (
+        <Dialog title="Spawn an agent" onClose={() => setOpen(false)}>
+          <SpawnForm
+            onSpawned={id => {
+              setOpen(false)
+              onSpawned()
+              go(to('agents', [id]))
+            }}
+          />
+        </Dialog>
+      )}
+    </>
+  )
+}
+
+function SpawnForm({ onSpawned }: { onSpawned: (agent_id: string) => void }) {
+  const profiles = useQuery('profiles', { ask: () => api.profiles.list(), every: null, on: () => false })
+  const spawn = useAction(async (preset: string, model: string) => {
+    const { agent_id } = await api.agents.spawn({ preset, ...(model ? { model } : {}) })
+    onSpawned(agent_id)
+  }, 'It lives.')
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault()
+    const form = new FormData(event.currentTarget as HTMLFormElement)
+    void spawn.run(String(form.get('preset')), String(form.get('model')).trim())
+  }
+  return (
+    <Loaded query={profiles}>
+      {found => (
+        <form class="stack" onSubmit={submit}>
+          <label>
+            Preset
+            <select name="preset" required>
+              {found.map(({ name, profile, error }) => (
+                <option key={name} value={name} disabled={Boolean(error)}>
+                  {visible(`${name}: ${error ?? profile?.role ?? ''}`.slice(0, 120))}
+                </option>
+              ))}
+            </select>
+          </label>
+          <label>
+            Model
+            <input name="model" placeholder="the preset's, or the default" pattern="\S*" />
+          </label>
+          <Trouble fault={spawn.fault} />
+          <div class="row">
+            <button type="submit" class="primary" disabled={spawn.running}>
+              Spawn
+            </button>
+          </div>
+        </form>
+      )}
+    </Loaded>
+  )
+}

@@ -1,0 +1,67 @@
+import { api } from '../../api/client.ts'
+import { ofKinds, useQuery } from '../../api/query.ts'
+import { type Place, to } from '../../routes.ts'
+import { Card } from '../../ui/card.tsx'
+import { Empty, Loaded } from '../../ui/states.tsx'
+import { Status, Tag } from '../../ui/status.tsx'
+import { Table } from '../../ui/table.tsx'
+import { When } from '../../ui/time.tsx'
+import { count, dollars, duration, visible } from '../../ui/words.ts'
+import { Run } from './run.tsx'
+
+const SHOWN = 200
+
+/** Runs of the daemon and of one-shot tasks; one of them as a waterfall. */
+export function Runs({ place }: { place: Place }) {
+  const [id] = place.parts
+  return id ? <Run run_id={id} place={place} /> : <List />
+}
+
+function List() {
+  const query = useQuery('runs', { ask: () => api.runs.list({ limit: SHOWN }), on: ofKinds('task_', 'cycle_done') })
+  return (
+    <>
+      <h1>Runs</h1>
+      <Loaded query={query}>
+        {runs =>
+          runs.length === 0 ? (
+            <Empty title="Nothing ran yet.">A run begins with each start of the daemon, and with each task.</Empty>
+          ) : (
+            <Card title={`${runs.length} newest`}>
+              <Table
+                caption="Runs"
+                rows={runs}
+                keyOf={run => run.run_id}
+                columns={[
+                  { name: 'Run', cell: ({ run_id }) => <a href={to('runs', [run_id])}>{run_id}</a> },
+                  { name: 'Kind', kind: 'narrow', cell: ({ kind }) => <Tag>{visible(kind)}</Tag> },
+                  { name: 'Status', kind: 'narrow', cell: ({ status }) => <Status of={status} /> },
+                  { name: 'Model', wide: true, cell: ({ model }) => visible(model) },
+                  {
+                    name: 'Goals',
+                    kind: 'number',
+                    wide: true,
+                    cell: ({ goals_completed, goals_generated }) => `${goals_completed} of ${goals_generated}`,
+                  },
+                  {
+                    name: 'Tool calls',
+                    kind: 'number',
+                    wide: true,
+                    cell: ({ tool_calls, tool_failures }) => (
+                      <>
+                        {count(tool_calls)} {tool_failures > 0 && <Tag kind="bad">{tool_failures} failed</Tag>}
+                      </>
+                    ),
+                  },
+                  { name: 'Cost', kind: 'number', cell: ({ cost_usd }) => dollars(cost_usd) },
+                  { name: 'Took', kind: 'number', cell: ({ duration_s }) => duration(duration_s * 1000) },
+                  { name: 'Began', kind: 'narrow', cell: ({ started_at }) => <When at={started_at} /> },
+                ]}
+              />
+            </Card>
+          )
+        }
+      </Loaded>
+    </>
+  )
+}

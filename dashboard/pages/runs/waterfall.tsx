@@ -1,0 +1,105 @@
+import { useMemo, useState } from 'preact/hooks'
+import { Code } from '../../ui/code.tsx'
+import type { Answer } from '../../ui/types.ts'
+import { count, dollars, duration, visible } from '../../ui/words.ts'
+
+type Span = Answer<'runs.trace'>['root']
+
+interface Row {
+  span: Span
+  depth: number
+}
+
+/** The share of a lane that words need. */
+const ROOM = 0.22
+/** Spans that are open at first: the run, its agents and their goals. */
+const OPEN = new Set(['run', 'agent'])
+
+/** A tree of spans over time: each bar is as long as its span took. */
+export function Waterfall({ root }: { root: Span }) {
+  const [toggled, setToggled] = useState<ReadonlySet<string>>(new Set())
+  const [chosen, setChosen] = useState('')
+  const isOpen = (span: Span) => OPEN.has(span.kind) !== toggled.has(span.span_id)
+  const rows = useMemo(() => rowsOf(root, 0, isOpen), [root, toggled])
+  const from = Date.parse(root.start_time)
+  const to = Math.max(from + 1, ...rows.map(({ span }) => Date.parse(span.end_time ?? span.start_time)))
+  const toggle = ({ span_id }: Span) => {
+    const next = new Set(toggled)
+    if (!next.delete(span_id)) next.add(span_id)
+    setToggled(next)
+  }
+  return (
+    <ol class="plain waterfall">
+      {rows.map(({ span, depth }) => (
+        <li key={span.span_id}>
+          <div class="span">
+            <span class="name" style={{ paddingInlineStart: `${depth * 1.1}rem` }}>
+              {span.children.length > 0 ? (
+                <button
+                  type="button"
+                  class="fold"
+                  aria-expanded={isOpen(span)}
+                  aria-label={`${span.children.length} in ${span.name}`}
+                  onClick={() => toggle(span)}
+                >
+                  {isOpen(span) ? '▾' : '▸'}
+                </button>
+              ) : (
+                <span class="fold" />
+              )}
+              <button
+                type="button"
+                class="quiet small label"
+                aria-expanded={chosen === span.span_id}
+                onClick={() => setChosen(chosen === span.span_id ? '' : span.span_id)}
+              >
+                {visible(span.name)}
+              </button>
+            </span>
+            <Bar span={span} from={from} to={to} />
+          </div>
+          {chosen === span.span_id && <Code value={{ ...span, children: span.children.length }} label={span.name} />}
+        </li>
+      ))}
+    </ol>
+  )
+}
+
+function Bar({ span, from, to }: { span: Span; from: number; to: number }) {
+  const start = Date.parse(span.start_time)
+  const end = span.end_time === null ? to : Date.parse(span.end_time)
+  const share = (ms: number) => `${((ms / (to - from)) * 100).toFixed(3)}%`
+  const cost = span.cost_usd > 0 ? `, ${dollars(span.cost_usd)}` : ''
+  const tokens = span.tokens > 0 ? `, ${count(span.tokens)} tokens` : ''
+  const words = `${duration(end - start)}${tokens}${cost}`
+  const place = placeOf((start - from) / (to - from), (to - end) / (to - from))
+  return (
+    <span class="lane" title={`${span.status}, ${words}`}>
+      <i
+        class={`bar kind-${span.kind} is-${span.status}`}
+        style={{ insetInlineStart: share(start - from), inlineSize: share(Math.max(end - start, 0)) }}
+      />
+      <small
+        class={place}
+        style={
+          place === 'before'
+            ? { insetInlineEnd: share(to - start) }
+            : { insetInlineStart: share((place === 'after' ? end : start) - from) }
+        }
+      >
+        {words}
+      </small>
+    </span>
+  )
+}
+
+/** Where there is room for the words: behind the bar, in front of it, or on it. */
+function placeOf(before: number, after: number): 'before' | 'after' | 'inside' {
+  if (after > ROOM) return 'after'
+  return before > ROOM ? 'before' : 'inside'
+}
+
+function rowsOf(span: Span, depth: number, isOpen: (span: Span) => boolean): Row[] {
+  const below = isOpen(span) ? span.children.flatMap(child => rowsOf(child, depth + 1, isOpen)) : []
+  return [{ span, depth }, ...below]
+}

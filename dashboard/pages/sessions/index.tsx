@@ -1,0 +1,92 @@
+import { useAction } from '../../api/action.ts'
+import { api } from '../../api/client.ts'
+import { ofKinds, useQuery } from '../../api/query.ts'
+import { type Place, to } from '../../routes.ts'
+import { Card } from '../../ui/card.tsx'
+import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
+import { Status } from '../../ui/status.tsx'
+import { Table } from '../../ui/table.tsx'
+import { When } from '../../ui/time.tsx'
+import { count, dollars, visible } from '../../ui/words.ts'
+import { Transcript } from './transcript.tsx'
+
+const SHOWN = 500
+
+/** The sessions of this tenant, newest first, and what was said in each. */
+export function Sessions({ place }: { place: Place }) {
+  const [id] = place.parts
+  if (id) return <Transcript session_id={id} />
+  return (
+    <>
+      <h1>Sessions</h1>
+      <List />
+    </>
+  )
+}
+
+function List() {
+  const query = useQuery('sessions', {
+    ask: () => api.sessions.list({ limit: SHOWN }),
+    on: ofKinds('session_', 'task_'),
+  })
+  const close = useAction(async (session_id: string) => {
+    await api.sessions.close({ session_id })
+    await query.reload()
+  }, 'Closed.')
+  return (
+    <>
+      <Trouble fault={close.fault} />
+      <Loaded query={query}>
+        {sessions =>
+          sessions.length === 0 ? (
+            <Empty title="No session yet.">One begins with the first task: on an agent’s page, under Chat.</Empty>
+          ) : (
+            <Card title={`${sessions.length} newest`}>
+              <Table
+                caption="Sessions"
+                rows={sessions}
+                keyOf={each => each.session_id}
+                columns={[
+                  {
+                    name: 'Session',
+                    cell: ({ session_id, session_key }) => (
+                      <a href={to('sessions', [session_id])}>{visible(session_key || session_id)}</a>
+                    ),
+                  },
+                  {
+                    name: 'Agent',
+                    cell: ({ agent_id }) => <a href={to('agents', [agent_id])}>{visible(agent_id)}</a>,
+                  },
+                  { name: 'Status', kind: 'narrow', cell: ({ status }) => <Status of={status} /> },
+                  {
+                    name: 'Last task',
+                    kind: 'grow',
+                    wide: true,
+                    cell: ({ task }) => <span class="clamp">{visible(task)}</span>,
+                  },
+                  {
+                    name: 'Cost',
+                    kind: 'number',
+                    wide: true,
+                    cell: ({ cost_usd, tokens }) => <span title={`${count(tokens)} tokens`}>{dollars(cost_usd)}</span>,
+                  },
+                  { name: 'Active', kind: 'narrow', cell: ({ last_active }) => <When at={last_active} /> },
+                  {
+                    name: 'Action',
+                    kind: 'narrow',
+                    cell: ({ session_id, status }) =>
+                      status === 'running' && (
+                        <button type="button" class="small" onClick={() => void close.run(session_id)}>
+                          Close
+                        </button>
+                      ),
+                  },
+                ]}
+              />
+            </Card>
+          )
+        }
+      </Loaded>
+    </>
+  )
+}

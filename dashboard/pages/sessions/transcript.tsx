@@ -1,0 +1,31 @@
+import { api } from '../../api/client.ts'
+import { ofKinds, useQuery } from '../../api/query.ts'
+import { to } from '../../routes.ts'
+import { Said } from '../../ui/said.tsx'
+import { Empty, Loaded } from '../../ui/states.tsx'
+import { visible } from '../../ui/words.ts'
+
+/** All that was said in one session, oldest first. */
+export function Transcript({ session_id }: { session_id: string }) {
+  const query = useQuery(`session ${session_id}`, {
+    ask: () => api.tasks.transcript({ session_id }),
+    on: ofKinds('task_', 'tool_result'),
+  })
+  return (
+    <>
+      <div class="page-head">
+        <h1>
+          Session <code>{visible(session_id)}</code>
+        </h1>
+        <a class="aside" href={to('sessions')}>
+          All sessions
+        </a>
+      </div>
+      <Loaded query={query}>
+        {messages =>
+          messages.length === 0 ? <Empty title="Nothing was said in it yet." /> : <Said messages={messages} />
+        }
+      </Loaded>
+    </>
+  )
+}

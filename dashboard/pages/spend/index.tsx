@@ -1,0 +1,195 @@
+import { useMemo } from 'preact/hooks'
+import { useAction } from '../../api/action.ts'
+import { api } from '../../api/client.ts'
+import { ofKinds, useQuery } from '../../api/query.ts'
+import { type Place, refine } from '../../routes.ts'
+import { Card, Figure } from '../../ui/card.tsx'
+import { Meter } from '../../ui/meter.tsx'
+import { type Line, Plot } from '../../ui/plot.tsx'
+import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
+import { Table } from '../../ui/table.tsx'
+import type { Answer, Item } from '../../ui/types.ts'
+import { count, dollars, moment, visible } from '../../ui/words.ts'
+
+type Spending = Item<'budget.spending'>
+type Budget = Answer<'budget.status'>
+
+const VIEWS = {
+  hour: { name: 'The last hour', bucket: 'minute', length: 60_000, buckets: 60 },
+  day: { name: 'The last day', bucket: 'hour', length: 3_600_000, buckets: 24 },
+  week: { name: 'The last week', bucket: 'hour', length: 3_600_000, buckets: 168 },
+  month: { name: 'The last 30 days', bucket: 'day', length: 86_400_000, buckets: 30 },
+} as const
+const BY = { agent: 'agent', model: 'model', kind: 'purpose' } as const
+const COLORS = ['--accent', '--info', '--violet', '--warn', '--good', '--bad']
+
+/** What it costs: the budget and how fast it is used, by whom and for what. */
+export function Spend({ place }: { place: Place }) {
+  const span = place.query.span && place.query.span in VIEWS ? (place.query.span as keyof typeof VIEWS) : 'day'
+  const by = place.query.by && place.query.by in BY ? (place.query.by as keyof typeof BY) : 'agent'
+  const { bucket, length, buckets } = VIEWS[span]
+  const budget = useQuery('budget', {
+    ask: () => api.budget.status(),
+    on: ofKinds('cycle_end', 'budget_', 'model_called'),
+  })
+  const spending = useQuery(`spending ${span} ${by}`, {
+    ask: () => api.budget.spending({ bucket, by, since: new Date(Date.now() - length * buckets).toISOString() }),
+    on: ofKinds('model_called', 'budget_'),
+  })
+  return (
+    <>
+      <h1>Spend</h1>
+      <Loaded query={budget}>{status => <Window budget={status} onReset={budget.reload} />}</Loaded>
+      <Card
+        title={VIEWS[span].name}
+        aside={
+          <>
+            <select
+              class="pick"
+              aria-label="Span"
+              value={span}
+              onChange={event => refine({ span: event.currentTarget.value })}
+            >
+              {Object.entries(VIEWS).map(([id, { name }]) => (
+                <option key={id} value={id}>
+                  {name}
+                </option>
+              ))}
+            </select>
+            <select
+              class="pick"
+              aria-label="By"
+              value={by}
+              onChange={event => refine({ by: event.currentTarget.value })}
+            >
+              {Object.entries(BY).map(([id, name]) => (
+                <option key={id} value={id}>
+                  by {name}
+                </option>
+              ))}
+            </select>
+          </>
+        }
+      >
+        <Loaded query={spending}>
+          {rows =>
+            rows.length === 0 ? (
+              <Empty title="Nothing was spent in this time." />
+            ) : (
+              <Over rows={rows} length={length} buckets={buckets} by={by} budget={budget.data} />
+            )
+          }
+        </Loaded>
+      </Card>
+    </>
+  )
+}
+
+function Window({ budget, onReset }: { budget: Budget; onReset: () => void }) {
+  const { spent, limits, reserved, message, window_began_at, approximate, exceeded } = budget
+  const reset = useAction(async () => {
+    await api.budget.reset()
+    onReset()
+  }, 'Counted from 0 again.')
+  return (
+    <section class="card stack" aria-label="Budget">
+      <p class={exceeded ? 'trouble' : 'soft'}>{visible(message)}</p>
+      <dl class="figures">
+        <Figure label="Spent" value={dollars(spent.usd)} note={`${count(spent.tokens)} tokens`} />
+        <Figure label="Held for calls under way" value={dollars(reserved.usd)} />
+        <Figure
+          label="Limit"
+          value={limits.usd === null ? 'none' : dollars(limits.usd)}
+          note={limits.tokens === null ? '' : `${count(limits.tokens)} tokens`}
+        />
+        {approximate.usd > 0 && <Figure label="Of it estimated" value={dollars(approximate.usd)} />}
+      </dl>
+      {limits.usd !== null && <Meter label="Share of the budget that is spent" value={spent.usd / limits.usd} />}
+      <div class="row">
+        <button type="button" class="small" disabled={reset.running} onClick={() => void reset.run()}>
+          Count from 0 again
+        </button>
+        {window_began_at && <small>Counted since {moment(window_began_at)}</small>}
+      </div>
+      <Trouble fault={reset.fault} />
+    </section>
+  )
+}
+
+interface OverProps {
+  rows: readonly Spending[]
+  length: number
+  buckets: number
+  by: keyof typeof BY
+  budget: Budget | undefined
+}
+
+function Over({ rows, length, buckets, by, budget }: OverProps) {
+  const free = rows.every(row => row.cost_usd === 0)
+  const amount = (row: Spending) => (free ? row.tokens : row.cost_usd)
+  const write = (value: number) => (free ? count(value) : dollars(value))
+  const { times, lines, totals } = useMemo(() => plotted(rows, length, buckets, amount), [rows, length, buckets])
+  const limit =
+    !free && budget?.limits.usd
+      ? budget.limits.usd - budget.spent.usd + totals.reduce((sum, each) => sum + each.amount, 0)
+      : null
+  const shown: Line[] =
+    limit === null
+      ? lines
+      : [...lines, { label: 'Budget', color: '--bad', dashed: true, values: times.map(() => limit) }]
+  return (
+    <div class="stack">
+      {free && <p class="soft">The models cost nothing, so tokens are shown.</p>}
+      <Plot label="Spend, added up over time" times={times} lines={shown} write={write} height={260} />
+      <Table
+        caption="Spend"
+        rows={totals}
+        keyOf={each => each.name}
+        columns={[
+          {
+            name: by === 'kind' ? 'For' : by === 'agent' ? 'Agent' : 'Model',
+            kind: 'grow',
+            cell: ({ name }) => visible(name),
+          },
+          { name: 'Calls', kind: 'number', cell: ({ calls }) => count(calls) },
+          { name: 'Tokens', kind: 'number', cell: ({ tokens }) => count(tokens) },
+          { name: 'Cost', kind: 'number', cell: ({ cost }) => dollars(cost) },
+        ]}
+      />
+    </div>
+  )
+}
+
+/** Added up over time: one line each for those that spent most, one for the rest. */
+function plotted(rows: readonly Spending[], length: number, buckets: number, amount: (row: Spending) => number) {
+  const last = Math.floor(Date.now() / length)
+  const times = Array.from({ length: buckets + 1 }, (_, n) => ((last - buckets + n) * length) / 1000)
+  const names = [...new Set(rows.map(row => row.by ?? 'nobody'))]
+  const totals = names
+    .map(name => {
+      const own = rows.filter(row => (row.by ?? 'nobody') === name)
+      const sum = (of: (row: Spending) => number) => own.reduce((total, row) => total + of(row), 0)
+      return {
+        name,
+        own,
+        amount: sum(amount),
+        cost: sum(row => row.cost_usd),
+        tokens: sum(row => row.tokens),
+        calls: sum(row => row.calls),
+      }
+    })
+    .sort((a, b) => b.amount - a.amount)
+  const added = (own: readonly Spending[]) => {
+    let sum = 0
+    const byTime = new Map<number, number>()
+    for (const row of own)
+      byTime.set(Date.parse(row.at) / 1000, (byTime.get(Date.parse(row.at) / 1000) ?? 0) + amount(row))
+    return times.map(time => (sum += byTime.get(time) ?? 0))
+  }
+  const most = totals.slice(0, COLORS.length - 1)
+  const rest = totals.slice(COLORS.length - 1).flatMap(({ own }) => own)
+  const lines: Line[] = most.map(({ name, own }, at) => ({ label: name, color: COLORS[at]!, values: added(own) }))
+  if (rest.length > 0) lines.push({ label: 'all others', color: '--soft', values: added(rest) })
+  if (totals.length > 1) lines.unshift({ label: 'all', color: '--ink', fill: true, values: added(rows) })
+  return { times, lines, totals }
+}

@@ -1,0 +1,54 @@
+import { useEffect, useState } from 'preact/hooks'
+
+/** Where the reader is: `#/agents/coder-1a2b3c4d/memory?q=parser` has the page `agents`, two parts and one parameter. */
+export interface Place {
+  page: string
+  parts: readonly string[]
+  query: Readonly<Record<string, string>>
+}
+
+export function placeOf(hash: string): Place {
+  const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?')
+  const [page = '', ...parts] = path.split('/').map(decoded)
+  return { page, parts: parts.filter(Boolean), query: Object.fromEntries(new URLSearchParams(query)) }
+}
+
+/** The address of a place, for links: every part is escaped. */
+export function to(
+  page: string,
+  parts: readonly string[] = [],
+  query: Record<string, string | undefined> = {},
+): string {
+  const given = Object.entries(query).filter((entry): entry is [string, string] => Boolean(entry[1]))
+  const search = given.length > 0 ? `?${new URLSearchParams(given)}` : ''
+  return `#/${[page, ...parts].map(encodeURIComponent).join('/')}${search}`
+}
+
+export function go(address: string): void {
+  location.hash = address
+}
+
+/** Changes the parameters of where one is, without a new entry in the history. */
+export function refine(query: Record<string, string | undefined>): void {
+  const { page, parts, query: had } = placeOf(location.hash)
+  history.replaceState(null, '', to(page, parts, { ...had, ...query }))
+  dispatchEvent(new HashChangeEvent('hashchange'))
+}
+
+export function usePlace(): Place {
+  const [place, setPlace] = useState(() => placeOf(location.hash))
+  useEffect(() => {
+    const moved = () => setPlace(placeOf(location.hash))
+    addEventListener('hashchange', moved)
+    return () => removeEventListener('hashchange', moved)
+  }, [])
+  return place
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
+  }
+}

@@ -1,0 +1,99 @@
+import { useState } from 'preact/hooks'
+import { useAction } from '../api/action.ts'
+import { api } from '../api/client.ts'
+import { useFeedState } from '../api/feed.ts'
+import { ofKinds, useQuery } from '../api/query.ts'
+import { to } from '../routes.ts'
+import { Meter } from '../ui/meter.tsx'
+import { applyTheme, type Theme, theme } from '../ui/theme.ts'
+import { dollars } from '../ui/words.ts'
+import { AccessForm } from './access.tsx'
+
+const FEED_WORDS = {
+  connecting: 'Connecting…',
+  live: 'Live',
+  lost: 'Connection lost, trying again…',
+  refused: 'Key needed',
+}
+
+/** What holds for the whole house: whether it is reached, runs, is frozen, what it costs, and which model it uses. */
+export function Head() {
+  const state = useFeedState()
+  const models = useQuery('models', { ask: () => api.models.list(), on: ofKinds('config_changed'), every: 60_000 })
+  const notice = models.data?.default?.notice
+  return (
+    <header class="head">
+      <a class="brand" href={to('')}>
+        svc
+      </a>
+      <p class={`feed is-${state}`} role="status">
+        {FEED_WORDS[state]}
+      </p>
+      {notice && <p class="notice">{notice}</p>}
+      <span class="gap" />
+      <Spent />
+      <Freeze />
+      <Look />
+      <AccessForm wanted={state === 'refused'} />
+    </header>
+  )
+}
+
+function Spent() {
+  const { data } = useQuery('budget', { ask: () => api.budget.status(), on: ofKinds('cycle_end', 'budget_') })
+  if (!data) return null
+  const { spent, limits } = data
+  return (
+    <a class="spent" href={to('spend')} title={data.message}>
+      {dollars(spent.usd)} {limits.usd === null ? 'spent, unlimited' : `of ${dollars(limits.usd)}`}
+      {limits.usd !== null && <Meter label="Budget used" value={spent.usd / limits.usd} />}
+    </a>
+  )
+}
+
+/** The brake: nothing that costs is begun while it is on. */
+function Freeze() {
+  const { data, reload } = useQuery('daemon', { ask: () => api.daemon.status(), on: ofKinds('daemon_'), every: 5_000 })
+  const act = useAction(async (frozen: boolean) => {
+    await (frozen ? api.daemon.resume() : api.daemon.pause())
+    await reload()
+  })
+  if (!data) return null
+  const frozen = Boolean(data.frozen)
+  return (
+    <>
+      {!data.running && <span class="notice bad">No daemon runs: svc start</span>}
+      <button
+        type="button"
+        class={frozen ? 'freeze on' : 'freeze'}
+        aria-pressed={frozen}
+        disabled={act.running}
+        title={act.fault?.message ?? (frozen ? 'Agents go on' : 'Nothing that costs is begun any more')}
+        onClick={() => void act.run(frozen)}
+      >
+        {frozen ? 'Frozen · resume' : 'Freeze'}
+      </button>
+    </>
+  )
+}
+
+const NEXT: Record<Theme, Theme> = { auto: 'dark', dark: 'light', light: 'auto' }
+
+function Look() {
+  const [chosen, setChosen] = useState(theme)
+  const next = () => {
+    applyTheme(NEXT[chosen])
+    setChosen(NEXT[chosen])
+  }
+  return (
+    <button
+      type="button"
+      class="quiet"
+      onClick={next}
+      title={`Looks: ${chosen}`}
+      aria-label={`Looks: ${chosen}; change`}
+    >
+      {chosen === 'dark' ? '☾' : chosen === 'light' ? '☀' : '◐'}
+    </button>
+  )
+}

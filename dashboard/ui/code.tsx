@@ -1,0 +1,12 @@
+import { visible } from './words.ts'
+
+/** Data as it is, whole, with what could deceive the eye made visible. */
+export function Code({ value, label }: { value: unknown; label?: string }) {
+  const text = typeof value === 'string' ? value : (JSON.stringify(value, null, 2) ?? '')
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by the keyboard.
+    <section class="code" tabIndex={0} aria-label={label ?? 'Data'}>
+      <pre>{visible(text)}</pre>
+    </section>
+  )
+}

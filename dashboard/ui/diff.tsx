@@ -1,0 +1,55 @@
+import { visible } from './words.ts'
+
+type Line = { kind: 'same' | 'gone' | 'new'; text: string }
+
+/** Longer texts are shown whole, one after the other. */
+const MOST_LINES = 2_000
+
+/** Two values side by side as text, line by line: what went and what came. */
+export function Diff({ before, after, label }: { before: unknown; after: unknown; label: string }) {
+  const lines = compared(textOf(before), textOf(after))
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by the keyboard.
+    <section class="code diff" tabIndex={0} aria-label={label}>
+      {lines.map(({ kind, text }, at) => (
+        <div key={at} class={kind}>
+          <span class="unseen">{kind === 'same' ? '' : kind === 'gone' ? 'removed: ' : 'added: '}</span>
+          {visible(text) || ' '}
+        </div>
+      ))}
+    </section>
+  )
+}
+
+const textOf = (value: unknown) => (typeof value === 'string' ? value : (JSON.stringify(value, null, 2) ?? 'undefined'))
+
+/** The longest common subsequence of lines, by the textbook's table (Wagner and Fischer). */
+function compared(before: string, after: string): Line[] {
+  const a = before.split('\n')
+  const b = after.split('\n')
+  if (a.length + b.length > MOST_LINES) {
+    return [...a.map(text => ({ kind: 'gone' as const, text })), ...b.map(text => ({ kind: 'new' as const, text }))]
+  }
+  const width = b.length + 1
+  const common = new Uint16Array((a.length + 1) * width)
+  for (let i = a.length - 1; i >= 0; i--) {
+    for (let j = b.length - 1; j >= 0; j--) {
+      common[i * width + j] =
+        a[i] === b[j]
+          ? common[(i + 1) * width + j + 1]! + 1
+          : Math.max(common[(i + 1) * width + j]!, common[i * width + j + 1]!)
+    }
+  }
+  const lines: Line[] = []
+  let [i, j] = [0, 0]
+  while (i < a.length || j < b.length) {
+    if (i < a.length && j < b.length && a[i] === b[j]) {
+      lines.push({ kind: 'same', text: a[i]! })
+      i++
+      j++
+    } else if (j >= b.length || (i < a.length && common[(i + 1) * width + j]! >= common[i * width + j + 1]!)) {
+      lines.push({ kind: 'gone', text: a[i++]! })
+    } else lines.push({ kind: 'new', text: b[j++]! })
+  }
+  return lines
+}

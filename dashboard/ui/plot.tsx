@@ -1,0 +1,86 @@
+import { useEffect, useRef } from 'preact/hooks'
+import uPlot, { type AlignedData, type Options } from 'uplot'
+
+export interface Line {
+  label: string
+  /** A custom property of the stylesheet, as in `--accent`. */
+  color: string
+  values: readonly (number | null)[]
+  fill?: boolean
+  dashed?: boolean
+}
+
+interface PlotProps {
+  label: string
+  /** Seconds since 1970. */
+  times: readonly number[]
+  lines: readonly Line[]
+  /** How a value is written. */
+  write?: (value: number) => string
+  range?: [number, number]
+  height?: number
+}
+
+/** What a custom property stands for just now, as a canvas takes it. */
+function colorOf(name: string): string {
+  const probe = document.body.appendChild(document.createElement('i'))
+  probe.style.color = `var(${name})`
+  const { color } = getComputedStyle(probe)
+  probe.remove()
+  return color
+}
+
+/** Lines over time. Those who don't see it read the last value of each. */
+export function Plot({ label, times, lines, write = String, range, height = 180 }: PlotProps) {
+  const place = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    const element = place.current!
+    let plot: uPlot | undefined
+    const draw = () => {
+      plot?.destroy()
+      const axis = { stroke: colorOf('--soft'), grid: { stroke: colorOf('--line'), width: 1 }, ticks: { show: false } }
+      const options: Options = {
+        width: Math.max(element.clientWidth, 120),
+        height,
+        cursor: { y: false },
+        legend: { live: true },
+        scales: range ? { y: { range } } : {},
+        axes: [axis, { ...axis, size: 64, values: (_, ticks) => ticks.map(write) }],
+        series: [
+          {},
+          ...lines.map(({ label, color, fill, dashed }) => ({
+            label,
+            stroke: colorOf(color),
+            width: 1.5,
+            points: { show: times.length < 3 },
+            value: (_: uPlot, value: number | null) => (value === null ? '' : write(value)),
+            ...(fill ? { fill: `color-mix(in srgb, ${colorOf(color)} 14%, transparent)` } : {}),
+            ...(dashed ? { dash: [6, 5] } : {}),
+          })),
+        ],
+      }
+      plot = new uPlot(options, [times, ...lines.map(({ values }) => values)] as unknown as AlignedData, element)
+    }
+    draw()
+    const resized = new ResizeObserver(() => plot?.setSize({ width: Math.max(element.clientWidth, 120), height }))
+    resized.observe(element)
+    addEventListener('themechange', draw)
+    const dark = matchMedia('(prefers-color-scheme: dark)')
+    dark.addEventListener('change', draw)
+    return () => {
+      resized.disconnect()
+      removeEventListener('themechange', draw)
+      dark.removeEventListener('change', draw)
+      plot?.destroy()
+    }
+  }, [times, lines, height])
+  const last = lines.map(({ label, values }) => `${label} ${write(values.findLast(value => value !== null) ?? 0)}`)
+  return (
+    <figure class="plot">
+      <div ref={place} aria-hidden="true" />
+      <figcaption class="unseen">
+        {label}. Latest: {last.join(', ')}.
+      </figcaption>
+    </figure>
+  )
+}

@@ -1,0 +1,59 @@
+import type { ComponentChildren } from 'preact'
+import type { Fault } from '../api/client.ts'
+import type { Query } from '../api/query.ts'
+import { visible } from './words.ts'
+
+/** What went wrong: the server's sentence, and what is wrong where. */
+export function Trouble({ fault, retry }: { fault: Fault | undefined; retry?: () => void }) {
+  if (!fault) return null
+  return (
+    <div class="trouble" role="alert">
+      <p>{visible(fault.message)}</p>
+      {fault.errors.length > 0 && (
+        <ul>
+          {fault.errors.map(({ path, message }) => (
+            <li key={`${path} ${message}`}>
+              <code>{visible(path)}</code> {visible(message)}
+            </li>
+          ))}
+        </ul>
+      )}
+      {retry && (
+        <button type="button" class="small" onClick={retry}>
+          Try again
+        </button>
+      )}
+    </div>
+  )
+}
+
+/** There is nothing, and what to do about it. */
+export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+  return (
+    <div class="empty">
+      <p class="title">{title}</p>
+      {children && <p>{children}</p>}
+    </div>
+  )
+}
+
+/** What a query is in: its trouble, its first loading, or what it brought. What was known stays while there is trouble. */
+export function Loaded<T>({ query, children }: { query: Query<T>; children: (data: T) => ComponentChildren }) {
+  const { data, fault, reload } = query
+  return (
+    <>
+      <Trouble fault={fault} retry={reload} />
+      {data === undefined ? !fault && <Skeleton /> : children(data)}
+    </>
+  )
+}
+
+export function Skeleton() {
+  return (
+    <div class="skeleton" role="status" aria-label="Loading">
+      <i />
+      <i />
+      <i />
+    </div>
+  )
+}

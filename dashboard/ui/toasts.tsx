@@ -1,0 +1,36 @@
+import { useEffect, useState } from 'preact/hooks'
+
+const SHOWN_MS = 4_000
+interface Toast {
+  id: number
+  text: string
+}
+
+let toasts: readonly Toast[] = []
+let nth = 0
+let changed = () => {}
+
+/** Says shortly that something was done. */
+export function toast(text: string): void {
+  const id = ++nth
+  toasts = [...toasts, { id, text }]
+  changed()
+  setTimeout(() => {
+    toasts = toasts.filter(each => each.id !== id)
+    changed()
+  }, SHOWN_MS)
+}
+
+export function Toasts() {
+  const [, render] = useState(0)
+  useEffect(() => {
+    changed = () => render(n => n + 1)
+  }, [])
+  return (
+    <div class="toasts" role="status">
+      {toasts.map(({ id, text }) => (
+        <p key={id}>{text}</p>
+      ))}
+    </div>
+  )
+}

@@ -1,0 +1,10 @@
+import type { Operations } from '../../client-operations.ts'
+
+/** What an operation answers, as the server's own schemas have it. */
+export type Answer<N extends keyof Operations> = Operations[N] extends { output: infer O } ? O : never
+export type Item<N extends keyof Operations> = Answer<N> extends readonly (infer I)[] ? I : never
+
+export type Agent = Answer<'agents.get'>
+export type AgentStatus = Agent['status']
+export type Goal = Item<'goals.list'>
+export type Approval = Answer<'approvals.show'>
