@@ -1,0 +1,241 @@
+import { defineError, point, token, z } from '#kernel'
+
+/** Cents of an amount of credits. */
+export function centsOf(credits: number): number {
+  return Math.round(credits * 100)
+}
+/** Credits of stored integer cents. */
+export function creditsOf(cents: number): number {
+  return cents / 100
+}
+/** An amount of stored cents as people read it: `1,234.50`. */
+export function amount(cents: number): string {
+  return creditsOf(cents).toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 2 })
+}
+
+/** Where money comes from and goes to besides agents; each agent has an account `agent:<id>`. */
+export const ACCOUNTS = [
+  'bank',
+  'employers',
+  'landlord',
+  'school',
+  'clinic',
+  'house',
+  'fortune',
+  'escrow',
+  'departed',
+] as const
+export const STATS = ['happiness', 'health', 'reputation', 'energy'] as const
+export type Stat = (typeof STATS)[number]
+/** A skill of this level can be used, in thousandths. */
+export const USABLE = 500
+
+const name = z
+  .string()
+  .regex(/^[a-z][a-z0-9_]{0,39}$/, 'must be lower-case letters, digits and "_", beginning with a letter')
+const unit = z.number().min(0).max(1)
+
+/** A job: one agent has it at a time. */
+export const Job = z.strictObject({
+  id: name,
+  title: z.string().min(1).max(80),
+  salary: z.number().min(0).max(100_000).describe('Credits at each payday'),
+  skill: name.optional().describe('What its holder must be able to do'),
+})
+export type Job = z.infer<typeof Job>
+export const Jobs = point<Job>('jobs', { key: ({ id }) => id, check: job => void Job.parse(job) })
+
+/** Something that the school teaches. */
+export const Course = z.strictObject({
+  skill: name,
+  title: z.string().min(1).max(80).optional(),
+  cost: z.number().min(0).max(1_000_000).optional().describe('Credits; economy.skill_course_cost unless told'),
+})
+export type Course = z.infer<typeof Course>
+export const Courses = point<Course>('courses', {
+  key: ({ skill }) => skill,
+  check: course => void Course.parse(course),
+})
+
+export const CATEGORIES = ['career', 'health', 'social', 'financial', 'random'] as const
+const change = z.number().min(-1).max(1)
+const range = z.strictObject({ min: z.number().optional(), max: z.number().optional() })
+
+/** What one choice does. Money is credits, stats are parts of 1; luck scales all of them. */
+export const LifeChoice = z.strictObject({
+  label: z.string().min(1).max(120),
+  money: z.number().min(-100_000).max(100_000).optional(),
+  with: z.enum(ACCOUNTS).optional().describe('Who pays or is paid; `fortune` unless told'),
+  happiness: change.optional(),
+  health: change.optional(),
+  reputation: change.optional(),
+  energy: change.optional(),
+  skill: name.optional().describe('A skill that is learnt a bit; `any` takes one that is lacking'),
+  job: z.enum(['better', 'lose']).optional().describe('Takes the best better-paid free job, or loses the one it has'),
+  stressor: z.strictObject({ name: z.string().min(1).max(64), severity: unit }).optional(),
+  resolves: z.string().min(1).max(64).optional().describe('A stressor that is taken off'),
+  follow_ups: z
+    .array(z.strictObject({ event: name, chance: unit, in: z.number().int().min(1).max(10_000) }))
+    .max(5)
+    .optional()
+    .describe('What may follow, so many beats later; each is rolled for itself'),
+})
+export type LifeChoice = z.infer<typeof LifeChoice>
+
+/** Something that may happen to an agent. */
+export const LifeEvent = z.strictObject({
+  id: name,
+  category: z.enum(CATEGORIES),
+  text: z.string().min(1).max(400).describe('What happens, as the agent is told'),
+  follow_up_only: z.boolean().default(false).describe('Never comes by itself'),
+  min_cycles: z.number().int().min(0).default(0).describe('Beats that the agent must have lived'),
+  requires: z
+    .strictObject({
+      happiness: range.optional(),
+      health: range.optional(),
+      reputation: range.optional(),
+      energy: range.optional(),
+      balance: range.optional(),
+      employed: z.boolean().optional(),
+      better_job: z.boolean().optional().describe('A better-paid job is free that the agent could do'),
+    })
+    .default({}),
+  choices: z.array(LifeChoice).min(1).max(6),
+})
+export type LifeEvent = z.infer<typeof LifeEvent>
+export const LifeEvents = point<z.input<typeof LifeEvent>>('life_events', {
+  key: ({ id }) => id,
+  check: event => void LifeEvent.parse(event),
+})
+
+/** How an agent stands in the world. */
+export const Citizen = z
+  .object({
+    agent_id: z.string().meta({ examples: ['coder-1a2b3c4d'] }),
+    balance: z.number().describe('Credits; below 0 is debt'),
+    job: z
+      .string()
+      .nullable()
+      .meta({ examples: ['Researcher'] }),
+    salary: z.number().describe('Credits at each payday'),
+    skills: z.record(z.string(), unit).describe('Levels; from 0.5 on a skill can be used'),
+    happiness: unit,
+    health: unit,
+    reputation: unit,
+    energy: unit,
+    cycles_alive: z.number().int().describe('Beats that it has lived'),
+    sheltered: z.boolean().describe('It was insolvent and pays no rent until it has its starting balance again'),
+    insolvencies: z.number().int(),
+    plays: z.number().int().describe('Bets that it made'),
+    wins: z.number().int(),
+  })
+  .meta({ id: 'Citizen' })
+export type Citizen = z.infer<typeof Citizen>
+
+/** A movement of money. */
+export const LedgerEntry = z
+  .object({
+    entry_id: z.string(),
+    beat: z.number().int(),
+    payer: z.string().meta({ examples: ['employers'] }),
+    payee: z.string().meta({ examples: ['agent:coder-1a2b3c4d'] }),
+    amount: z.number().describe('Credits'),
+    reason: z.string().meta({ examples: ['salary'] }),
+    at: z.iso.datetime(),
+  })
+  .meta({ id: 'LedgerEntry' })
+export type LedgerEntry = z.infer<typeof LedgerEntry>
+
+/** An agent life event that was decided, or waits for the agent's choice. */
+export const LifeMoment = z
+  .object({
+    life_event_id: z.string(),
+    beat: z.number().int(),
+    event: z.string().meta({ examples: ['rent_increase'] }),
+    category: z.enum(CATEGORIES),
+    origin: z.enum(['random', 'follow_up']),
+    status: z.enum(['waiting', 'decided']),
+    choice: z.number().int().nullable().describe('From 1'),
+    chosen_by: z
+      .enum(['model', 'default', 'only'])
+      .nullable()
+      .describe('`default`: no answer was among the choices, so the first was taken; `only`: there was but one'),
+    luck: z.number().nullable(),
+    effects: z.record(z.string(), z.number()).nullable(),
+    summary: z.string().nullable(),
+    at: z.iso.datetime(),
+  })
+  .meta({ id: 'LifeMoment' })
+export type LifeMoment = z.infer<typeof LifeMoment>
+
+export const LifeEventHappened = z.object({
+  agent_id: z.string(),
+  life_event_id: z.string(),
+  event: z.string(),
+  category: z.enum(CATEGORIES),
+  choice: z.number().int().describe('From 1'),
+  chosen_by: z.enum(['model', 'default', 'only']),
+  luck: z.number(),
+  effects: z.record(z.string(), z.number()).describe('Money in credits, stats in parts of 1, after luck'),
+  summary: z.string().describe('One line'),
+})
+export const WorldChanged = z.object({
+  agent_id: z.string(),
+  change: z.enum(['hired', 'quit', 'lost_job', 'learned', 'insolvent', 'collapsed', 'restored']),
+  summary: z.string(),
+})
+
+declare module '#kernel' {
+  interface Events {
+    life_event: z.infer<typeof LifeEventHappened>
+    world_changed: z.infer<typeof WorldChanged>
+  }
+  interface GoalContext {
+    economy_enabled?: boolean
+    /** How the agent stands in the world, as its prompt tells it. */
+    world_status?: string
+    agent_stats?: Readonly<Record<Stat, number>> | null
+  }
+}
+
+/** Who does something, and the key by which a repetition is known: the id of a tool's call. */
+export interface Deed {
+  agent_id: string
+  key: string
+}
+
+/** What agents can do in the world. Each deed is written at once and counts once for its key; @throws WorldError when it cannot be */
+export interface World {
+  citizen(agent_id: string): Promise<Citizen>
+  work(deed: Deed): Promise<{ pay: number; balance: number; energy: number; left: number }>
+  apply(deed: Deed, job_id: string): Promise<Job>
+  quit(deed: Deed): Promise<Job>
+  learn(deed: Deed, skill: string): Promise<{ level: number; cost: number; balance: number }>
+  gamble(
+    deed: Deed,
+    game: 'blackjack' | 'lottery',
+    wager?: number,
+  ): Promise<{ won: number; stake: number; balance: number; odds: string }>
+  transfer(deed: Deed, to: string, credits: number, note: string): Promise<{ to: string; balance: number }>
+  offer(deed: Deed, title: string, price: number): Promise<{ offer_id: string }>
+  withdraw(deed: Deed, offer_id: string): Promise<void>
+  buy(deed: Deed, offer_id: string, request: string): Promise<{ order_id: string; seller: string; balance: number }>
+  deliver(deed: Deed, order_id: string, result: string): Promise<{ price: number; balance: number }>
+  /** What an agent may know of a part of the world, in lines. */
+  describe(agent_id: string, part: 'jobs' | 'skills' | 'finances' | 'status' | 'market'): Promise<string>
+}
+export const World = token<World>('world')
+
+/** A deed that the rules of the world don't allow just now; the sentence says what would help. */
+export const WorldError = defineError({
+  code: 'world_refused',
+  status: 409,
+  title: 'Refused by the world',
+  sentence: (p: { problem: string }) => p.problem,
+})
+export const EconomyOffError = defineError({
+  code: 'economy_off',
+  status: 409,
+  title: 'Economy off',
+  sentence: () => 'There is no world here: economy.enabled is off; set it with: svc config set economy.enabled true',
+})

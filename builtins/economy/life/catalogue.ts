@@ -1,0 +1,45 @@
+import { fileURLToPath } from 'node:url'
+import { BadFileError, type PluginHandle, parse, readYaml, z } from '#kernel'
+import { CATEGORIES, LifeEvent, LifeEvents } from '../contract.ts'
+
+/** Beside this module as source, and beside the bundle that it is part of. */
+const FOLDER = new URL(import.meta.url.endsWith('.ts') ? './catalogue/' : './life-events/', import.meta.url)
+
+const File = z.strictObject({ events: z.array(LifeEvent.omit({ category: true })) })
+
+export type Catalogue = ReadonlyMap<string, LifeEvent>
+
+/**
+ * What may happen: one file for each category, and what plugins add. The files are read when something is about to happen for
+ * the first time.
+ */
+export class LifeCatalogue {
+  readonly #svc: PluginHandle
+  #own: Promise<readonly LifeEvent[]> | undefined
+
+  constructor(svc: PluginHandle) {
+    this.#svc = svc
+  }
+
+  /** By id; a plugin's event stands in place of a built-in one of the same id. */
+  async all(): Promise<Catalogue> {
+    this.#own ??= this.#read().catch(error => {
+      this.#own = undefined
+      throw error
+    })
+    const added = this.#svc.list(LifeEvents).map(event => LifeEvent.parse(event))
+    return new Map([...(await this.#own), ...added].map(event => [event.id, event]))
+  }
+
+  async #read(): Promise<LifeEvent[]> {
+    const files = await Promise.all(
+      CATEGORIES.map(async category => {
+        const name = `${category}.yaml`
+        const { values } = await readYaml(this.#svc.ports.files, fileURLToPath(new URL(name, FOLDER)), name)
+        if (!('events' in values)) throw new BadFileError({ file: name, problem: 'holds no events' })
+        return parse(File, values, name).events.map(event => ({ ...event, category }))
+      }),
+    )
+    return files.flat()
+  }
+}

@@ -1,0 +1,197 @@
+import { operation, Page, type PluginHandle, z } from '#kernel'
+import { AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '../agents/contract.ts'
+import { isoTime, Store } from '../store/contract.ts'
+import type { EconomyConfig } from './config.ts'
+import {
+  ACCOUNTS,
+  Citizen,
+  creditsOf,
+  EconomyOffError,
+  LedgerEntry,
+  LifeMoment,
+  World,
+  WorldError,
+} from './contract.ts'
+import { allCourses, allJobs } from './jobs.ts'
+import { accountOf } from './ledger.ts'
+import { countLife, type LifeRow, listLife } from './life/repository.ts'
+import { listOffers } from './market.ts'
+import { renderLedger, renderLife, renderWorld } from './render.ts'
+import { auditAccounts, beatOf, jobHolders, listEntries } from './repository.ts'
+
+const found = [AgentNotFoundError, AmbiguousAgentError, EconomyOffError, WorldError] as const
+const MOST = 100
+
+const WorldView = z
+  .object({
+    enabled: z.boolean(),
+    beat: z.number().int().describe('The last one that was lived'),
+    jobs: z.array(
+      z.object({
+        job_id: z.string(),
+        title: z.string(),
+        salary: z.number(),
+        skill: z.string().nullable(),
+        agent_id: z.string().nullable().describe('Who has it'),
+        holder: z.string().nullable(),
+      }),
+    ),
+    courses: z.array(z.object({ skill: z.string(), cost: z.number() })),
+    offers: z.array(
+      z.object({
+        offer_id: z.string(),
+        agent_id: z.string(),
+        seller: z.string(),
+        title: z.string(),
+        price: z.number(),
+      }),
+    ),
+    rent: z.number().describe('Credits for each beat'),
+    lottery: z.object({ cost: z.number(), win_chance: z.number(), payout: z.number() }),
+    blackjack: z.object({ win_rate: z.number(), pays: z.number().describe('Times the wager') }),
+  })
+  .meta({ id: 'World' })
+export type WorldView = z.infer<typeof WorldView>
+
+const Ledger = z
+  .object({
+    balanced: z.boolean().describe('All balances together are 0, and each is what its movements come to'),
+    total: z.number().describe('All balances together'),
+    accounts: z.array(
+      z.object({
+        account: z.string(),
+        kind: z.enum(['agent', ...ACCOUNTS]),
+        balance: z.number().describe('Credits'),
+        moved: z.number().describe('What its movements come to'),
+      }),
+    ),
+    entries: z.array(LedgerEntry).describe('Newest first'),
+  })
+  .meta({ id: 'Ledger' })
+export type Ledger = z.infer<typeof Ledger>
+
+/** @throws EconomyOffError */
+function on(config: EconomyConfig): void {
+  if (!config.enabled) throw new EconomyOffError()
+}
+
+export function economyOperations(svc: PluginHandle, config: EconomyConfig) {
+  const idOf = async (ref: string) => (await svc.use(Agents).find(ref)).agent_id
+  return [
+    operation({
+      name: 'economy.world',
+      summary: 'The world: jobs with their holders, courses, offers, prices and odds',
+      input: z.object({}),
+      output: WorldView,
+      http: { method: 'GET', path: '/world' },
+      cli: { usage: 'world' },
+      mcp: true,
+      async run() {
+        const store = svc.use(Store)
+        const holders = new Map((await jobHolders(store)).map(holder => [holder.job_id, holder]))
+        return {
+          enabled: config.enabled,
+          beat: await beatOf(store),
+          jobs: allJobs(svc).map(({ id, title, salary, skill = null }) => {
+            const holder = holders.get(id)
+            return {
+              job_id: id,
+              title,
+              salary,
+              skill,
+              agent_id: holder?.agent_id ?? null,
+              holder: holder?.name ?? null,
+            }
+          }),
+          courses: [...allCourses(svc, config)],
+          offers: (await listOffers(store, MOST)).map(({ name, price, ...offer }) => ({
+            ...offer,
+            seller: name,
+            price: creditsOf(price),
+          })),
+          rent: config.rent,
+          lottery: { cost: config.lottery_cost, win_chance: config.lottery_win_chance, payout: config.lottery_payout },
+          blackjack: { win_rate: config.blackjack_win_rate, pays: 2 },
+        }
+      },
+      render: renderWorld,
+    }),
+    operation({
+      name: 'economy.citizen',
+      summary: 'How an agent stands in the world: balance, job, skills, health, energy, happiness, reputation',
+      input: z.object({ id: AgentRef }),
+      output: Citizen,
+      http: { method: 'GET', path: '/agents/{id}/world' },
+      cli: { usage: 'world of <id>' },
+      mcp: true,
+      errors: found,
+      async run({ id }) {
+        on(config)
+        return svc.use(World).citizen(await idOf(id))
+      },
+    }),
+    operation({
+      name: 'economy.ledger',
+      summary: "The world's accounts and the proof that they balance, with the newest movements of all or of one agent",
+      input: z.object({
+        agent: AgentRef.optional().describe('Only what moved on the account of this agent'),
+        limit: z.coerce.number().int().min(1).max(1000).default(20).describe('Movements, at most'),
+        offset: Page.shape.offset,
+      }),
+      output: Ledger,
+      http: { method: 'GET', path: '/world/ledger' },
+      cli: { usage: 'ledger [agent]', short: { limit: 'n' } },
+      mcp: true,
+      errors: [AgentNotFoundError, AmbiguousAgentError],
+      async run({ agent, limit, offset }) {
+        const store = svc.use(Store)
+        const account = agent === undefined ? undefined : accountOf(await idOf(agent))
+        const audited = await auditAccounts(store)
+        const total = audited.reduce((sum, { balance }) => sum + balance, 0)
+        const kind = (name: string) => ACCOUNTS.find(each => each === name) ?? ('agent' as const)
+        return {
+          balanced: total === 0 && audited.every(({ balance, moved }) => balance === moved),
+          total: creditsOf(total),
+          accounts: audited
+            .filter(each => account === undefined || each.account === account)
+            .map(each => ({
+              account: each.account,
+              kind: kind(each.account),
+              balance: creditsOf(each.balance),
+              moved: creditsOf(each.moved),
+            })),
+          entries: (await listEntries(store, account, limit, offset)).map(({ seq: _, ...entry }) => ({
+            ...entry,
+            amount: creditsOf(entry.amount),
+            at: isoTime(entry.at),
+          })),
+        }
+      },
+      render: renderLedger,
+    }),
+    operation({
+      name: 'economy.life',
+      summary: 'What happened to an agent and what it chose, newest first',
+      input: Page.extend({ id: AgentRef }),
+      output: z.array(LifeMoment),
+      http: { method: 'GET', path: '/agents/{id}/life' },
+      cli: { usage: 'life <id>', defaults: { limit: 20 }, short: { limit: 'n' } },
+      mcp: true,
+      errors: [AgentNotFoundError, AmbiguousAgentError],
+      run: async ({ id, limit = -1, offset }) =>
+        (await listLife(svc.use(Store), await idOf(id), limit, offset)).map(shownMoment),
+      count: async ({ id }) => countLife(svc.use(Store), await idOf(id)),
+      render: renderLife,
+    }),
+  ]
+}
+
+function shownMoment(row: LifeRow): LifeMoment {
+  const { life_event_id, beat, event, category, origin, status, choice, chosen_by, summary } = row
+  return {
+    ...{ life_event_id, beat, event, category, origin, status, choice, chosen_by, summary },
+    luck: row.luck === null ? null : row.luck / 1000,
+    effects: row.effects === null ? null : (JSON.parse(row.effects) as Record<string, number>),
+    at: isoTime(row.at),
+  }
+}

@@ -1,0 +1,19 @@
+import { definePlugin } from '#kernel'
+import { worldToolkit } from './toolkit.ts'
+
+export default definePlugin({
+  name: 'toolkit-world',
+  description: 'Tools with which an agent earns, learns, spends and bets in the simulated world.',
+  needs: ['economy'],
+  setup(svc) {
+    const { tools, ...kit } = worldToolkit(svc)
+    // Without an economy they would only cost tokens. The configuration is there once this is looked at.
+    const on = () => svc.config.get('economy.enabled') === true
+    svc.toolkit({
+      ...kit,
+      get tools() {
+        return on() ? tools : []
+      },
+    })
+  },
+})
