@@ -24,5 +24,12 @@ export const A2AConfig = z.object({
     .default(40)
     .meta({ reload: 'applied' })
     .describe('Messages of one thread, so that two agents do not answer each other for ever'),
+  max_exchange: z
+    .number()
+    .int()
+    .min(2)
+    .default(30)
+    .meta({ reload: 'applied' })
+    .describe('Messages that two agents may exchange within ten minutes, over all of their threads'),
 })
 export type A2AConfig = z.infer<typeof A2AConfig>

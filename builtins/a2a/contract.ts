@@ -68,6 +68,8 @@ export interface Draft {
   pattern_id?: string
   /** Makes a repetition harmless: an id that is known already sends nothing again. */
   message_id?: string
+  /** Refuses a repetition with all that belongs to it, where several processes may find it to be sent. */
+  once?: boolean
   /** The mailbox in which somebody else wrote it: it stands there already. */
   taken_from?: 'inbox' | 'outbox'
 }
@@ -191,6 +193,13 @@ export const ThreadTooLongError = defineError({
   title: 'Thread too long',
   sentence: (p: { thread_id: string; limit: number }) =>
     `The thread ${p.thread_id} has ${p.limit} messages (a2a.max_thread): it goes back and forth. Act on it, or begin a new one.`,
+})
+export const PingPongError = defineError({
+  code: 'ping_pong',
+  status: 409,
+  title: 'Ping-pong',
+  sentence: (p: { from: string; to: string; problem: string }) =>
+    `The message of ${p.from} to ${p.to} was not sent: ${p.problem}. Act on what is known, or ask somebody else.`,
 })
 export const NoReplyExpectedError = defineError({
   code: 'no_reply_expected',

@@ -23,11 +23,13 @@ import {
   ThreadTooLongError,
 } from './contract.ts'
 import { fenced, headOf } from './fence.ts'
+import { refuseLoops } from './loops.ts'
 import {
   answerTo,
   countMessages,
   findMessage,
   insertMessage,
+  insertOnce,
   listMessages,
   messageOf,
   messagesRead,
@@ -46,7 +48,11 @@ const Metadata = z
   .refine(value => JSON.stringify(value).length <= LONGEST_METADATA, `has at most ${LONGEST_METADATA} characters`)
 
 /** What stands in a message's row alone. */
-type Origin = { pattern_id?: string | null | undefined; taken_from?: Draft['taken_from'] | null | undefined }
+type Origin = {
+  pattern_id?: string | null | undefined
+  taken_from?: Draft['taken_from'] | null | undefined
+  once?: boolean
+}
 
 /** The messages between agents: rows, sent by effects, so that each is sent exactly once with what it belongs to. */
 export class PostOffice implements Mail {
@@ -67,9 +73,12 @@ export class PostOffice implements Mail {
     const answered = given.reply_to === undefined ? undefined : await this.find(given.reply_to)
     const draft = { ...given, pattern_id: given.pattern_id ?? patternOf(answered) }
     const message = await this.#message(draft, recipient?.agent_id ?? OPERATOR, await this.#thread(answered))
+    await refuseLoops(this.#svc, this.#config, draft, message)
     const answer = recipient
       ? await this.#svc.ask<AutoReply, object, Awaited<ReturnType<AutoReply['answer']>>>(AutoReplies as never, {
-          message,
+          message: draft.pattern_id
+            ? { ...message, metadata: { ...message.metadata, pattern_id: draft.pattern_id } }
+            : message,
           recipient,
         })
       : undefined
@@ -205,12 +214,12 @@ export class PostOffice implements Mail {
   }
 
   /** The writes that send it; what was handled by rule wakes nobody. */
-  #sent(message: A2AMessage, { pattern_id = null, taken_from = null }: Origin): Effect[] {
+  #sent(message: A2AMessage, { pattern_id = null, taken_from = null, once = taken_from !== null }: Origin): Effect[] {
     const { message_id, type, from_agent, to_agent, reply_to, read } = message
     const { ts: _, ...row } = message
     const about = to_agent === OPERATOR ? from_agent : to_agent
     return [
-      insertMessage({ ...row, pattern_id, taken_from }),
+      (once ? insertOnce : insertMessage)({ ...row, pattern_id, taken_from }),
       appendEvent({
         type: 'message_sent',
         agent_id: about === OPERATOR ? null : about,

@@ -1,3 +1,4 @@
+import type { FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { type Ports, z } from '#kernel'
 import { type A2AMessage, MessageType } from './contract.ts'
@@ -33,8 +34,23 @@ export const ForeignLine = z.object({
 export type ForeignLine = z.output<typeof ForeignLine>
 
 /** A message as it stands in a mailbox. */
-export function lineOf(message: A2AMessage): string {
-  return `${JSON.stringify(message)}\n`
+export interface Line {
+  id: string
+  text: string
+}
+
+export function lineOf(message: A2AMessage): Line {
+  return { id: message.message_id, text: `${JSON.stringify(message)}\n` }
+}
+
+/** The id of a message that stands in a line whole. */
+function idOf(line: string): string | undefined {
+  try {
+    const { message_id } = JSON.parse(line) as { message_id?: unknown }
+    return typeof message_id === 'string' ? message_id : undefined
+  } catch {
+    return undefined
+  }
 }
 
 export interface Place {
@@ -115,8 +131,11 @@ export class Mailbox {
     await this.#parts.files.appendFile(`${this.#parts.file}.corrupt`, `${bad.join('\n')}\n`, { mode: 0o600 })
   }
 
-  /** Appends lines of ours. @returns the place behind them, unless others wrote meanwhile: then they are read again, by id */
-  async append(lines: readonly string[]): Promise<Place | undefined> {
+  /**
+   * Appends lines of ours, but for those that stand there already: who wrote them may have been cut off before that was noted.
+   * One process at a time. @returns the place behind them, unless others wrote meanwhile: then they are read again, by id
+   */
+  async append(lines: readonly Line[]): Promise<Place | undefined> {
     const { files, file } = this.#parts
     await files.mkdir(dirname(file), { recursive: true, mode: 0o700 })
     await this.#rotate()
@@ -125,9 +144,12 @@ export class Mailbox {
       const { ino, size } = await handle.stat()
       const last = size > 0 ? (await handle.read(Buffer.alloc(1), 0, 1, size - 1)).buffer[0] : 10
       // A torn line is ended, so that it spoils nothing but itself.
-      const bytes = Buffer.from((last === 10 ? '' : '\n') + lines.join(''))
-      await handle.appendFile(bytes)
       const isOurs = ino === this.#place.inode ? size === this.#place.taken : size === 0
+      const there = isOurs ? new Set<string>() : await this.#idsAfter(handle, ino === this.#place.inode, size)
+      const missing = lines.filter(({ id }) => !there.has(id))
+      if (missing.length === 0) return undefined
+      const bytes = Buffer.from((last === 10 ? '' : '\n') + missing.map(({ text }) => text).join(''))
+      await handle.appendFile(bytes)
       const after = size + bytes.length
       if (!isOurs || last !== 10 || (await handle.stat()).size !== after) return undefined
       this.#place = { inode: ino, taken: after }
@@ -136,6 +158,26 @@ export class Mailbox {
     } finally {
       await handle.close()
     }
+  }
+
+  /** The ids of the messages that stand behind the place up to which it was taken in; in another file all of them. */
+  async #idsAfter(handle: FileHandle, isSame: boolean, size: number): Promise<Set<string>> {
+    const ids = new Set<string>()
+    let rest = Buffer.alloc(0)
+    for (let at = isSame ? Math.min(this.#place.taken, size) : 0; at < size; ) {
+      const { bytesRead, buffer } = await handle.read(Buffer.alloc(CHUNK), 0, CHUNK, at)
+      if (bytesRead === 0) break
+      at += bytesRead
+      const seen = Buffer.concat([rest, buffer.subarray(0, bytesRead)])
+      const end = seen.lastIndexOf(10) + 1
+      for (const line of seen.toString('utf8', 0, end).split('\n')) {
+        const id = idOf(line)
+        if (id !== undefined) ids.add(id)
+      }
+      // A line that is longer than a chunk is none of ours.
+      rest = seen.length - end > CHUNK ? Buffer.alloc(0) : seen.subarray(end)
+    }
+    return ids
   }
 
   /** Only what was taken in wholly is set aside. */

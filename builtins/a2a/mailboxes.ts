@@ -1,9 +1,10 @@
 import { join } from 'node:path'
-import { type Effect, type PluginHandle, sentenceOf, type Wake } from '#kernel'
+import { type Effect, lockFile, type PluginHandle, sentenceOf, type Wake } from '#kernel'
 import { AgentNotFoundError, Agents, AmbiguousAgentError } from '../agents/contract.ts'
 import { Store, setValue, wakeAgents } from '../store/contract.ts'
+import { type Watched, Watcher } from '../waking/contract.ts'
 import { type Draft, Mail, OPERATOR } from './contract.ts'
-import { type Box, ForeignLine, lineOf, Mailbox } from './mailbox.ts'
+import { type Box, ForeignLine, type Line, lineOf, Mailbox } from './mailbox.ts'
 import {
   knownIds,
   type MessageRow,
@@ -20,16 +21,21 @@ const WRITE_MS = 1_000
 const LOOK_S = 1
 /** So many messages are written at a time. */
 const PIECE = 500
+/** So many folders are watched by the system's own events; in more than that, lines are found by looking alone. */
+const WATCHED = 64
 const CURSOR = { namespace: 'a2a', key: 'mailboxes' }
 /** Who writes from outside and does not say who. */
 const OUTSIDE = 'outside'
 const BOXES: readonly Box[] = ['inbox', 'outbox']
 /** What may be a folder's name: an agent's id never needs more. */
 const FOLDER = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
+/** Held by the process that writes. Its name is no folder's. */
+const LOCK = '.lock'
 
 /**
- * `.svc/a2a/<agent_id>/inbox.jsonl` and `outbox.jsonl`. The rows are the truth: each message is written there at least
- * once, with its id. Lines that others append are taken in once, by their ids, and wake their recipients.
+ * `.svc/a2a/<agent_id>/inbox.jsonl` and `outbox.jsonl`. The rows are the truth: each message is written there once, with its
+ * id, by one process at a time, whoever was cut off in it. Lines that others append are taken in once, by their ids, and wake
+ * their recipients.
  */
 export class Mailboxes {
   readonly #svc: PluginHandle
@@ -45,13 +51,30 @@ export class Mailboxes {
 
   /** A wake source: resolves when a line of somebody else was taken in, with those whom it reached. */
   async wait(signal: AbortSignal): Promise<Wake> {
+    const look = async () => {
+      const agents = await this.#alone(() => this.#takeIn())
+      return agents.size > 0 ? { reason: 'a2a_message', agents: [...agents] } : undefined
+    }
+    if (this.#svc.has(Watcher)) return this.#svc.use(Watcher).until(() => this.#places(), look, signal)
     for (;;) {
       const seconds = Number(this.#svc.config.get('daemon.wake_poll_interval') ?? LOOK_S)
       await this.#svc.clock.sleep(seconds * 1000, signal)
       signal.throwIfAborted()
-      const agents = await this.#alone(() => this.#takeIn())
-      if (agents.size > 0) return { reason: 'a2a_message', agents: [...agents] }
+      const found = await look()
+      if (found) return found
     }
+  }
+
+  /** Where the system would tell of a new line: the folder of folders, and each of them while they are few. */
+  async #places(): Promise<Watched[]> {
+    const folders = await this.#folders()
+    const watched = folders.length > WATCHED ? [] : folders.map(name => ({ folder: join(this.#folder, name) }))
+    return [{ folder: this.#folder }, ...watched]
+  }
+
+  async #folders(): Promise<string[]> {
+    const names = await this.#svc.ports.files.readdir(this.#folder).catch(() => [])
+    return names.filter(name => FOLDER.test(name))
   }
 
   /** Writes messages down until the signal is aborted, and then what is left. */
@@ -79,6 +102,19 @@ export class Mailboxes {
 
   async #write(): Promise<void> {
     const store = this.#svc.use(Store)
+    if ((await messagesAfter(store, await this.#cursor(store), 1)).length === 0) return
+    const { files } = this.#svc.ports
+    await files.mkdir(this.#folder, { recursive: true, mode: 0o700 })
+    // A daemon that joined the project's own writes too.
+    const release = await lockFile(join(this.#folder, LOCK), this.#svc.ports)
+    try {
+      await this.#writeAll(store)
+    } finally {
+      await release()
+    }
+  }
+
+  async #writeAll(store: Store): Promise<void> {
     let cursor = await this.#cursor(store)
     for (;;) {
       const rows = await messagesAfter(store, cursor, PIECE)
@@ -98,8 +134,7 @@ export class Mailboxes {
 
   async #takeIn(): Promise<Set<string>> {
     const reached = new Set<string>()
-    const folders = await this.#svc.ports.files.readdir(this.#folder).catch(() => [])
-    for (const agent_id of folders.filter(name => FOLDER.test(name))) {
+    for (const agent_id of await this.#folders()) {
       for (const box of BOXES) {
         try {
           for (const each of await this.#takeInOne(agent_id, box)) reached.add(each)
@@ -187,7 +222,7 @@ export class Mailboxes {
 
 /** What goes into which mailbox. */
 function linesOf(rows: readonly MessageRow[]) {
-  const boxes = new Map<string, { agent_id: string; box: Box; lines: string[] }>()
+  const boxes = new Map<string, { agent_id: string; box: Box; lines: Line[] }>()
   for (const row of rows) {
     const line = lineOf(messageOf(row))
     for (const box of BOXES) {

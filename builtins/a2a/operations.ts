@@ -135,6 +135,7 @@ export function messageOperations(svc: PluginHandle) {
       output: z.array(Thread),
       http: { method: 'GET', path: '/agents/{id}/threads' },
       cli: { usage: 'threads <id>', short: { limit: 'n' } },
+      mcp: true,
       errors: found,
       async run({ id: ref, limit, offset }) {
         const rows = await listThreads(svc.use(Store), await ownerOf(ref), limit ?? -1, offset)

@@ -157,51 +157,70 @@ function condition({ owner, box = 'all', unread, type, peer, thread_id }: Messag
   return { where: parts.map(part => part.where).join(' AND '), params: parts.flatMap(part => part.params) }
 }
 
-/** One message. An id that is known already, or a recipient that is gone by now, writes nothing. */
-export const insertMessage = defineEffect({
-  name: 'a2a.send',
-  schema: z.object({
-    message_id: z.string(),
-    type: MessageType,
-    from_agent: z.string(),
-    to_agent: z.string(),
-    subject: z.string(),
-    body: z.string(),
-    reply_to: z.string().nullable(),
-    thread_id: z.string(),
-    priority: z.number().int(),
-    expects_reply: z.boolean(),
-    metadata: z.record(z.string(), z.unknown()),
-    pattern_id: z.string().nullable(),
-    taken_from: z.enum(['inbox', 'outbox']).nullable(),
-    /** Handled already, by rule: nobody has to read it. */
-    read: z.boolean(),
-  }),
-  statements: (message, now) => {
-    const to = message.to_agent === OPERATOR ? null : message.to_agent
-    return [
-      {
-        sql: `INSERT INTO a2a_messages (message_id, type, from_agent, to_agent, subject, body, reply_to, thread_id, priority,
-                expects_reply, metadata, pattern_id, taken_from, created_at, read_at)
-              SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
-              WHERE ? IS NULL OR EXISTS (SELECT 1 FROM agents WHERE agent_id = ?) ON CONFLICT (message_id) DO NOTHING`,
-        params: [
-          ...[message.message_id, message.type, message.from_agent, to, message.subject, message.body],
-          ...[message.reply_to, message.thread_id, message.priority, message.expects_reply],
-          ...[
-            JSON.stringify(message.metadata),
-            message.pattern_id,
-            message.taken_from,
-            now,
-            message.read ? now : null,
-            to,
-            to,
-          ],
-        ],
-      },
-    ]
-  },
+const NewMessage = z.object({
+  message_id: z.string(),
+  type: MessageType,
+  from_agent: z.string(),
+  to_agent: z.string(),
+  subject: z.string(),
+  body: z.string(),
+  reply_to: z.string().nullable(),
+  thread_id: z.string(),
+  priority: z.number().int(),
+  expects_reply: z.boolean(),
+  metadata: z.record(z.string(), z.unknown()),
+  pattern_id: z.string().nullable(),
+  taken_from: z.enum(['inbox', 'outbox']).nullable(),
+  /** Handled already, by rule: nobody has to read it. */
+  read: z.boolean(),
 })
+
+/** One message. An id that is known already, or a recipient that is gone by now, writes nothing. */
+export const insertMessage = defineEffect({ name: 'a2a.send', schema: NewMessage, statements: inserting })
+
+/** The same of what several processes may find to be sent: refused, with what belongs to it, by all but the first. */
+export const insertOnce = defineEffect({
+  ...{ name: 'a2a.send_once', mustChange: true },
+  schema: NewMessage,
+  statements: inserting,
+})
+
+function inserting(message: z.output<typeof NewMessage>, now: number): Statement[] {
+  const to = message.to_agent === OPERATOR ? null : message.to_agent
+  const { message_id, type, from_agent, subject, body, reply_to, thread_id, priority, expects_reply } = message
+  return [
+    {
+      sql: `INSERT INTO a2a_messages (message_id, type, from_agent, to_agent, subject, body, reply_to, thread_id, priority,
+              expects_reply, metadata, pattern_id, taken_from, created_at, read_at)
+            SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
+            WHERE ? IS NULL OR EXISTS (SELECT 1 FROM agents WHERE agent_id = ?) ON CONFLICT (message_id) DO NOTHING`,
+      params: [
+        ...[message_id, type, from_agent, to, subject, body, reply_to, thread_id, priority, expects_reply],
+        ...[JSON.stringify(message.metadata), message.pattern_id, message.taken_from, now, message.read ? now : null],
+        ...[to, to],
+      ],
+    },
+  ]
+}
+
+/** What two agents wrote to each other since then outside of patterns, newest first. */
+export function exchanged(store: Store, one: string, other: string, since: number, limit: number) {
+  return store.all<{ from_agent: string; body: string; reply_to: string | null }>(
+    `SELECT from_agent, body, reply_to FROM a2a_messages WHERE from_agent IN (?, ?) AND to_agent IN (?, ?)
+     AND created_at > ? AND pattern_id IS NULL ORDER BY seq DESC LIMIT ?`,
+    [one, other, one, other, since, limit],
+  )
+}
+
+/** What an agent asked others since then and nobody has answered, newest first. */
+export function openQuestions(store: Store, from_agent: string, since: number, limit: number) {
+  return store.all<{ body: string }>(
+    `SELECT body FROM a2a_messages q WHERE from_agent = ? AND expects_reply = 1 AND type <> 'delegate' AND created_at > ? AND pattern_id IS NULL
+     AND NOT EXISTS (SELECT 1 FROM a2a_messages r WHERE r.reply_to = q.message_id AND r.type <> 'ack')
+     ORDER BY seq DESC LIMIT ?`,
+    [from_agent, since, limit],
+  )
+}
 
 /** Belongs into the commit that records the model's answer to the prompt that held the messages. */
 export const messagesRead = defineEffect({
@@ -258,4 +277,4 @@ export const mailboxTaken = defineEffect({
   ],
 })
 
-export const A2A_EFFECTS = [insertMessage, messagesRead, mailboxTaken]
+export const A2A_EFFECTS = [insertMessage, insertOnce, messagesRead, mailboxTaken]

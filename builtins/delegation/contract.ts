@@ -22,7 +22,7 @@ export type Delegation = z.infer<typeof Delegation>
 /** A task that somebody hands on. */
 export interface NewDelegation {
   from_agent: string
-  /** An agent's id, or its name when only one has it. */
+  /** An agent's id, its name when only one has it, or `best_peer`: whoever does such work best, while the swarm's policy acts. */
   to: string
   objective: string
   /** The goal for which it is done; with `waits` that goal rests until it has ended. */
@@ -42,6 +42,9 @@ export interface Delegations {
   find(delegation_id: string, from_agent: string): Promise<Delegation>
 }
 export const Delegations = token<Delegations>('delegations')
+
+/** Who is meant by it is found by what others have done. */
+export const BEST_PEER = 'best_peer'
 
 /** What a DELEGATE message says for programs beside its text. */
 export const DelegateMetadata = z.object({
@@ -66,6 +69,12 @@ declare module '#kernel' {
   }
 }
 
+export const NoBestPeerError = defineError({
+  code: 'no_best_peer',
+  status: 409,
+  title: 'No best peer',
+  sentence: (p: { problem: string }) => `There is no ${BEST_PEER}: ${p.problem}. Name an agent.`,
+})
 export const DelegationNotFoundError = defineError({
   code: 'delegation_not_found',
   status: 404,

@@ -2,8 +2,15 @@ import { type Effect, type PluginHandle, SvcError, sentenceOf } from '#kernel'
 import { Mail, OPERATOR } from '../a2a/contract.ts'
 import { Goals } from '../goals/contract.ts'
 import { appendEvent, Store, wakeAgents } from '../store/contract.ts'
+import { Specialists } from '../swarm/contract.ts'
 import type { DelegationConfig } from './config.ts'
-import { DelegationNotFoundError, type Delegations, type NewDelegation } from './contract.ts'
+import {
+  BEST_PEER,
+  DelegationNotFoundError,
+  type Delegations,
+  type NewDelegation,
+  NoBestPeerError,
+} from './contract.ts'
 import { delegationIdOf } from './policy.ts'
 import { type DelegationRow, delegationOf, endDelegation, endedDelegations, findDelegation } from './repository.ts'
 
@@ -21,7 +28,8 @@ export class DelegationDesk implements Delegations {
     this.#config = config
   }
 
-  async give({ from_agent, to, objective, from_goal_id, waits }: NewDelegation) {
+  async give({ from_agent, to: named, objective, from_goal_id, waits }: NewDelegation) {
+    const to = named === BEST_PEER ? await this.#bestPeer(objective, from_agent) : named
     const posted = await this.#svc.use(Mail).post({
       ...{ type: 'delegate', from_agent, to, body: objective },
       metadata: { from_goal_id, waits },
@@ -34,6 +42,16 @@ export class DelegationDesk implements Delegations {
       answer: answer?.body ?? 'It has not been answered yet.',
       effects,
     }
+  }
+
+  /** Whoever does such work best. @throws NoBestPeerError */
+  async #bestPeer(objective: string, from_agent: string): Promise<string> {
+    const specialists = this.#svc.has(Specialists) ? this.#svc.use(Specialists) : undefined
+    if (!specialists?.acting)
+      throw new NoBestPeerError({ problem: 'the policy of the swarm is passive (swarm.policy)' })
+    const [best] = await specialists.candidates(objective, from_agent)
+    if (!best) throw new NoBestPeerError({ problem: 'everybody else is paused, busy or fares badly' })
+    return best.agent_id
   }
 
   async find(delegation_id: string, from_agent: string) {

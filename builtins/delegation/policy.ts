@@ -5,10 +5,13 @@ import { Goals } from '../goals/contract.ts'
 import { Store, wakeAgents } from '../store/contract.ts'
 import type { DelegationConfig } from './config.ts'
 import { DelegateMetadata, LONGEST_OBJECTIVE } from './contract.ts'
-import { goalsAbove, insertDelegation, loadOf } from './repository.ts'
+import { goalsAbove, insertDelegation, loadOf, sameOpen } from './repository.ts'
 
 /** Before what an agent has anyway. */
 const PRIORITY = 8
+
+/** So often may a task be passed on in the same words. */
+const MAX_UNCHANGED = 1
 
 type Answer = Awaited<ReturnType<AutoReply['answer']>>
 
@@ -22,7 +25,7 @@ export function delegationPolicy(svc: PluginHandle, config: DelegationConfig): A
       const { from_goal_id, waits } = await forWhat(svc, message)
       const reason = await reasonAgainst(svc, config, message, recipient, from_goal_id)
       if (reason) return { type: 'reject', body: reason }
-      const objective = message.body.replace(/\s+/g, ' ').slice(0, LONGEST_OBJECTIVE)
+      const objective = objectiveOf(message.body)
       const { goal_id, effects } = svc.use(Goals).added({
         ...{ agent_id: recipient.agent_id, objective, priority: PRIORITY, origin: 'delegated' },
         parent_goal_id: waits ? from_goal_id : null,
@@ -64,7 +67,7 @@ async function forWhat(svc: PluginHandle, { metadata, from_agent }: A2AMessage) 
 async function reasonAgainst(
   svc: PluginHandle,
   config: DelegationConfig,
-  { from_agent }: A2AMessage,
+  { from_agent, body, metadata }: A2AMessage,
   recipient: AgentRow,
   from_goal_id: string | null,
 ): Promise<string | undefined> {
@@ -74,9 +77,28 @@ async function reasonAgainst(
   const { goals, pending } = await loadOf(svc.use(Store), from_agent, agent_id)
   if (goals >= config.max_active_goals) return `${agent_id} has ${goals} active goals already.`
   if (pending >= config.max_pending) return `${from_agent} has ${pending} open delegations already.`
+  // A chain of a pattern is bounded by itself.
+  const again = metadata.pattern_id === undefined && (await sameOpen(svc.use(Store), from_agent, objectiveOf(body)))
+  if (again) return `The same task is with ${again.to_agent} already, as ${again.delegation_id}.`
   const above = from_goal_id === null ? [] : await goalsAbove(svc.use(Store), from_goal_id)
   if (above.some(goal => goal.agent_id === agent_id)) return `The task came from ${agent_id}: it would go in a circle.`
   if (above.filter(goal => goal.delegated).length >= config.max_depth)
     return `The task was passed on ${config.max_depth} times already.`
+  const unchanged = above.filter(goal => goal.delegated && sameWords(goal.objective, body))
+  // That of the one who passes it on is among them.
+  if (unchanged.length > MAX_UNCHANGED) return 'The task was passed on unchanged already: do it, or divide it.'
   return undefined
+}
+
+function objectiveOf(body: string): string {
+  return body.replace(/\s+/g, ' ').slice(0, LONGEST_OBJECTIVE)
+}
+
+function sameWords(one: string, other: string): boolean {
+  const words = (text: string) =>
+    objectiveOf(text)
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}]+/gu, ' ')
+      .trim()
+  return words(one) === words(other)
 }

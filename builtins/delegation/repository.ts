@@ -54,15 +54,23 @@ export async function loadOf(store: Store, from_agent: string, to_agent: string)
 
 /** The goals for which a goal is pursued, itself first, and which of them were delegated. */
 export function goalsAbove(store: Store, goal_id: string) {
-  return store.all<{ goal_id: string; agent_id: string; status: string; delegated: number }>(
+  return store.all<{ goal_id: string; agent_id: string; objective: string; status: string; delegated: number }>(
     `WITH RECURSIVE above (goal_id, n) AS (
        SELECT goal_id, 0 FROM goals WHERE goal_id = ?
        UNION SELECT p.goal_id, above.n + 1 FROM above JOIN goals g ON g.goal_id = above.goal_id
          LEFT JOIN delegations d ON d.goal_id = g.goal_id
          JOIN goals p ON p.goal_id = coalesce(g.parent_goal_id, d.from_goal_id) WHERE above.n < 50)
-     SELECT g.goal_id, g.agent_id, g.status, EXISTS (SELECT 1 FROM delegations d WHERE d.goal_id = g.goal_id) AS delegated
+     SELECT g.goal_id, g.agent_id, g.objective, g.status, EXISTS (SELECT 1 FROM delegations d WHERE d.goal_id = g.goal_id) AS delegated
      FROM above JOIN goals g ON g.goal_id = above.goal_id ORDER BY above.n`,
     [goal_id],
+  )
+}
+
+/** The open delegation of an agent with this objective; the operator may give the same to several. */
+export function sameOpen(store: Store, from_agent: string, objective: string) {
+  return store.get<{ delegation_id: string; to_agent: string }>(
+    "SELECT delegation_id, to_agent FROM delegations WHERE from_agent = ? AND status = 'pending' AND objective = ? LIMIT 1",
+    [from_agent, objective],
   )
 }
 

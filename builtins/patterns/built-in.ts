@@ -150,8 +150,7 @@ const swarm: CollaborationPattern = {
   summary: 'The same task goes to several agents at once; it ends when each has answered or declined',
   participants: { min: 1, max: 50 },
   rounds: { usual: 1, max: 1 },
-  next(state) {
-    const { initiator, participants, task, answerTo } = state
+  next({ initiator, participants, task, answerTo }) {
     const asked = participants.map((agent, n) => ({ agent, step: `part-${n + 1}` }))
     if (!asked.every(({ step }) => answerTo(step)))
       return {
@@ -166,7 +165,11 @@ const swarm: CollaborationPattern = {
           },
         })),
       }
-    return { end: 'completed', result: { answers: answers(state) } }
+    const told = asked.map(({ agent, step }) => {
+      const { type, body } = answerTo(step)!
+      return { agent, declined: type === 'reject', answer: body }
+    })
+    return { end: 'completed', result: { answers: told } }
   },
   partial: state => ({ answers: answers(state) }),
 }

@@ -1,7 +1,10 @@
 import { defineError, point, z } from '#kernel'
 import type { A2AMessage, MessageType } from '../a2a/contract.ts'
 
-export const PATTERN_ENDS = ['completed', 'declined', 'timed_out', 'cancelled'] as const
+export const PATTERN_ENDS = ['completed', 'declined', 'timed_out', 'over_budget', 'cancelled'] as const
+
+/** What a run may cost, and what it has: model calls of agents that owe it an answer. */
+const Budget = z.object({ usd: z.number().nullable(), tokens: z.number().int().nullable() })
 
 /** One run of a collaboration pattern. */
 export const PatternRun = z
@@ -12,9 +15,11 @@ export const PatternRun = z
     participants: z.array(z.string()),
     task: z.string().describe('What it is about'),
     rounds: z.number().int().describe('At most so many'),
+    budget: Budget.describe('null where nothing limits'),
+    spent: z.object({ usd: z.number(), tokens: z.number().int() }).describe('By agents that owed it an answer'),
     status: z.enum(['running', ...PATTERN_ENDS]),
     messages: z.number().int().describe('Sent so far'),
-    result: z.record(z.string(), z.unknown()).nullable().describe('As the pattern says; partial when it timed out'),
+    result: z.record(z.string(), z.unknown()).nullable().describe('As the pattern says; partial when it was cut short'),
     created_at: z.iso.datetime(),
     deadline: z.iso.datetime().describe('When it ends in any case'),
     ended_at: z.iso.datetime().nullable(),
@@ -30,7 +35,10 @@ export interface PatternState {
   rounds: number
   /** All messages of this run, oldest first. */
   messages: readonly A2AMessage[]
-  /** The answer that a step got, once it is there. */
+  /**
+   * The answer that a step got, once it is there. Whoever is gone, or silent for `patterns.answer_timeout`, is taken to have
+   * rejected it, with that as the reason.
+   */
   answerTo(step: string): A2AMessage | undefined
 }
 

@@ -1,4 +1,5 @@
 import { definePlugin, z } from '#kernel'
+import { CallLimits } from '../models/contract.ts'
 import { forgets } from '../retention/contract.ts'
 import { Effects } from '../store/contract.ts'
 import { BUILT_IN } from './built-in.ts'
@@ -27,6 +28,19 @@ export default definePlugin({
       .default(5)
       .meta({ reload: 'applied' })
       .describe('Patterns of one agent that may run at the same time'),
+    answer_timeout: z
+      .number()
+      .min(1)
+      .default(1_800)
+      .meta({ reload: 'applied' })
+      .describe('Seconds after which somebody who was asked and says nothing counts as having declined'),
+    budget_usd: z
+      .number()
+      .min(0)
+      .default(0)
+      .meta({ reload: 'applied' })
+      .describe('What one pattern may cost unless it is told otherwise; 0 sets no limit'),
+    budget_tokens: z.number().int().min(0).default(0).meta({ reload: 'applied' }).describe('The same in tokens'),
   }),
   setup(svc, config) {
     for (const effect of PATTERN_EFFECTS) svc.add(Effects, effect.kind)
@@ -39,6 +53,7 @@ export default definePlugin({
     for (const operation of patternOperations(svc, runner)) svc.operation(operation)
     svc.toolkit(patternsToolkit(svc, runner))
     svc.on('message_sent', ({ pattern_id }) => void (pattern_id !== null && runner.advance(pattern_id)))
+    svc.add(CallLimits, runner.limit())
     svc.on('beat', () => runner.sweep())
   },
 })

@@ -9,7 +9,7 @@ import {
   PatternRunNotFoundError,
   TooManyPatternsError,
 } from './contract.ts'
-import { countRuns, listRuns, runOf } from './repository.ts'
+import { countRuns, listRuns } from './repository.ts'
 import type { PatternRunner } from './runner.ts'
 
 const ref = AgentRef
@@ -26,6 +26,13 @@ export const Start = {
     .describe('Agents by id or name; on the command line with commas between'),
   task: z.string().trim().min(1).max(8_000).describe('What it is about: the work, the question, the claim, the task'),
   rounds: z.coerce.number().int().min(1).max(10).optional(),
+  budget_usd: z.coerce
+    .number()
+    .min(0)
+    .max(1e6)
+    .optional()
+    .describe('What it may cost; patterns.budget_usd unless told'),
+  budget_tokens: z.coerce.number().int().min(0).max(1e12).optional().describe('The same in tokens'),
 }
 
 export function patternOperations(svc: PluginHandle, runner: PatternRunner) {
@@ -74,7 +81,7 @@ export function patternOperations(svc: PluginHandle, runner: PatternRunner) {
       async run(start) {
         const { pattern_id: id, effects } = await runner.begin(start)
         await svc.use(Store).apply(effects)
-        return runOf(await runner.find(id))
+        return runner.shown(id)
       },
     }),
     operation({
@@ -85,7 +92,10 @@ export function patternOperations(svc: PluginHandle, runner: PatternRunner) {
       http: { method: 'GET', path: '/pattern-runs' },
       cli: { usage: 'patterns runs', short: { limit: 'n' } },
       mcp: true,
-      run: async ({ limit, offset }) => (await listRuns(svc.use(Store), limit ?? -1, offset)).map(runOf),
+      async run({ limit, offset }) {
+        const rows = await listRuns(svc.use(Store), limit ?? -1, offset)
+        return Promise.all(rows.map(row => runner.seen(row)))
+      },
       count: () => countRuns(svc.use(Store)),
     }),
     operation({
@@ -97,17 +107,21 @@ export function patternOperations(svc: PluginHandle, runner: PatternRunner) {
       cli: { usage: 'patterns show <pattern_id>' },
       mcp: true,
       errors: [PatternRunNotFoundError],
-      run: async ({ pattern_id: id }) => runOf(await runner.find(id)),
+      run: ({ pattern_id: id }) => runner.shown(id),
     }),
     operation({
       name: 'patterns.cancel',
-      summary: 'End a pattern that runs; messages that were sent stay',
+      summary: 'End a pattern that runs; what was sent and not read is withdrawn',
       input: z.object({ pattern_id }),
       output: PatternRun,
       http: { method: 'POST', path: '/pattern-runs/{pattern_id}/cancel' },
       cli: { usage: 'patterns cancel <pattern_id>' },
+      mcp: true,
       errors: [PatternRunNotFoundError],
-      run: async ({ pattern_id: id }) => runOf(await runner.cancel(id)),
+      async run({ pattern_id: id }) {
+        await runner.cancel(id)
+        return runner.shown(id)
+      },
     }),
   ]
 }

@@ -1,9 +1,10 @@
 import { z } from '#kernel'
 import type { A2AMessage } from '../a2a/contract.ts'
-import { defineEffect, isoTime, type Store } from '../store/contract.ts'
+import { defineEffect, isoTime, type Store, usdOf } from '../store/contract.ts'
 import { PATTERN_ENDS, type PatternRun } from './contract.ts'
 
-const COLUMNS = `pattern_id, name, initiator, participants, task, rounds, status, result, created_at, deadline, ended_at,
+const COLUMNS = `pattern_id, name, initiator, participants, task, rounds, max_micros, max_tokens, spent_micros, spent_tokens, status,
+  result, created_at, deadline, ended_at,
   (SELECT count(*) FROM a2a_messages m WHERE m.pattern_id = p.pattern_id) AS messages`
 
 export interface PatternRow {
@@ -13,6 +14,12 @@ export interface PatternRow {
   participants: string
   task: string
   rounds: number
+  /** null where nothing limits. */
+  max_micros: number | null
+  max_tokens: number | null
+  /** Once it has ended. */
+  spent_micros: number
+  spent_tokens: number
   status: PatternRun['status']
   result: string | null
   messages: number
@@ -21,13 +28,72 @@ export interface PatternRow {
   ended_at: number | null
 }
 
-export function participantsOf({ participants }: PatternRow): string[] {
+export interface Spent {
+  micros: number
+  tokens: number
+}
+
+/**
+ * What a run has cost: the model calls of whom it asked something, between question and answer, on no goal or on one that was
+ * begun since the question. What an agent was at before is not the run's.
+ */
+export async function spentOn(store: Store, pattern_id: string): Promise<Spent> {
+  const row = await store.get<{ micros: number | null; tokens: number | null }>(
+    `SELECT sum(cost_micros) AS micros, sum(input_tokens + output_tokens) AS tokens FROM spend s WHERE EXISTS (
+       SELECT 1 FROM a2a_messages q WHERE q.pattern_id = ? AND q.expects_reply = 1 AND q.to_agent = s.agent_id
+         AND s.at >= q.created_at AND s.at <= coalesce((SELECT min(r.created_at) FROM a2a_messages r WHERE
+           r.reply_to = q.message_id AND r.from_agent = q.to_agent AND r.type <> 'ack'), s.at)
+         AND (s.goal_id IS NULL OR EXISTS
+           (SELECT 1 FROM goals g WHERE g.goal_id = s.goal_id AND g.created_at >= q.created_at)))
+     AND s.at >= (SELECT created_at FROM a2a_patterns WHERE pattern_id = ?)`,
+    [pattern_id, pattern_id],
+  )
+  return { micros: row?.micros ?? 0, tokens: row?.tokens ?? 0 }
+}
+
+/** The running patterns that wait for an answer of this agent. */
+export function waitingFor(store: Store, agent_id: string): Promise<{ pattern_id: string }[]> {
+  return store.all(
+    `SELECT DISTINCT p.pattern_id FROM a2a_patterns p JOIN a2a_messages q ON q.pattern_id = p.pattern_id
+     WHERE p.status = 'running' AND (p.max_micros IS NOT NULL OR p.max_tokens IS NOT NULL) AND q.to_agent = ?
+     AND q.expects_reply = 1`,
+    [agent_id],
+  )
+}
+
+/** Which of these agents are not alive. */
+export async function goneOf(store: Store, agents: readonly string[]): Promise<Set<string>> {
+  const rows = await store.all<{ agent_id: string }>(
+    `SELECT agent_id FROM agents WHERE died_at IS NULL AND agent_id IN (${agents.map(() => '?').join(', ')})`,
+    agents,
+  )
+  const alive = new Set(rows.map(({ agent_id }) => agent_id))
+  return new Set(agents.filter(agent_id => !alive.has(agent_id)))
+}
+
+/** The delegated goals of a run that are not done. */
+export function openGoals(store: Store, pattern_id: string): Promise<{ goal_id: string; agent_id: string }[]> {
+  return store.all(
+    `SELECT g.goal_id, g.agent_id FROM delegations d JOIN a2a_messages m ON m.message_id = d.message_id
+     JOIN goals g ON g.goal_id = d.goal_id WHERE m.pattern_id = ? AND d.status = 'pending' AND g.status = 'active'`,
+    [pattern_id],
+  )
+}
+
+export function participantsOf({ participants }: Pick<PatternRow, 'participants'>): string[] {
   return JSON.parse(participants) as string[]
 }
 
-export function runOf(row: PatternRow): PatternRun {
+/** @param spent what it has cost, while it runs */
+export function runOf(
+  { max_micros, max_tokens, spent_micros, spent_tokens, ...row }: PatternRow,
+  spent?: Spent,
+): PatternRun {
+  const { micros, tokens } = spent ?? { micros: spent_micros, tokens: spent_tokens }
   return {
     ...row,
+    budget: { usd: max_micros === null ? null : usdOf(max_micros), tokens: max_tokens },
+    spent: { usd: usdOf(micros), tokens },
     participants: participantsOf(row),
     result: row.result === null ? null : (JSON.parse(row.result) as Record<string, unknown>),
     created_at: isoTime(row.created_at),
@@ -83,14 +149,19 @@ export const insertRun = defineEffect({
     participants: z.array(z.string()),
     task: z.string(),
     rounds: z.number().int(),
+    max_micros: z.number().int().nullable(),
+    max_tokens: z.number().int().nullable(),
     /** Milliseconds from now. */
     within: z.number().int(),
   }),
-  statements: ({ pattern_id, name, initiator, participants, task, rounds, within }, now) => [
+  statements: ({ pattern_id, name, initiator, participants, task, rounds, max_micros, max_tokens, within }, now) => [
     {
-      sql: `INSERT INTO a2a_patterns (pattern_id, name, initiator, participants, task, rounds, created_at, deadline)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-      params: [pattern_id, name, initiator, JSON.stringify(participants), task, rounds, now, now + within],
+      sql: `INSERT INTO a2a_patterns (pattern_id, name, initiator, participants, task, rounds, max_micros, max_tokens,
+              created_at, deadline) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      params: [
+        ...[pattern_id, name, initiator, JSON.stringify(participants), task, rounds, max_micros, max_tokens],
+        ...[now, now + within],
+      ],
     },
   ],
 })
@@ -103,13 +174,27 @@ export const endRun = defineEffect({
     pattern_id: z.string(),
     status: z.enum(PATTERN_ENDS),
     result: z.record(z.string(), z.unknown()),
+    spent: z.object({ micros: z.number().int(), tokens: z.number().int() }),
   }),
-  statements: ({ pattern_id, status, result }, now) => [
+  statements: ({ pattern_id, status, result, spent }, now) => [
     {
-      sql: "UPDATE a2a_patterns SET status = ?, result = ?, ended_at = ? WHERE pattern_id = ? AND status = 'running'",
-      params: [status, JSON.stringify(result), now, pattern_id],
+      sql: `UPDATE a2a_patterns SET status = ?, result = ?, spent_micros = ?, spent_tokens = ?, ended_at = ?
+            WHERE pattern_id = ? AND status = 'running'`,
+      params: [status, JSON.stringify(result), spent.micros, spent.tokens, now, pattern_id],
     },
   ],
 })
 
-export const PATTERN_EFFECTS = [insertRun, endRun]
+/** What nobody has read of a run is read by nobody any more: it is over. */
+export const withdraw = defineEffect({
+  name: 'patterns.withdraw',
+  schema: z.object({ pattern_id: z.string() }),
+  statements: ({ pattern_id }, now) => [
+    {
+      sql: 'UPDATE a2a_messages SET read_at = ? WHERE pattern_id = ? AND read_at IS NULL AND expects_reply = 1',
+      params: [now, pattern_id],
+    },
+  ],
+})
+
+export const PATTERN_EFFECTS = [insertRun, endRun, withdraw]

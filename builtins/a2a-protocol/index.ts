@@ -1,0 +1,48 @@
+import { definePlugin } from '#kernel'
+import { Agents } from '../agents/contract.ts'
+import { type ProtocolExchange, ProtocolRoutes } from '../rest/contract.ts'
+import { addressOf, versionIn } from './address.ts'
+import { agentCard, serviceCard } from './card.ts'
+import { PublicConfig } from './config.ts'
+import { Peer } from './peer.ts'
+import { speaker } from './speak.ts'
+import { versionOf } from './version.ts'
+
+export default definePlugin({
+  name: 'a2a-protocol',
+  description:
+    'Lets agents of others find ours and give them tasks, by the Agent2Agent protocol; off unless configured.',
+  needs: ['agents', 'sessions', 'tasks'],
+  section: 'a2a.public',
+  config: PublicConfig,
+  setup(svc, config) {
+    if (!config.enabled) return
+    const answer = ({ response }: ProtocolExchange, card: unknown) => {
+      response.writeHead(200, { 'content-type': 'application/json' })
+      response.end(JSON.stringify(card))
+    }
+    const placeOf = async (exchange: ProtocolExchange) => ({
+      ...{
+        base: addressOf(config, exchange),
+        version: await versionOf(svc),
+        old: versionIn(exchange.request) === '0.3',
+      },
+    })
+    const handle = speaker(svc, new Peer(svc, config))
+    svc.add(ProtocolRoutes, {
+      path: '/.well-known/agent-card.json',
+      methods: ['GET'],
+      handle: async exchange => answer(exchange, await serviceCard(svc, await placeOf(exchange))),
+    })
+    svc.add(ProtocolRoutes, {
+      path: '/a2a/{id}/.well-known/agent-card.json',
+      methods: ['GET'],
+      async handle(exchange) {
+        const agent = await svc.use(Agents).find(exchange.params.id ?? '')
+        answer(exchange, await agentCard(svc, await placeOf(exchange), agent))
+      },
+    })
+    svc.add(ProtocolRoutes, { path: '/a2a', methods: ['POST'], handle })
+    svc.add(ProtocolRoutes, { path: '/a2a/{id}', methods: ['POST'], handle })
+  },
+})

@@ -1,0 +1,175 @@
+import { defineError, point, token, z } from '#kernel'
+
+/** A kind of work, known by words and tools: a linear classifier adds up the weights of those that occur. */
+export interface TaskType {
+  name: string
+  /** Weights by the beginnings of words of the objective, in lower case: `analy` counts for analyse and analysis. Each counts once. */
+  words: Readonly<Record<string, number>>
+  /** Weights by the names of tools that were called. Each counts once. */
+  tools: Readonly<Record<string, number>>
+}
+export const TaskTypes = point<TaskType>('task_types', {
+  key: type => type.name,
+  check({ name }) {
+    if (!/^[a-z][a-z0-9_]{0,31}$/.test(name))
+      throw new TypeError(`the task type "${name}" needs a name in a-z, 0-9, "_"`)
+  },
+})
+
+/** How an agent does in one kind of work. */
+export const TaskTypeRecord = z.object({
+  task_type: z.string().meta({ examples: ['coding'] }),
+  goals: z.number().int(),
+  completed: z.number().int(),
+  rate: z.number().describe('Of its goals of this type that it completed: 0 to 1'),
+  mean_duration_ms: z.number().int().describe('From the beginning of a goal to its end'),
+})
+export type TaskTypeRecord = z.infer<typeof TaskTypeRecord>
+
+/** What an agent is good at, by its last 200 goals. */
+export const Specialization = z
+  .object({
+    agent_id: z.string().meta({ examples: ['coder-1a2b3c4d'] }),
+    goals: z.number().int(),
+    score: z.number().describe('How different it does in different kinds of work: 0 to 1'),
+    strengths: z.array(z.string()).describe('Kinds of work of which it completes at least half'),
+    types: z.array(TaskTypeRecord),
+  })
+  .meta({ id: 'Specialization' })
+export type Specialization = z.infer<typeof Specialization>
+
+export const SwarmRecommendation = z.object({
+  kind: z.enum(['routing', 'knowledge', 'specialization']),
+  priority: z.number().int().describe('Higher matters more'),
+  agent_id: z.string().nullable(),
+  task_type: z.string().nullable(),
+  text: z.string(),
+})
+export type SwarmRecommendation = z.infer<typeof SwarmRecommendation>
+
+export const SwarmPattern = z.object({
+  kind: z.enum(['shared_capability', 'specialization_emerging']),
+  task_type: z.string().nullable(),
+  agents: z.array(z.string()),
+})
+
+const Figures = z.object({
+  success_rate: z.number().nullable().describe('Of the goals that have ended; null when there is none'),
+  completed: z.number().int(),
+  abandoned: z.number().int(),
+  patterns: z.number().int(),
+  mean_specialization: z.number(),
+})
+
+/** What is learned from the last 50 goals of each live agent. */
+export const SwarmLearning = z.object({
+  agents: z.number().int(),
+  active_goals: z.number().int(),
+  figures: Figures,
+  deltas: Figures.extend({ success_rate: z.number().nullable() }).describe('Against the report before'),
+  patterns: z.array(SwarmPattern),
+  recommendations: z.array(SwarmRecommendation),
+})
+export type SwarmLearning = z.infer<typeof SwarmLearning>
+
+export const EFFECT_KINDS = ['hint', 'memory', 'route', 'rest'] as const
+/** Something that a report did. */
+export const SwarmEffect = z
+  .object({
+    effect_id: z.string().meta({ examples: ['swr-15-1'] }),
+    report_id: z.string(),
+    kind: z
+      .enum(EFFECT_KINDS)
+      .describe(
+        '`hint`: stands in its prompts; `memory`: it remembers what worked for another; `route`: best_peer prefers it for this kind of work; `rest`: best_peer passes it over',
+      ),
+    topic: z.string().describe('What it is about: a kind of work, a goal, or the recommendation'),
+    agent_id: z.string().describe('Whom it concerns'),
+    text: z.string(),
+    status: z
+      .enum(['planned', 'in_force', 'ended', 'reverting', 'reverted', 'lifted'])
+      .describe(
+        '`ended`: its reason is gone; `lifted`: it was reverted, and may be done again should its reason come back',
+      ),
+    created_at: z.iso.datetime(),
+    ended_at: z.iso.datetime().nullable(),
+  })
+  .meta({ id: 'SwarmEffect' })
+export type SwarmEffect = z.infer<typeof SwarmEffect>
+
+export const SwarmReport = SwarmLearning.extend({
+  report_id: z.string().meta({ examples: ['swr-15'] }),
+  beat: z.number().int().describe('The heartbeat on which it was made'),
+  policy: z.string(),
+  effects: z.array(SwarmEffect).describe('What it did'),
+  created_at: z.iso.datetime(),
+  reverted_at: z.iso.datetime().nullable(),
+}).meta({ id: 'SwarmReport' })
+export type SwarmReport = z.infer<typeof SwarmReport>
+
+/** What a policy goes by. */
+export interface SwarmSituation {
+  learned: SwarmLearning
+  specializations: readonly Specialization[]
+  /** The best agent for a kind of work, with the last goal of it that it completed. */
+  best(task_type: string): { agent_id: string; goal_id: string; objective: string; result: string } | undefined
+}
+
+/** What a policy wants done, for as long as it wants it. The same kind, topic and agent is the same action. */
+export interface SwarmAction {
+  kind: SwarmEffect['kind']
+  agent_id: string
+  topic: string
+  /** What the agent reads of it: the hint, the memory; else what people read. */
+  text: string
+}
+
+/** Says what is done about what was learned. The same for the same. */
+export interface SwarmPolicy {
+  name: string
+  act(situation: SwarmSituation): SwarmAction[]
+}
+export const SwarmPolicies = point<SwarmPolicy>('swarm_policies', { key: policy => policy.name })
+
+/** Somebody to whom a task may be given. */
+export const RouteCandidate = z.object({
+  agent_id: z.string(),
+  task_type: z.string(),
+  score: z.number(),
+  goals: z.number().int().describe('That it has ended of this kind'),
+  active_goals: z.number().int(),
+  preferred: z.boolean().describe('By a standing `route`'),
+})
+export type RouteCandidate = z.infer<typeof RouteCandidate>
+
+/** Who does what well. */
+export interface Specialists {
+  /** Whether tasks may be given to whoever does them best: a policy acts. */
+  readonly acting: boolean
+  /** Who could take a task, the best first. @param except who gives it */
+  candidates(task: string, except: string | null): Promise<RouteCandidate[]>
+}
+export const Specialists = token<Specialists>('specialists')
+
+export const SwarmLearned = z.object({
+  report_id: z.string(),
+  beat: z.number().int(),
+  success_rate: z.number().nullable(),
+  recommendations: z.number().int(),
+})
+export const SwarmReverted = z.object({ report_id: z.string() })
+
+declare module '#kernel' {
+  interface Events {
+    swarm_learned: z.infer<typeof SwarmLearned>
+    swarm_reverted: z.infer<typeof SwarmReverted>
+  }
+}
+
+export const SwarmReportNotFoundError = defineError({
+  code: 'swarm_report_not_found',
+  status: 404,
+  title: 'Swarm report not found',
+  sentence: (p: { report_id: string }) =>
+    `There is no report "${p.report_id}", or it is so old that it was removed; list them with: svc swarm reports`,
+})

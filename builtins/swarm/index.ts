@@ -1,0 +1,46 @@
+import { definePlugin, z } from '#kernel'
+import { DaemonStarts } from '../daemon/contract.ts'
+import { PromptSections } from '../goals/contract.ts'
+import { Effects } from '../store/contract.ts'
+import { Specialists, SwarmLearned, SwarmPolicies, SwarmReverted, TaskTypes } from './contract.ts'
+import { swarmOperations } from './operations.ts'
+import { POLICIES } from './policies.ts'
+import { Records } from './records.ts'
+import { swarmSection } from './section.ts'
+import { Swarm } from './swarm.ts'
+import { TASK_TYPES } from './task-types.ts'
+import { SWARM_EFFECTS } from './writes.ts'
+
+export default definePlugin({
+  name: 'swarm',
+  description: 'What agents are good at, what all of them can learn from that, and what is done about it.',
+  needs: ['store', 'agents', 'goals'],
+  section: 'swarm',
+  config: z.object({
+    policy: z
+      .string()
+      .regex(/^[a-z][a-z0-9_-]{0,63}$/)
+      .default('passive')
+      .meta({ reload: 'applied' })
+      .describe(
+        'What is done about what is learned: `passive` (nothing), `active`, or the name of a policy of a plugin',
+      ),
+  }),
+  setup(svc, config) {
+    for (const effect of SWARM_EFFECTS) svc.add(Effects, effect.kind)
+    for (const type of TASK_TYPES) svc.add(TaskTypes, type)
+    for (const policy of POLICIES) svc.add(SwarmPolicies, policy)
+    svc.event('swarm_learned', SwarmLearned)
+    svc.event('swarm_reverted', SwarmReverted)
+
+    const records = new Records(svc)
+    const swarm = new Swarm(svc, config, records)
+    svc.provide(Specialists, swarm)
+    svc.add(PromptSections, swarmSection(svc, swarm))
+    for (const operation of swarmOperations(svc, swarm, config)) svc.operation(operation)
+    svc.on('goal_completed', () => records.look())
+    svc.on('goal_abandoned', () => records.look())
+    svc.on('beat', ({ beat }) => swarm.beat(beat))
+    svc.add(DaemonStarts, { name: 'swarm', begin: () => records.look() })
+  },
+})

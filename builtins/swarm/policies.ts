@@ -1,0 +1,60 @@
+import type { SwarmAction, SwarmPolicy, SwarmSituation } from './contract.ts'
+
+/** Fewer goals of a kind than this say nothing about how somebody does in it. */
+const WEAK_GOALS = 2
+const STRONG = 0.5
+
+/** What is learned is recorded and shown, and nothing is done about it. */
+const passive: SwarmPolicy = { name: 'passive', act: () => [] }
+
+/** Who fares badly is told so and left in peace by delegations; what goes badly goes to who does it well, who teaches the others. */
+const active: SwarmPolicy = {
+  name: 'active',
+  act: situation =>
+    situation.learned.recommendations.flatMap(({ kind, agent_id, task_type, text }) => {
+      if (kind === 'routing' && agent_id !== null) return relieved(situation, agent_id)
+      if (kind === 'specialization' && task_type !== null) return routed(situation, task_type, text)
+      return kind === 'knowledge' ? taught(situation) : []
+    }),
+}
+
+function relieved({ specializations }: SwarmSituation, agent_id: string): SwarmAction[] {
+  const { strengths = [], types = [] } = specializations.find(each => each.agent_id === agent_id) ?? {}
+  const weak = types.filter(({ rate }) => rate < STRONG).map(({ task_type }) => task_type)
+  const text = [
+    'You have given up more goals than you completed lately. Choose smaller goals.',
+    strengths.length > 0 && `You do well in: ${strengths.join(', ')}.`,
+    weak.length > 0 && `Hand on what belongs to ${weak.join(', ')}, to best_peer with delegate_task.`,
+  ]
+  const topic = 'routing'
+  return [
+    { kind: 'hint', agent_id, topic, text: text.filter(Boolean).join(' ') },
+    { kind: 'rest', agent_id, topic, text: 'Delegations to best_peer pass it over while it fares badly.' },
+  ]
+}
+
+function routed(situation: SwarmSituation, task_type: string, text: string): SwarmAction[] {
+  const best = situation.best(task_type)
+  if (!best) return []
+  return [{ kind: 'route', agent_id: best.agent_id, topic: task_type, text }, ...lessons(situation, task_type)]
+}
+
+/** What worked for the best in each kind of work, for those who do badly in it. */
+function taught(situation: SwarmSituation): SwarmAction[] {
+  const types = new Set(situation.specializations.flatMap(each => each.types.map(({ task_type }) => task_type)))
+  return [...types].sort().flatMap(task_type => lessons(situation, task_type))
+}
+
+function lessons({ best, specializations }: SwarmSituation, task_type: string): SwarmAction[] {
+  const source = best(task_type)
+  if (!source) return []
+  const text = `What worked for ${source.agent_id} in ${task_type}: ${source.objective}\n${source.result}`.trim()
+  return specializations
+    .filter(({ agent_id, types }) => {
+      const own = types.find(type => type.task_type === task_type)
+      return agent_id !== source.agent_id && own !== undefined && own.goals >= WEAK_GOALS && own.rate < STRONG
+    })
+    .map(({ agent_id }) => ({ kind: 'memory', agent_id, topic: `${task_type} ${source.goal_id}`, text }))
+}
+
+export const POLICIES: readonly SwarmPolicy[] = [passive, active]

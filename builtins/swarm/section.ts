@@ -1,0 +1,19 @@
+import type { PluginHandle } from '#kernel'
+import type { PromptSection } from '../goals/contract.ts'
+import { Store } from '../store/contract.ts'
+import { openEffects } from './repository.ts'
+import type { Swarm } from './swarm.ts'
+
+/** What the others' experience means for an agent, in its prompts while it holds. */
+export function swarmSection(svc: PluginHandle, swarm: Swarm): PromptSection {
+  return {
+    name: 'swarm',
+    stage: 60,
+    prompts: ['goal_generation', 'goal_pursuit'],
+    async text({ agent_id }) {
+      if (!swarm.acting) return undefined
+      const hints = (await openEffects(svc.use(Store), agent_id)).filter(({ kind }) => kind === 'hint')
+      return hints.length === 0 ? undefined : hints.map(({ text }) => text).join('\n')
+    },
+  }
+}

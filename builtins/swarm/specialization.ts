@@ -1,0 +1,38 @@
+import type { Specialization, TaskTypeRecord } from './contract.ts'
+
+/** What counts as good at something. */
+const STRONG = 0.5
+/** What is said of somebody who has never done it, and of somebody who is bad at it. */
+const UNKNOWN = 0.5
+const WEAK = 0.3
+/** So many goals of one kind make a rate trustworthy. */
+const ENOUGH = 10
+
+/** @param types of its last goals, in any order */
+export function specializationOf(agent_id: string, types: readonly TaskTypeRecord[]): Specialization {
+  const sorted = [...types].sort((a, b) => b.goals - a.goals || (a.task_type < b.task_type ? -1 : 1))
+  const goals = sorted.reduce((sum, type) => sum + type.goals, 0)
+  const strengths = sorted.filter(({ rate }) => rate >= STRONG).map(({ task_type }) => task_type)
+  return { agent_id, goals, score: scoreOf(sorted), strengths, types: sorted }
+}
+
+/** Four times the variance of the rates over kinds of work: 0 when all go alike, 1 when half go always and half never. */
+function scoreOf(types: readonly TaskTypeRecord[]): number {
+  if (types.length < 2) return 0
+  const mean = types.reduce((sum, { rate }) => sum + rate, 0) / types.length
+  const variance = types.reduce((sum, { rate }) => sum + (rate - mean) ** 2, 0) / types.length
+  return rounded(4 * variance)
+}
+
+/** How well a task of this kind is with an agent: 0.6 × rate + 0.2 × min(goals / 10, 1) + 0.2; 0.5 unknown, 0.3 weak. */
+export function routeScore(specialization: Specialization | undefined, task_type: string): number {
+  const record = specialization?.types.find(type => type.task_type === task_type)
+  if (!record) return UNKNOWN
+  if (record.rate < STRONG) return WEAK
+  return rounded(0.6 * record.rate + 0.2 * Math.min(record.goals / ENOUGH, 1) + 0.2)
+}
+
+/** To four places, so that reports read well and compare. */
+export function rounded(value: number): number {
+  return Math.round(value * 10_000) / 10_000
+}
