@@ -4,6 +4,8 @@
 export interface Operations {
   /** Kill an agent: it is removed with all of its records, its files go to .svc/attic. */
   'agents.delete': { input: { id: string }; output: null }
+  /** All agents at a glance: what each does, what that costs, what holds it, and when it runs next. */
+  'agents.fleet': { input: Record<never, never>; output: FleetMember[] }
   /** One agent in full. */
   'agents.get': { input: { id: string }; output: Agent }
   /** List agents, oldest first. */
@@ -16,6 +18,8 @@ export interface Operations {
   'agents.resume': { input: { id?: string | undefined; all?: boolean | undefined }; output: { agent_id: string; status: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead' } }
   /** Spawn an agent from a preset. */
   'agents.spawn': { input: { preset: string; model?: string | null | undefined }; output: Agent }
+  /** What an agent is good at, by its last 200 goals. */
+  'agents.specialization': { input: { id: string }; output: Specialization }
   /** Status of all agents. */
   'agents.status': { input: Record<never, never>; output: AgentSummary[] }
   /** Change an agent's model or role. */
@@ -56,10 +60,14 @@ export interface Operations {
   'approvals.show': { input: { approval_id: string }; output: { approval_id: string; agent_id: string; tool_name: string; danger: string | null; arguments: unknown; args_chars: number; args_sha256: string; status: 'pending' | 'approved' | 'denied' | 'consumed'; created_at: string; expires_at: string | null; session_id: string | null; goal_id: string | null; task_id: string | null; reason: string | null; edited: boolean; resolved_at: string | null; resolved_by: string | null; original_arguments: unknown; used_at: string | null; call_id: string | null } }
   /** Count what is spent from 0 again. */
   'budget.reset': { input: Record<never, never>; output: { spent: { usd: number; tokens: number }; remaining: { usd: number | null; tokens: number | null }; reserved: { usd: number; tokens: number }; limits: { usd: number | null; tokens: number | null }; mode: 'reserve' | 'record_only'; exceeded: boolean; unlimited: boolean; message: string; approximate: { usd: number; tokens: number }; window_began_at: string | null; problem: string | null } }
+  /** What was spent over time, by agent, by model or by what it was for, oldest first. */
+  'budget.spending': { input: { bucket?: 'minute' | 'hour' | 'day' | undefined; by?: 'agent' | 'model' | 'kind' | undefined; since?: string | undefined }; output: Spending[] }
   /** What was spent, what is held for model calls, and what is left. */
   'budget.status': { input: Record<never, never>; output: { spent: { usd: number; tokens: number }; remaining: { usd: number | null; tokens: number | null }; reserved: { usd: number; tokens: number }; limits: { usd: number | null; tokens: number | null }; mode: 'reserve' | 'record_only'; exceeded: boolean; unlimited: boolean; message: string; approximate: { usd: number; tokens: number }; window_began_at: string | null; problem: string | null } }
   /** The configuration: on disk, with the environment over it, and in force. */
   'config.get': { input: Record<never, never>; output: { persisted: Record<string, unknown>; effective: Record<string, unknown>; live?: Record<string, unknown> | undefined; restart_required_fields: string[]; sources: Record<string, 'file' | 'env' | 'default'>; problem?: string | undefined } }
+  /** All keys that may be set, with their schemas, values and reload classes. */
+  'config.keys': { input: Record<never, never>; output: ConfigKey[] }
   /** Merge keys into the configuration file. */
   'config.patch': { input: Record<string, unknown>; output: { config: Record<string, unknown>; reload: Record<string, 'applied' | 'restart_required'> } }
   /** Take one key out of the configuration file, back to its default. */
@@ -74,6 +82,14 @@ export interface Operations {
   'daemon.status': { input: Record<never, never>; output: { running: boolean; health: 'healthy' | 'stalled' | 'dead' | 'stopped'; pid: number | null; started_at: string | null; uptime_s: number | null; last_tick_at: string | null; last_tick_age_s: number | null; joined: { pid: number; health: 'healthy' | 'stalled'; started_at: string; last_tick_age_s: number }[]; heartbeat_s: number; frozen: boolean; frozen_since: string | null; in_flight: number; agents: Record<string, number>; budget: string | null } }
   /** What an agent delegated to others and took from them, newest first. */
   'delegations.list': { input: { limit?: number | undefined; offset?: number | undefined; id: string }; output: Delegation[] }
+  /** How an agent stands in the world: balance, job, skills, health, energy, happiness, reputation. */
+  'economy.citizen': { input: { id: string }; output: Citizen }
+  /** The world's accounts and the proof that they balance, with the newest movements of all or of one agent. */
+  'economy.ledger': { input: { agent?: string | undefined; limit?: number | undefined; offset?: number | undefined }; output: Ledger }
+  /** What happened to an agent and what it chose, newest first. */
+  'economy.life': { input: { limit?: number | undefined; offset?: number | undefined; id: string }; output: LifeMoment[] }
+  /** The world: jobs with their holders, courses, offers, prices and odds. */
+  'economy.world': { input: Record<never, never>; output: World }
   /** What happens, as it happens: a durable stream of lifecycle events, oldest first. */
   'events.follow': { input: { agent_id?: string | undefined; type?: string[] | undefined; after?: number | undefined; last?: number | undefined; follow?: boolean | undefined }; events: { open: { after: number }; message: { seq: number; type: string; v: number; at: string; agent_id: string | null; cycle_num: number | null; run_id: string | null; data: Record<string, unknown> } } }
   /** An agent's events, newest first. */
@@ -84,18 +100,38 @@ export interface Operations {
   'goals.abandon_all': { input: { goal_id?: string | undefined; agent?: string | undefined; all?: boolean | undefined; reason?: string | undefined }; output: Goal[] }
   /** Give an agent a goal; it is pursued as soon as no other goal has a higher priority. */
   'goals.add': { input: { id: string; objective: string; priority?: number | undefined; parent_goal_id?: string | null | undefined }; output: Goal }
+  /** The tools that were called for a goal, newest first. */
+  'goals.calls': { input: { limit?: number | undefined; offset?: number | undefined; goal_id: string }; output: ToolCall[] }
   /** One goal. */
   'goals.get': { input: { goal_id: string }; output: Goal }
   /** An agent's goals, newest first. */
   'goals.history': { input: { id: string; limit?: number | undefined }; output: Goal[] }
   /** All goals of an agent, newest first. */
   'goals.list': { input: { id: string }; output: Goal[] }
+  /** What was said so far in the pursuit of an active goal, oldest first; it goes with the goal. */
+  'goals.transcript': { input: { goal_id: string }; output: SaidMessage[] }
   /** Change an active goal's priority. */
   'goals.update': { input: { goal_id: string; priority: number }; output: Goal }
   /** Try the guardrails on a text. */
   'guardrails.check': { input: { text: string; stage?: 'input' | 'peer' | 'output' | 'tool_arguments' | 'tool_result' | 'memory' | undefined }; output: { enabled: boolean; action: 'pass' | 'flag' | 'redact' | 'block'; text: string; findings: { rule: string; kind: string; start: number; end: number; action: 'flag' | 'redact' | 'block' }[] } }
   /** Whether the server is up and reaches its database. */
   'health.check': { input: Record<never, never>; output: { status: 'ok' | 'degraded'; database: boolean } }
+  /** An agent's life as a page of Markdown. */
+  'identity.biography': { input: { id: string }; output: string }
+  /** Who an agent has become: its story, opinions and questions. */
+  'identity.get': { input: { id: string }; output: Identity }
+  /** What an agent wrote for itself. */
+  'identity.journal': { input: { id: string; bytes?: number | undefined }; output: { agent_id: string; text: string; bytes: number; modified_at: string | null } }
+  /** The journals that there are, the one written in last first. */
+  'identity.journals': { input: { limit?: number | undefined }; output: { agent_id: string; bytes: number; modified_at: string; last_line: string }[] }
+  /** The lives of all agents, dead and living, oldest first. */
+  'identity.lives': { input: { limit?: number | undefined; offset?: number | undefined }; output: { agent_id: string; display_name: string; name: string; status: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead'; born_at: string; died_at: string | null; cycles_lived: number; goals_completed: number; goals_abandoned: number } & Record<string, unknown>[] }
+  /** Accept what a pinned MCP server says of a tool now, or of all its tools. */
+  'mcp_servers.accept': { input: { name: string; tool?: string | undefined }; output: McpServer }
+  /** The MCP servers whose tools agents are given, how they are, and what they offer. */
+  'mcp_servers.list': { input: Record<never, never>; output: McpServer[] }
+  /** Start an MCP server anew, at once, and list its tools again. */
+  'mcp_servers.restart': { input: { name: string }; output: McpServer }
   /** Remove what an agent has not needed for long. */
   'memory.consolidate': { input: { id: string; max_age_days?: number | undefined; min_access?: number | undefined }; output: { removed: number } }
   /** Make an agent forget one record. */
@@ -116,11 +152,11 @@ export interface Operations {
   'messages.threads': { input: { limit?: number | undefined; offset?: number | undefined; id: string }; output: { thread_id: string; subject: string; with: string; messages: number; unread: number; last_at: string }[] }
   /** What is measured, in the text format of Prometheus. */
   'metrics.get': { input: Record<never, never>; output: string }
-  /** Providers, their tiers and prices, and the default model. */
-  'models.list': { input: Record<never, never>; output: { default: { model: string; provider: string; notice: string | null } | null; error: string | null; providers: { name: string; available: boolean; reason: string | null; notice: string | null; free: boolean; tiers: Record<string, string> }[]; prices: { model: string; input: number; output: number; cached_input: number | null; cache_write: number | null; as_of: string | null }[]; default_price: { input: number; output: number } } }
+  /** Providers, their tiers and prices, how they fare, and the default model. */
+  'models.list': { input: Record<never, never>; output: { default: { model: string; provider: string; notice: string | null } | null; error: string | null; providers: { name: string; available: boolean; reason: string | null; notice: string | null; free: boolean; tiers: Record<string, string>; traffic: { breaker: 'closed' | 'open' | 'half_open'; failures: number; last_failure: string | null; retry_in_ms: number | null; backing_off_ms: number; in_flight: number; waiting: number; max_concurrent: number } }[]; prices: { model: string; input: number; output: number; cached_input: number | null; cache_write: number | null; as_of: string | null; verified: boolean }[]; default_price: { input: number; output: number } } }
   /** This API as an OpenAPI document. */
   'openapi.get': { input: Record<never, never>; output: Record<string, unknown> }
-  /** End a pattern that runs; messages that were sent stay. */
+  /** End a pattern that runs; what was sent and not read is withdrawn. */
   'patterns.cancel': { input: { pattern_id: string }; output: PatternRun }
   /** How far a pattern is, and what came of it. */
   'patterns.get': { input: { pattern_id: string }; output: PatternRun }
@@ -129,13 +165,13 @@ export interface Operations {
   /** Patterns that run and ran, newest first. */
   'patterns.runs': { input: { limit?: number | undefined; offset?: number | undefined }; output: PatternRun[] }
   /** Let agents work together by a pattern: it runs to its end by their messages. */
-  'patterns.start': { input: { name: string; initiator: string; participants: string[] | string; task: string; rounds?: number | undefined; timeout?: number | undefined }; output: PatternRun }
+  'patterns.start': { input: { name: string; initiator: string; participants: string[] | string; task: string; rounds?: number | undefined; budget_usd?: number | undefined; budget_tokens?: number | undefined; timeout?: number | undefined }; output: PatternRun }
   /** List the plugins, what each registered, and why those that failed did. */
   'plugins.list': { input: Record<never, never>; output: { name: string; state: 'live' | 'suspended' | 'failed' | 'disabled'; origin: string; version: string; description: string; registered: string[]; error: string | null; calls: number; failures: number; last_failure: string | null; load_ms: number; swaps: number; swap_ms: number | null; swapped_at: string | null }[] }
   /** Apply what changed in the plugin folders, now. */
   'plugins.reload': { input: { name?: string | undefined }; output: { plugin: string; origin: string; outcome: 'loaded' | 'reloaded' | 'removed' | 'failed' | 'rolled_back'; error: string | null }[] }
   /** The presets that agents can be spawned from, or one of them in full. */
-  'profiles.list': { input: { name?: string | undefined }; output: { name: string; file: string; error: string | null; profile: { name: string; role: string; model: string; personality: { traits: string[]; style: string }; persona: { values: string[]; fears: string[]; purpose: string; goals: string[]; risk_tolerance: number; social_drive: number; concentration: number; autonomy_level: number; happiness: number } | null; max_steps: number; temperature: number; max_tokens: number; max_cost_usd: number; system_prompt: string; skills: string[]; toolkits: string[] | null; tools: string[] | null; workspace: string; autonomy: string } | null }[] }
+  'profiles.list': { input: { name?: string | undefined }; output: { name: string; file: string; error: string | null; profile: { name: string; role: string; model: string; fallback: string[]; personality: { traits: string[]; style: string }; persona: { values: string[]; fears: string[]; purpose: string; goals: string[]; risk_tolerance: number; social_drive: number; concentration: number; autonomy_level: number; happiness: number } | null; max_steps: number; temperature: number; max_tokens: number; max_cost_usd: number; system_prompt: string; skills: string[]; toolkits: string[] | null; tools: string[] | null; workspace: string; autonomy: string } | null }[] }
   /** Remove what is older than retention.days and of no use any more; nothing that is pending or active. */
   'retention.run': { input: { dry_run?: boolean | undefined }; output: { dry_run: boolean; before: string; rows: Record<string, number>; total: number; freed_bytes: number; duration_ms: number } }
   /** One run: what happened in it, and what it was made of. */
@@ -168,37 +204,77 @@ export interface Operations {
   'sessions.list': { input: { limit?: number | undefined; offset?: number | undefined; agent_id?: string | undefined }; output: { session_id: string; agent_id: string; user_id: string; session_key: string | null; task: string; status: 'running' | 'expired' | 'closed'; started_at: string; last_active: string; completed_at: string | null; cost_usd: number; tokens: number; input_tokens: number; output_tokens: number; duration_ms: number; metadata: Record<string, unknown> | null }[] }
   /** An agent's sub-agents, newest first, with the results of those that have ended. */
   'sub_agents.list': { input: { id: string }; output: SubAgent[] }
+  /** How an agent suffers, and how it came to that. */
+  'suffering.get': { input: { id: string; limit?: number | undefined; offset?: number | undefined }; output: SufferingReport }
+  /** What was learned on one heartbeat, and what was done about it. */
+  'swarm.report': { input: { report_id: string }; output: SwarmReport }
+  /** What was learned, newest first. */
+  'swarm.reports': { input: { limit?: number | undefined; offset?: number | undefined }; output: SwarmReport[] }
+  /** Undo what a report did; it is not done again while its reason lasts. */
+  'swarm.revert': { input: { report_id: string }; output: SwarmReport }
+  /** Who could take a task, the best first. */
+  'swarm.route': { input: { task: string }; output: { agent_id: string; task_type: string; score: number; goals: number; active_goals: number; preferred: boolean }[] }
+  /** What all agents together have learned, and what was done about it. */
+  'swarm.show': { input: Record<never, never>; output: SwarmStatus }
+  /** End a task, wherever it runs or waits. */
+  'tasks.cancel': { input: { task_id: string }; output: { task_id: string; status: 'running' | 'completed' | 'failed' | 'max_steps' | 'waiting_approval'; output: string; steps_taken: number; tool_calls_made: number; session_id: string; approval_ids: string[]; cost_usd: number; tokens: number; parsed: Record<string, unknown> | null; error: { type: string; title: string; status: number; detail: string; code: string; request_id: string; errors?: { path: string; message: string }[] | undefined } | null; agent_id: string; instruction: string; max_steps: number; response_schema: Record<string, unknown> | null; duration_ms: number; created_at: string; ended_at: string | null } }
   /** Follow a task, wherever it runs; with Last-Event-ID from there on. */
-  'tasks.follow': { input: { task_id: string }; events: { token: { text: string }; info: { code: string; message: string }; done: { task_id: string; status: 'completed' | 'failed' | 'max_steps' | 'waiting_approval'; output: string; steps_taken: number; tool_calls_made: number; session_id: string; approval_ids: string[]; cost_usd: number; tokens: number; error: { type: string; title: string; status: number; detail: string; code: string; request_id: string; errors?: { path: string; message: string }[] | undefined } | null }; error: { type: string; title: string; status: number; detail: string; code: string; request_id: string; errors?: { path: string; message: string }[] | undefined } } }
+  'tasks.follow': { input: { task_id: string }; events: { token: { text: string }; info: { code: string; message: string }; done: { task_id: string; status: 'completed' | 'failed' | 'max_steps' | 'waiting_approval'; output: string; steps_taken: number; tool_calls_made: number; session_id: string; approval_ids: string[]; cost_usd: number; tokens: number; parsed: Record<string, unknown> | null; error: { type: string; title: string; status: number; detail: string; code: string; request_id: string; errors?: { path: string; message: string }[] | undefined } | null }; error: { type: string; title: string; status: number; detail: string; code: string; request_id: string; errors?: { path: string; message: string }[] | undefined } } }
   /** A task as it stands. */
-  'tasks.get': { input: { task_id: string }; output: { task_id: string; status: 'running' | 'completed' | 'failed' | 'max_steps' | 'waiting_approval'; output: string; steps_taken: number; tool_calls_made: number; session_id: string; approval_ids: string[]; cost_usd: number; tokens: number; error: { type: string; title: string; status: number; detail: string; code: string; request_id: string; errors?: { path: string; message: string }[] | undefined } | null; agent_id: string; instruction: string; max_steps: number; duration_ms: number; created_at: string; ended_at: string | null } }
+  'tasks.get': { input: { task_id: string }; output: { task_id: string; status: 'running' | 'completed' | 'failed' | 'max_steps' | 'waiting_approval'; output: string; steps_taken: number; tool_calls_made: number; session_id: string; approval_ids: string[]; cost_usd: number; tokens: number; parsed: Record<string, unknown> | null; error: { type: string; title: string; status: number; detail: string; code: string; request_id: string; errors?: { path: string; message: string }[] | undefined } | null; agent_id: string; instruction: string; max_steps: number; response_schema: Record<string, unknown> | null; duration_ms: number; created_at: string; ended_at: string | null } }
   /** An agent's one-shot tasks of this user, newest first. */
-  'tasks.list': { input: { limit?: number | undefined; offset?: number | undefined; id: string }; output: { task_id: string; status: 'running' | 'completed' | 'failed' | 'max_steps' | 'waiting_approval'; output: string; steps_taken: number; tool_calls_made: number; session_id: string; approval_ids: string[]; cost_usd: number; tokens: number; error: { type: string; title: string; status: number; detail: string; code: string; request_id: string; errors?: { path: string; message: string }[] | undefined } | null; agent_id: string; instruction: string; max_steps: number; duration_ms: number; created_at: string; ended_at: string | null }[] }
+  'tasks.list': { input: { limit?: number | undefined; offset?: number | undefined; id: string }; output: { task_id: string; status: 'running' | 'completed' | 'failed' | 'max_steps' | 'waiting_approval'; output: string; steps_taken: number; tool_calls_made: number; session_id: string; approval_ids: string[]; cost_usd: number; tokens: number; parsed: Record<string, unknown> | null; error: { type: string; title: string; status: number; detail: string; code: string; request_id: string; errors?: { path: string; message: string }[] | undefined } | null; agent_id: string; instruction: string; max_steps: number; response_schema: Record<string, unknown> | null; duration_ms: number; created_at: string; ended_at: string | null }[] }
   /** Go on with a task that waited for approvals, and wait for its answer. */
-  'tasks.resume': { input: { task_id: string }; output: { task_id: string; status: 'completed' | 'failed' | 'max_steps' | 'waiting_approval'; output: string; steps_taken: number; tool_calls_made: number; session_id: string; approval_ids: string[]; cost_usd: number; tokens: number; error: { type: string; title: string; status: number; detail: string; code: string; request_id: string; errors?: { path: string; message: string }[] | undefined } | null } }
+  'tasks.resume': { input: { task_id: string }; output: { task_id: string; status: 'completed' | 'failed' | 'max_steps' | 'waiting_approval'; output: string; steps_taken: number; tool_calls_made: number; session_id: string; approval_ids: string[]; cost_usd: number; tokens: number; parsed: Record<string, unknown> | null; error: { type: string; title: string; status: number; detail: string; code: string; request_id: string; errors?: { path: string; message: string }[] | undefined } | null } }
   /** Have an agent do one thing now, and wait for its answer. */
-  'tasks.run': { input: { id: string; instruction: string; max_steps?: number | undefined; session_id?: string | null | undefined; session_key?: string | null | undefined }; output: { task_id: string; status: 'completed' | 'failed' | 'max_steps' | 'waiting_approval'; output: string; steps_taken: number; tool_calls_made: number; session_id: string; approval_ids: string[]; cost_usd: number; tokens: number; error: { type: string; title: string; status: number; detail: string; code: string; request_id: string; errors?: { path: string; message: string }[] | undefined } | null } }
+  'tasks.run': { input: { id: string; instruction: string; max_steps?: number | undefined; session_id?: string | null | undefined; session_key?: string | null | undefined; response_schema?: Record<string, unknown> | null | undefined }; output: { task_id: string; status: 'completed' | 'failed' | 'max_steps' | 'waiting_approval'; output: string; steps_taken: number; tool_calls_made: number; session_id: string; approval_ids: string[]; cost_usd: number; tokens: number; parsed: Record<string, unknown> | null; error: { type: string; title: string; status: number; detail: string; code: string; request_id: string; errors?: { path: string; message: string }[] | undefined } | null } }
   /** Have an agent do one thing now, and follow what it says. */
-  'tasks.stream': { input: { id: string; instruction: string; max_steps?: number | undefined; session_id?: string | null | undefined; session_key?: string | null | undefined }; events: { token: { text: string }; info: { code: string; message: string }; done: { task_id: string; status: 'completed' | 'failed' | 'max_steps' | 'waiting_approval'; output: string; steps_taken: number; tool_calls_made: number; session_id: string; approval_ids: string[]; cost_usd: number; tokens: number; error: { type: string; title: string; status: number; detail: string; code: string; request_id: string; errors?: { path: string; message: string }[] | undefined } | null }; error: { type: string; title: string; status: number; detail: string; code: string; request_id: string; errors?: { path: string; message: string }[] | undefined } } }
+  'tasks.stream': { input: { id: string; instruction: string; max_steps?: number | undefined; session_id?: string | null | undefined; session_key?: string | null | undefined; response_schema?: Record<string, unknown> | null | undefined }; events: { token: { text: string }; info: { code: string; message: string }; done: { task_id: string; status: 'completed' | 'failed' | 'max_steps' | 'waiting_approval'; output: string; steps_taken: number; tool_calls_made: number; session_id: string; approval_ids: string[]; cost_usd: number; tokens: number; parsed: Record<string, unknown> | null; error: { type: string; title: string; status: number; detail: string; code: string; request_id: string; errors?: { path: string; message: string }[] | undefined } | null }; error: { type: string; title: string; status: number; detail: string; code: string; request_id: string; errors?: { path: string; message: string }[] | undefined } } }
   /** What was said in all tasks of a session, oldest first. */
   'tasks.transcript': { input: { limit?: number | undefined; offset?: number | undefined; session_id: string }; output: { task_id: string; role: 'system' | 'user' | 'assistant' | 'tool'; content: string; tool_calls?: { id: string; name: string; arguments: unknown }[] | undefined; tool_call_id?: string | undefined; name?: string | undefined; is_error?: boolean | undefined; at: string }[] }
   /** The tools that an agent is given, and what they take of each prompt. */
   'tools.list': { input: { id?: string | undefined }; output: { agent_id: string | null; budget_tokens: number; offered_tokens: number; all_tokens: number; tools: { name: string; toolkit: string; owner: string; tokens: number; offered: boolean; idempotent: boolean; requires_approval: boolean; danger: string | null; description: string }[] } }
 }
 
+export type FleetMember = { agent_id: string; name: string; role: string; model: string; status: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead'; goal: string | null; steps: number | null; held: string | null; next_run_at: string | null; last_active: string | null; cost_usd: number; tokens: number; cycle_count: number; spawned_by: string | null }
+
 export type Agent = { agent_id: string; name: string; role: string; model: string; status: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead'; goal: string | null; preset: string; goal_id: string | null; waiting_for: string | null; error: string | null; persona: Record<string, unknown> | null; suffering: Record<string, unknown> | null; mood: string | null; world: Record<string, unknown> | null; identity: Record<string, unknown> | null; workspace: string; spawned_by: string | null; created_at: string; last_active: string | null; next_run_at: string | null; next: { at: string | null; reason: string }; cycle_count: number; cost_usd: number; tokens: number }
 
 export type AgentSummary = { agent_id: string; name: string; role: string; model: string; status: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead'; goal: string | null }
 
+export type Specialization = { agent_id: string; goals: number; score: number; strengths: string[]; types: { task_type: string; goals: number; completed: number; rate: number; mean_duration_ms: number }[] }
+
 export type Alarm = { alarm_id: string; agent_id: string; description: string; at: string; status: 'pending' | 'fired'; created_by: string; created_at: string; fired_at: string | null }
+
+export type Spending = { at: string; by: string | null; cost_usd: number; tokens: number; calls: number }
+
+export type ConfigKey = { key: string; section: string; schema: Record<string, unknown>; value: unknown; default: unknown; source: 'file' | 'env' | 'default'; env: string | null; secret: boolean; reload: 'applied' | 'restart_required' }
 
 export type Delegation = { delegation_id: string; message_id: string; from_agent: string; to_agent: string; goal_id: string; from_goal_id: string | null; objective: string; waits: boolean; status: 'pending' | 'completed' | 'failed'; result: string | null; created_at: string; ended_at: string | null }
 
+export type Citizen = { agent_id: string; balance: number; job: string | null; salary: number; skills: Record<string, number>; happiness: number; health: number; reputation: number; energy: number; cycles_alive: number; sheltered: boolean; insolvencies: number; plays: number; wins: number }
+
+export type Ledger = { balanced: boolean; total: number; accounts: { account: string; kind: 'agent' | 'bank' | 'employers' | 'landlord' | 'school' | 'clinic' | 'house' | 'fortune' | 'escrow' | 'departed'; balance: number; moved: number }[]; entries: LedgerEntry[] }
+
+export type LedgerEntry = { entry_id: string; beat: number; payer: string; payee: string; amount: number; reason: string; at: string }
+
+export type LifeMoment = { life_event_id: string; beat: number; event: string; category: 'career' | 'health' | 'social' | 'financial' | 'random'; origin: 'random' | 'follow_up'; status: 'waiting' | 'decided'; choice: number | null; chosen_by: 'model' | 'default' | 'only' | null; luck: number | null; effects: Record<string, number> | null; summary: string | null; at: string }
+
+export type World = { enabled: boolean; beat: number; jobs: { job_id: string; title: string; salary: number; skill: string | null; agent_id: string | null; holder: string | null }[]; courses: { skill: string; cost: number }[]; offers: { offer_id: string; agent_id: string; seller: string; title: string; price: number }[]; rent: number; lottery: { cost: number; win_chance: number; payout: number }; blackjack: { win_rate: number; pays: number } }
+
 export type Goal = { goal_id: string; agent_id: string; objective: string; status: 'active' | 'completed' | 'abandoned'; priority: number; origin: string; parent_goal_id: string | null; reasoning: string | null; result: string | null; unconfirmed: boolean; steps_completed: number; created_at: string; completed_at: string | null }
+
+export type ToolCall = { call_id: string; step: number; tool: string; arguments: string; state: string; ok: boolean | null; output: string | null; approval_id: string | null; started_at: string; ended_at: string | null }
+
+export type SaidMessage = { role: 'system' | 'user' | 'assistant' | 'tool'; content: string; tool_calls?: { id: string; name: string; arguments: unknown; repaired?: string[] | undefined }[] | undefined; tool_call_id?: string | undefined; name?: string | undefined; is_error?: boolean | undefined; at: string }
+
+export type Identity = { agent_id: string; display_name: string; traits: string[]; domains: string[]; narrative: string; chapters: { index: number; summary: string; entry_count: number; started: string; ended: string }[]; worldview: string; opinions: { domain: string; opinion: string; formed_at: string }[]; open_questions: { question_id: string; question: string; asked_at: string }[]; evolution: { at: string; kind: 'opinion' | 'worldview' | 'question' | 'answer'; note: string }[]; created_at: string }
+
+export type McpServer = { name: string; toolkit: string; transport: 'stdio' | 'http'; target: string; state: 'disabled' | 'idle' | 'starting' | 'connected' | 'waiting' | 'suspended'; error: string | null; retry_at: string | null; says_it_is: string | null; pid: number | null; profiles: string[] | null; pinned: boolean; calls: number; failures: number; restarts: number; tools: { name: string; tool: string; description: string; offered: boolean; problem: string | null }[] }
 
 export type A2AMessage = { message_id: string; type: 'request' | 'response' | 'query' | 'answer' | 'review' | 'feedback' | 'delegate' | 'ack' | 'reject'; from_agent: string; to_agent: string; subject: string; body: string; reply_to: string | null; thread_id: string; priority: number; expects_reply: boolean; read: boolean; metadata: Record<string, unknown>; ts: string }
 
-export type PatternRun = { pattern_id: string; name: string; initiator: string; participants: string[]; task: string; rounds: number; status: 'running' | 'completed' | 'declined' | 'timed_out' | 'cancelled'; messages: number; result: Record<string, unknown> | null; created_at: string; deadline: string; ended_at: string | null }
+export type PatternRun = { pattern_id: string; name: string; initiator: string; participants: string[]; task: string; rounds: number; budget: { usd: number | null; tokens: number | null }; spent: { usd: number; tokens: number }; status: 'running' | 'completed' | 'declined' | 'timed_out' | 'over_budget' | 'cancelled'; messages: number; result: Record<string, unknown> | null; created_at: string; deadline: string; ended_at: string | null }
 
 export type RunDetail = { cycles: number; goals_generated: number; goals_completed: number; goals_abandoned: number; model_calls: number; tool_calls: number; tool_failures: number; tokens: number; cost_usd: number; run_id: string; kind: string; status: 'running' | 'ended' | 'crashed'; started_at: string; ended_at: string | null; duration_s: number; exit: string | null; model: string; heartbeat: number | null; agents: number; agent_ids: string[]; agents_seen: RunAgent[]; svc_version: string; node: string; seed: number | null; model_config: Record<string, unknown>; profiles: string[]; plugins: { name: string; version: string; origin: string; state: string }[]; tools: string[]; agent_id: string | null; task_id: string | null; session_id: string | null }
 
@@ -216,15 +292,25 @@ export type Schedule = { schedule_id: string; agent_id: string; objective: strin
 
 export type SubAgent = { sub_agent_id: string; parent_agent_id: string; name: string; role: string; task: string; status: 'running' | 'completed' | 'failed' | 'expired' | 'terminated'; result: string | null; ending: string | null; depth: number; cycles: number; max_cycles: number; goal_id: string | null; profile: string | null; cost_usd: number; created_at: string; completed_at: string | null }
 
+export type SufferingReport = { load: number; crisis: boolean; level: 'calm' | 'prominent' | 'constrained' | 'dominant' | 'crisis'; mood: string; stressors: { stressor: string; severity: number; peak_severity: number; trend: 'rising' | 'easing'; condition: string; since: string }[]; waking_hours: number; agent_id: string; persona: { risk_tolerance: number; social_drive: number; concentration: number; autonomy_level: number; happiness: number }; base: { risk_tolerance: number; social_drive: number; concentration: number; autonomy_level: number; happiness: number }; home: { risk_tolerance: number; social_drive: number; concentration: number; autonomy_level: number; happiness: number }; moments: number; history: { at: string; load: number; crisis: boolean; mood: string; severities: Record<string, number>; persona: { risk_tolerance: number; social_drive: number; concentration: number; autonomy_level: number; happiness: number }; base: { risk_tolerance: number; social_drive: number; concentration: number; autonomy_level: number; happiness: number } }[] }
+
+export type SwarmReport = { agents: number; active_goals: number; figures: { success_rate: number | null; completed: number; abandoned: number; patterns: number; mean_specialization: number }; deltas: { success_rate: number | null; completed: number; abandoned: number; patterns: number; mean_specialization: number }; patterns: { kind: 'shared_capability' | 'specialization_emerging'; task_type: string | null; agents: string[] }[]; recommendations: { kind: 'routing' | 'knowledge' | 'specialization'; priority: number; agent_id: string | null; task_type: string | null; text: string }[]; report_id: string; beat: number; policy: string; effects: SwarmEffect[]; created_at: string; reverted_at: string | null }
+
+export type SwarmEffect = { effect_id: string; report_id: string; kind: 'hint' | 'memory' | 'route' | 'rest'; topic: string; agent_id: string; text: string; status: 'planned' | 'in_force' | 'ended' | 'reverting' | 'reverted' | 'lifted'; created_at: string; ended_at: string | null }
+
+export type SwarmStatus = { policy: string; acts: boolean; latest: SwarmReport | null; in_force: SwarmEffect[]; specializations: Specialization[] }
+
 /** Where each operation is. */
 export const OPERATIONS = {
   'agents.delete': { method: 'DELETE', path: '/agents/{id}' },
+  'agents.fleet': { method: 'GET', path: '/fleet' },
   'agents.get': { method: 'GET', path: '/agents/{id}' },
   'agents.list': { method: 'GET', path: '/agents' },
   'agents.nudge': { method: 'POST', path: '/agents/{id}/nudge' },
   'agents.pause': { method: 'POST', path: '/agents/{id}/pause' },
   'agents.resume': { method: 'POST', path: '/agents/{id}/resume' },
   'agents.spawn': { method: 'POST', path: '/agents' },
+  'agents.specialization': { method: 'GET', path: '/agents/{id}/specialization' },
   'agents.status': { method: 'GET', path: '/status' },
   'agents.update': { method: 'PATCH', path: '/agents/{id}' },
   'agents.why': { method: 'GET', path: '/agents/{id}/why' },
@@ -245,8 +331,10 @@ export const OPERATIONS = {
   'approvals.rules': { method: 'GET', path: '/approval-rules' },
   'approvals.show': { method: 'GET', path: '/approvals/{approval_id}' },
   'budget.reset': { method: 'POST', path: '/budget/reset' },
+  'budget.spending': { method: 'GET', path: '/spending' },
   'budget.status': { method: 'GET', path: '/budget' },
   'config.get': { method: 'GET', path: '/config' },
+  'config.keys': { method: 'GET', path: '/config-keys' },
   'config.patch': { method: 'PATCH', path: '/config' },
   'config.unset': { method: 'DELETE', path: '/config/{key}' },
   'config.value': { method: 'GET', path: '/config/{key}' },
@@ -254,17 +342,31 @@ export const OPERATIONS = {
   'daemon.resume': { method: 'POST', path: '/daemon/resume' },
   'daemon.status': { method: 'GET', path: '/daemon' },
   'delegations.list': { method: 'GET', path: '/agents/{id}/delegations' },
+  'economy.citizen': { method: 'GET', path: '/agents/{id}/world' },
+  'economy.ledger': { method: 'GET', path: '/world/ledger' },
+  'economy.life': { method: 'GET', path: '/agents/{id}/life' },
+  'economy.world': { method: 'GET', path: '/world' },
   'events.follow': { method: 'GET', path: '/events', stream: 'goes on' },
   'events.list': { method: 'GET', path: '/agents/{id}/events' },
   'goals.abandon': { method: 'POST', path: '/goals/{goal_id}/abandon' },
   'goals.abandon_all': { method: 'POST', path: '/goals/abandon' },
   'goals.add': { method: 'POST', path: '/agents/{id}/goals' },
+  'goals.calls': { method: 'GET', path: '/goals/{goal_id}/calls' },
   'goals.get': { method: 'GET', path: '/goals/{goal_id}' },
   'goals.history': { method: 'GET', path: '/agents/{id}/history' },
   'goals.list': { method: 'GET', path: '/agents/{id}/goals' },
+  'goals.transcript': { method: 'GET', path: '/goals/{goal_id}/transcript' },
   'goals.update': { method: 'PATCH', path: '/goals/{goal_id}' },
   'guardrails.check': { method: 'POST', path: '/guardrails/check' },
   'health.check': { method: 'GET', path: '/healthz' },
+  'identity.biography': { method: 'GET', path: '/agents/{id}/biography' },
+  'identity.get': { method: 'GET', path: '/agents/{id}/identity' },
+  'identity.journal': { method: 'GET', path: '/agents/{id}/journal' },
+  'identity.journals': { method: 'GET', path: '/journals' },
+  'identity.lives': { method: 'GET', path: '/lives' },
+  'mcp_servers.accept': { method: 'POST', path: '/mcp-servers/{name}/accept' },
+  'mcp_servers.list': { method: 'GET', path: '/mcp-servers' },
+  'mcp_servers.restart': { method: 'POST', path: '/mcp-servers/{name}/restart' },
   'memory.consolidate': { method: 'POST', path: '/agents/{id}/memory/consolidate' },
   'memory.forget': { method: 'DELETE', path: '/agents/{id}/memory/{memory_id}' },
   'memory.get': { method: 'GET', path: '/agents/{id}/memory/{memory_id}' },
@@ -301,6 +403,13 @@ export const OPERATIONS = {
   'sessions.get': { method: 'GET', path: '/sessions/{session_id}' },
   'sessions.list': { method: 'GET', path: '/sessions' },
   'sub_agents.list': { method: 'GET', path: '/agents/{id}/sub-agents' },
+  'suffering.get': { method: 'GET', path: '/agents/{id}/suffering' },
+  'swarm.report': { method: 'GET', path: '/swarm/reports/{report_id}' },
+  'swarm.reports': { method: 'GET', path: '/swarm/reports' },
+  'swarm.revert': { method: 'POST', path: '/swarm/reports/{report_id}/revert' },
+  'swarm.route': { method: 'GET', path: '/swarm/route' },
+  'swarm.show': { method: 'GET', path: '/swarm' },
+  'tasks.cancel': { method: 'POST', path: '/tasks/{task_id}/cancel' },
   'tasks.follow': { method: 'GET', path: '/tasks/{task_id}/stream', stream: 'ends' },
   'tasks.get': { method: 'GET', path: '/tasks/{task_id}' },
   'tasks.list': { method: 'GET', path: '/agents/{id}/tasks' },

@@ -1,6 +1,14 @@
 /** The package's front door: what `import … from 'svc'` gives. */
 
 export * from '#kernel'
+export {
+  Agent,
+  type AgentEvent,
+  type AgentOptions,
+  type AgentResult,
+  type ApprovalRequest,
+  type RunOptions,
+} from './agent.ts'
 export * from './builtins/a2a/contract.ts'
 export * from './builtins/agents/contract.ts'
 export * from './builtins/approvals/contract.ts'
@@ -9,8 +17,12 @@ export * from './builtins/budget/contract.ts'
 export * from './builtins/checkpoints/contract.ts'
 export * from './builtins/daemon/contract.ts'
 export * from './builtins/delegation/contract.ts'
+export * from './builtins/economy/contract.ts'
 export * from './builtins/goals/contract.ts'
 export * from './builtins/guardrails/contract.ts'
+export * from './builtins/identity/contract.ts'
+export * from './builtins/mcp/contract.ts'
+export * from './builtins/mcp-client/contract.ts'
 export * from './builtins/memory/contract.ts'
 export * from './builtins/metrics/contract.ts'
 export * from './builtins/models/contract.ts'
@@ -28,6 +40,8 @@ export * from './builtins/sessions/contract.ts'
 export * from './builtins/settings/contract.ts'
 export * from './builtins/store/contract.ts'
 export * from './builtins/sub-agents/contract.ts'
+export * from './builtins/suffering/contract.ts'
+export * from './builtins/swarm/contract.ts'
 export * from './builtins/tasks/contract.ts'
 export * from './builtins/toolkits/clipboard/contract.ts'
 export * from './builtins/waking/contract.ts'
@@ -40,4 +54,5 @@ export {
   type EventOf,
   UnreachableError,
 } from './client.ts'
-export { Svc, SvcDaemon, type SvcOptions } from './embed.ts'
+export { Svc, SvcHooks, type SvcOptions, type TaskOptions, type TaskResult } from './embed.ts'
+export { type StartOptions, SvcDaemon } from './svc-daemon.ts'

@@ -22,6 +22,7 @@ export function checkOperation(config: GuardrailsConfig, room: Pick<Room, 'exami
     output: Tried,
     http: { method: 'POST', path: '/guardrails/check' },
     cli: { usage: 'guardrails check <text...>', short: { stage: 's' } },
+    mcp: true,
     async run({ text, stage }) {
       const { findings, ...rest } = await room.examine(text, stage)
       return { enabled: config.enabled, ...rest, findings: [...findings] }

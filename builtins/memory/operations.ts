@@ -85,6 +85,7 @@ export function memoryOperations(svc: PluginHandle, memory: Memory) {
       output: z.object({ removed: z.number().int() }),
       http: { method: 'POST', path: '/agents/{id}/memory/consolidate' },
       cli: { usage: 'memory consolidate <id>' },
+      mcp: true,
       errors: found,
       async run({ id, max_age_days, min_access }) {
         const { agent_id, records } = await find(id)

@@ -11,7 +11,7 @@ export const mailed = (script: Script, options: HouseOptions = {}) =>
   lived(script, {
     ...options,
     builtins: [a2a, a2aTools, comms, ...(options.builtins ?? [])],
-    files: { ...profileFiles('ann', 'bob', 'cleo'), ...options.files },
+    files: { ...profileFiles('ann', 'bob', 'cleo', 'dora'), ...options.files },
   })
 
 const profileFiles = (...names: string[]) =>

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import delegation from '../../builtins/delegation/index.ts'
 import type { PatternRun } from '../../builtins/patterns/contract.ts'
 import patterns from '../../builtins/patterns/index.ts'
+import { example } from '../examples/example.ts'
 import { beat, type HouseOptions, type ModelServerRequest, toolCall, until } from '../support/index.ts'
 import { asksForGoal, goalOf, isOf, mailed, messages, NOTHING, rows } from './a2a-house.ts'
 import { goalsOf, spawn } from './rooms.ts'
@@ -146,6 +147,60 @@ describe('a pattern ends in any case', () => {
     expect(ended).toMatchObject({ status: 'cancelled', result: { guidance: [] } })
   })
 
+  it('when somebody dies, is removed or stays silent: that counts as declining, and the others are heard', async () => {
+    await using home = await house(
+      answering(me => (me === 'cleo' ? 'seven' : null)),
+      { config: { daemon: { heartbeat: 30 }, patterns: { answer_timeout: 100 } } },
+    )
+    const ids = await Promise.all(NAMES.map(agent => spawn(home, agent)))
+    const dora = await spawn(home, 'dora')
+    const start = { name: 'swarm', initiator: 'ann', participants: ['bob', 'cleo', 'dora'], task: 'How many sheep?' }
+    const { pattern_id } = (await home.kernel.invoke('patterns.start', start)) as PatternRun
+    await home.kernel.invoke('agents.delete', { id: dora })
+    await home.kernel.invoke('agents.pause', { id: ids[1]! })
+    home.kernel.heartbeat.start()
+    const run = () => home.kernel.invoke('patterns.get', { pattern_id }) as Promise<PatternRun>
+    for (let n = 0; n < 10 && (await run()).status === 'running'; n++) await beat(home)
+    expect(await run()).toMatchObject({
+      status: 'completed',
+      result: {
+        answers: [
+          { agent: ids[1], declined: true, answer: expect.stringContaining('has not answered within 100 s') },
+          { agent: ids[2], declined: false, answer: 'seven' },
+          { agent: dora, declined: true, answer: expect.stringContaining('is gone') },
+        ],
+      },
+    })
+    // Its initiator gone, a pattern has nobody left to run for.
+    const next = (await home.kernel.invoke('patterns.start', { ...start, participants: ['bob'] })) as PatternRun
+    await home.kernel.invoke('agents.delete', { id: ids[0]! })
+    await expect(home.kernel.invoke('patterns.get', { pattern_id: next.pattern_id })).rejects.toMatchObject({
+      status: 404,
+    })
+  })
+
+  it('when it has spent its budget: what it asked for is taken back, and other work is not charged', async () => {
+    await using home = await house(request => (asksForGoal(request) ? NOTHING : toolCall('list_dir', { path: '.' })))
+    const [, bob] = [await spawn(home, 'ann'), await spawn(home, 'bob'), await spawn(home, 'cleo')]
+    const start = { name: 'chain', initiator: 'ann', participants: ['bob', 'cleo'], task: 'Count the sheep.' }
+    const begun = (await home.kernel.invoke('patterns.start', { ...start, budget_tokens: 3_000 })) as PatternRun
+    expect(begun).toMatchObject({ budget: { usd: null, tokens: 3_000 }, spent: { usd: 0, tokens: 0 } })
+    home.kernel.heartbeat.start()
+    const run = () => home.kernel.invoke('patterns.get', begun) as Promise<PatternRun>
+    for (let n = 0; n < 20 && (await run()).status === 'running'; n++) await beat(home)
+    const { status, spent } = await run()
+    expect(status).toBe('over_budget')
+    const goals = await goalsOf(home, bob)
+    expect(goals.map(goal => [goal.origin, goal.status])).toEqual([['delegated', 'abandoned']])
+    // It ends before the call after the one that went over.
+    const bill = home.server.bill.map(({ input_tokens, output_tokens }) => input_tokens + output_tokens)
+    expect(spent.tokens).toBeGreaterThanOrEqual(3_000)
+    expect(spent.tokens - Math.max(...bill)).toBeLessThan(3_000)
+    const calls = home.server.requests.length
+    for (let n = 0; n < 3; n++) await beat(home)
+    expect(home.server.requests.slice(calls).filter(({ prompt }) => prompt.includes('Goal: Count'))).toEqual([])
+  })
+
   it('and never sends a step twice, however often and wherever it is looked at', async () => {
     await using home = await house(() => NOTHING)
     for (const agent of NAMES) await spawn(home, agent)
@@ -213,5 +268,20 @@ describe('patterns', () => {
     for (let n = 0; n < 8; n++) await beat(home)
     expect(await ended).toMatchObject({ name: 'greet', status: 'completed' })
     expect(await home.kernel.invoke('patterns.runs', {})).toMatchObject([{ result: { said: 'hello from bob' } }])
+  })
+
+  it('of the example: agents vote, and who is silent has no vote', async () => {
+    const votes: Record<string, string> = { bob: 'Wool', cleo: 'wool' }
+    await using home = await mailed(
+      answering(me => votes[me] ?? null),
+      {
+        config: { daemon: { heartbeat: 30 }, patterns: { answer_timeout: 100 } },
+        builtins: [delegation, patterns],
+        plugins: example('collaboration-pattern.ts'),
+      },
+    )
+    await spawn(home, 'dora')
+    const run = await lasted(home, 'vote', ['bob', 'cleo', 'dora'], 'Which is the better name?')
+    expect(run).toMatchObject({ status: 'completed', result: { winner: 'wool', votes: ['wool', 'wool'] } })
   })
 })

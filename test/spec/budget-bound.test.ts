@@ -98,7 +98,7 @@ it.each(SETTINGS)(
         ...{ budget_usd: usd, budget_tokens: limit, budget_mode: mode, max_retries: 1 },
         ...{ budget_reserve_usd_pursuit: estimate / 1e6, budget_reserve_tokens_pursuit: estimate },
       },
-      model: { retry_delay: 0, retry_cap: 0 },
+      model: { retry_delay: 0, retry_cap: 0, breaker_failures: 0 },
     }
     const processes: House[] = []
     for (let n = 0; n < PROCESSES; n++) {

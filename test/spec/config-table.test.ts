@@ -20,6 +20,7 @@ const names = (initial: readonly string[] = []): Row => ({
 const seconds = (initial: number, refuses: readonly unknown[] = [], takes: readonly unknown[] = []): Row => ({
   ...{ default: initial, takes: [0.5, 60, ...takes], refuses: [-1, '10', null, Number.POSITIVE_INFINITY, ...refuses] },
 })
+const portion = (initial: number): Row => ({ default: initial, takes: [0, 0.5, 1], refuses: [-0.1, 1.1, '0.5', null] })
 const count = (initial: number, least: number): Row => ({
   ...{ default: initial, takes: [least, 1000], refuses: [least - 1, 1.5, '8', null] },
 })
@@ -69,12 +70,65 @@ const TABLE: Readonly<Record<string, Row>> = {
   'tools.shell_pass_env': bool(false),
   'tools.sub_agent_toolkits': { default: null, takes: [['file'], []], refuses: ['file', [7]] },
   'memory.unified': bool(true),
+  'model.default_model': { default: '', takes: ['openai:lite'], refuses: [7, null], env: 'SVC_DEFAULT_MODEL' },
+  'model.planning_model': { default: '', takes: ['openai:pro'], refuses: [7, null] },
+  'model.max_tokens': { default: 4096, takes: [1, 8000], refuses: [0, 1.5, '4096', null] },
+  'model.temperature': { default: 0, takes: [0.7, 2], refuses: [-1, 2.1, '0', null] },
+  'model.ollama_base_url': {
+    ...{ default: 'http://localhost:11434', takes: ['http://box:11434/v1'], env: 'OLLAMA_BASE_URL' },
+    refuses: ['', 'box:11434', 7, null],
+  },
+  'suffering.enabled': bool(true),
+  'suffering.threshold_prominent': portion(0.35),
+  'suffering.threshold_constrained': portion(0.55),
+  'suffering.threshold_dominant': portion(0.75),
+  'suffering.threshold_crisis': portion(0.9),
+  'suffering.max_stressors': { default: 5, takes: [1, 50], refuses: [0, 51, 1.5, '5', null] },
+  'suffering.initial_severity': { default: 0.2, takes: [0.02, 1], refuses: [0, 1.1, '0.2', null] },
+  'suffering.time_scale': { default: 1, takes: [0, 60], refuses: [-1, 1001, '1', null] },
+  'suffering.crisis_relief': { default: 1, takes: [0.5, 24], refuses: [0, '1', null] },
+  'suffering.easing': { default: 1, takes: [0.5, 24], refuses: [0, '1', null] },
+  'suffering.persona_return': { default: 24, takes: [0.5, 240], refuses: [0, '1', null] },
+  'suffering.behavioural_effects': bool(true),
+  'economy.enabled': bool(false),
+  'economy.starting_balance': { default: 100, takes: [0, 12.5], refuses: [-1, '1', null], env: 'SVC_STARTING_BALANCE' },
+  'economy.skill_course_cost': { default: 80, takes: [0, 12.5], refuses: [-1, '1', null] },
+  'economy.skill_increment': { default: 0.25, takes: [0.5, 1], refuses: [0, 1.1, null] },
+  'economy.lottery_cost': { default: 10, takes: [0, 12.5], refuses: [-1, '1', null] },
+  'economy.lottery_win_chance': { default: 0.05, takes: [0, 1], refuses: [-0.1, 1.1, null] },
+  'economy.lottery_payout': { default: 200, takes: [0, 12.5], refuses: [-1, '1', null] },
+  'economy.blackjack_win_rate': { default: 0.48, takes: [0, 1], refuses: [-0.1, 1.1, null] },
+  'economy.default_gamble_wager': { default: 10, takes: [0.01, 5], refuses: [0, '1', null] },
+  'economy.learnable_skills': {
+    default: ['code_review', 'teaching', 'architecture', 'analysis', 'writing', 'debugging'],
+    takes: [['sewing'], []],
+    refuses: ['sewing', ['Sewing'], null],
+  },
+  'economy.rent': { default: 20, takes: [0, 12.5], refuses: [-1, '1', null] },
+  'economy.rent_every': count(10, 1),
+  'economy.credit_limit': { default: 500, takes: [0, 12.5], refuses: [-1, '1', null] },
+  'economy.casual_wage': { default: 10, takes: [0, 12.5], refuses: [-1, '1', null] },
+  'economy.overtime': { default: 0.5, takes: [0, 1], refuses: [-0.1, 1.1, null] },
+  'economy.work_per_beat': { default: 2, takes: [0, 5], refuses: [-1, 1.5, 101, null] },
+  'economy.life_events': bool(true),
+  'economy.life_event_chance': { default: 0.3, takes: [0, 1], refuses: [-0.1, 1.1, null] },
+  'economy.mortal': bool(false),
+  'economy.history_beats': { default: 1000, takes: [10, 50], refuses: [9, 1.5, null] },
   event_log_fsync: bool(false, 'SVC_EVENT_LOG_FSYNC'),
   seed: { default: null, takes: [7], refuses: [1.5, '7'], env: 'SVC_SEED' },
   logs_dir: { default: 'logs', takes: ['elsewhere'], refuses: [7, null], env: 'SVC_LOGS_DIR' },
   profiles_dir: { default: '', takes: ['elsewhere'], refuses: [7, null], env: 'SVC_PROFILES_DIR' },
   'plugins.enabled': bool(true),
   'plugins.allowlist': names(),
+  'a2a.max_exchange': count(30, 2),
+  'a2a.public.enabled': bool(false),
+  'a2a.public.agent': { default: '', takes: ['coder'], refuses: [7, null] },
+  'a2a.public.url': { default: '', takes: ['https://agents.example.org/x'], refuses: ['agents', 'ftp://a', 7, null] },
+  'patterns.answer_timeout': { default: 1_800, takes: [1, 60.5], refuses: [0, -1, '10', null] },
+  'patterns.budget_usd': { default: 0, takes: [0.5, 10], refuses: [-1, '1', null] },
+  'patterns.budget_tokens': count(0, 0),
+  'swarm.policy': { default: 'passive', takes: ['active', 'cheerful'], refuses: ['Not A Name', '', 7, null] },
+  'tasks.parse_repairs': { default: 1, takes: [0, 5], refuses: [-1, 6, 1.5, '1', null] },
 }
 
 /** The reload matrix: what is named here is applied while running, everything else with a restart. */
@@ -82,7 +136,14 @@ const APPLIED = [
   ...['heartbeat', 'cycle_timeout', 'max_concurrent_agents', 'wake_poll_interval', 'tool_timeout'],
   ...['max_steps_policy', 'pursuit_resume', 'pursuit_transcript_max_messages'],
 ].map(name => `daemon.${name}`)
-const isApplied = (key: string) => APPLIED.includes(key) || key.startsWith('retention.') || key === 'event_log_fsync'
+/** Of rooms of which the specification says nothing. */
+const ALSO_APPLIED = [
+  'a2a.max_exchange',
+  'swarm.policy',
+  ...['answer_timeout', 'budget_usd', 'budget_tokens'].map(name => `patterns.${name}`),
+]
+const isApplied = (key: string) =>
+  [...APPLIED, ...ALSO_APPLIED].includes(key) || key.startsWith('retention.') || key === 'event_log_fsync'
 
 /** Rows whose rooms are still to come: each one that appears is to leave this list. */
 const ABSENT: readonly string[] = []

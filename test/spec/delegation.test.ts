@@ -126,6 +126,29 @@ describe('a delegated task', () => {
     expect((await goalsOf(home, ann)).filter(({ origin }) => origin === 'delegated')).toEqual([])
   })
 
+  it('is not given again while it is open, nor passed on unchanged for ever', async () => {
+    const outcomes: string[] = []
+    await using home = await house(request => {
+      const me = ['ann', 'bob', 'cleo', 'dora'].find(name => isOf(request, name))!
+      if (asksForGoal(request))
+        return me === 'ann' && outcomes.length === 0 ? goalOf('Have the sheep counted') : NOTHING
+      const results = request.body.messages.filter(({ role }) => role === 'tool').map(({ content }) => content ?? '')
+      if (results.length > 0) outcomes.push(`${me}: ${results.at(-1)}`)
+      const to = { ann: 'bob', bob: 'cleo', cleo: 'dora' }[me]
+      if (me === 'ann' && results.length === 1)
+        return toolCall('delegate_task', { agent_name: 'cleo', objective: COUNT })
+      return to && results.length === 0
+        ? toolCall('delegate_task', { agent_name: to, objective: COUNT })
+        : toolCall('finish_goal', { summary: 'Done.' })
+    })
+    for (const name of ['ann', 'bob', 'cleo', 'dora']) await spawn(home, name)
+    home.kernel.heartbeat.start()
+    for (let n = 0; n < 10 && !outcomes.some(line => line.startsWith('cleo')); n++) await beat(home)
+    expect(outcomes.find(line => line.startsWith('ann: cleo'))).toMatch(/did not take it: The same task is with bob-/)
+    expect(outcomes.find(line => line.startsWith('bob'))).toMatch(/cleo-\w+ took it/)
+    expect(outcomes.find(line => line.startsWith('cleo'))).toMatch(/did not take it: .*passed on unchanged/)
+  })
+
   it('that cannot end any more is told as failed: when its agent is removed, and when it is too old', async () => {
     await using home = await house(() => NOTHING, {
       config: { daemon: { heartbeat: 30 }, delegation: { timeout: 60 } },

@@ -291,7 +291,9 @@ function complaints(exposition: string): string {
 }
 
 function totals(samples: Record<string, number>): Record<string, number> {
-  return Object.fromEntries(Object.entries(samples).filter(([name]) => /^svc_\w+_total|^svc_cycle_/.test(name)))
+  return Object.fromEntries(
+    Object.entries(samples).filter(([name]) => /^svc_(?!model_attempts)\w+_total|^svc_cycle_/.test(name)),
+  )
 }
 
 function without(samples: Record<string, number>, pattern: RegExp): Record<string, number> {

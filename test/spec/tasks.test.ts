@@ -51,6 +51,7 @@ describe('a one-shot task', () => {
       approval_ids: [],
       cost_usd: 0,
       tokens: expect.any(Number),
+      parsed: null,
       error: null,
     })
     const [bill] = home.server.bill

@@ -8,6 +8,11 @@ import { runs } from './008-runs.ts'
 import { a2a } from './010-a2a.ts'
 import { schedules } from './011-schedules.ts'
 import { subAgents } from './012-sub-agents.ts'
+import { suffering } from './013-suffering.ts'
+import { identity } from './014-identity.ts'
+import { economy } from './015-economy.ts'
+import { society } from './016-society.ts'
+import { structuredTasks } from './017-structured-tasks.ts'
 
 /** `svc1` in ASCII: how a file of ours is told from another program's. */
 export const APPLICATION_ID = 0x73766331
@@ -32,4 +37,9 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '010-a2a', sql: a2a },
   { name: '011-schedules', sql: schedules },
   { name: '012-sub-agents', sql: subAgents },
+  { name: '013-suffering', sql: suffering },
+  { name: '014-identity', sql: identity },
+  { name: '015-economy', sql: economy },
+  { name: '016-society', sql: society },
+  { name: '017-structured-tasks', sql: structuredTasks },
 ]

@@ -1,0 +1,27 @@
+import { createHash } from 'node:crypto'
+
+const NAMES = [
+  ...['Alder', 'Amber', 'Anise', 'Aspen', 'Basil', 'Birch', 'Briar', 'Cedar', 'Clover', 'Comet', 'Coral', 'Cricket'],
+  ...['Dune', 'Ember', 'Fable', 'Fennel', 'Fern', 'Finch', 'Flint', 'Hazel', 'Heron', 'Indigo', 'Iris', 'Ivy'],
+  ...['Juniper', 'Kestrel', 'Lark', 'Laurel', 'Linden', 'Lotus', 'Maple', 'Marlow', 'Mica', 'Onyx', 'Opal', 'Orchid'],
+  ...[
+    'Pepper',
+    'Quill',
+    'Raven',
+    'Robin',
+    'Rowan',
+    'Saffron',
+    'Sage',
+    'Sorrel',
+    'Sparrow',
+    'Thistle',
+    'Willow',
+    'Wren',
+  ],
+]
+
+/** An agent's display name: fixed by its id, which a seeded run draws again. */
+export function displayName(agent_id: string): string {
+  const digest = createHash('sha256').update(`display name of ${agent_id}`).digest()
+  return NAMES[digest.readUInt32BE() % NAMES.length]!
+}

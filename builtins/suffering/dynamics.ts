@@ -1,0 +1,119 @@
+import type { SufferingConfig } from './config.ts'
+import type { StressorVerdict } from './contract.ts'
+import { type ActiveRow, clamp, eachField, type Inner, loadOf } from './state.ts'
+
+/** A stressor that fades is gone below this severity. */
+export const GONE = 0.02
+/** What counts as refused fades with this time constant, in hours. */
+export const REFUSAL_HOURS = 4
+/** The longest piece in which time passes, in hours, and how many there are; where a crisis begins or ends, one ends. */
+const PIECE_HOURS = 0.05
+const MOST_PIECES = 200
+
+export type Settings = Pick<
+  SufferingConfig,
+  'max_stressors' | 'initial_severity' | 'crisis_relief' | 'easing' | 'persona_return' | 'time_scale'
+> & {
+  thresholds: readonly [prominent: number, constrained: number, dominant: number, crisis: number]
+  rate(stressor: string): number
+}
+
+/** The thresholds in their order, whatever the order in which they were set. */
+export function thresholdsOf(config: SufferingConfig): Settings['thresholds'] {
+  const { threshold_prominent, threshold_constrained, threshold_dominant, threshold_crisis } = config
+  const sorted = [threshold_prominent, threshold_constrained, threshold_dominant, threshold_crisis].sort(
+    (a, b) => a - b,
+  )
+  return sorted as unknown as Settings['thresholds']
+}
+
+/**
+ * Lets waking time pass (README: E, F, C, R and B).
+ * @param ms of waking time, before `time_scale`
+ * @param busy whether the agent has a goal
+ */
+export function pass(inner: Inner, ms: number, busy: boolean, settings: Settings): Inner {
+  const hours = (Math.max(0, ms) / 3_600_000) * settings.time_scale
+  const longest = Math.max(PIECE_HOURS, hours / MOST_PIECES)
+  let { stressors } = inner
+  let crisis = inCrisis(inner.crisis, loadOf(inner), settings)
+  for (let left = hours, n = 0; left > 0 && n < 4 * MOST_PIECES; n++) {
+    const after = (piece: number) => stressors.flatMap(row => moved(row, piece, crisis, settings))
+    const turned = (piece: number) => inCrisis(crisis, loadOf({ stressors: after(piece) }), settings) !== crisis
+    const whole = Math.min(left, longest)
+    const flips = turned(whole)
+    const piece = flips ? firstTime(whole, turned) : whole
+    stressors = after(piece)
+    crisis = flips ? !crisis : crisis
+    left -= piece
+  }
+  return {
+    ...inner,
+    ...{ stressors, crisis },
+    waking_ms: inner.waking_ms + Math.max(0, ms),
+    offsets: eachField(field => inner.offsets[field] * Math.exp(-hours / settings.persona_return)),
+    hours_without_goal: busy ? inner.hours_without_goal : inner.hours_without_goal + hours,
+    hours_unheard: inner.hours_unheard + hours,
+    refusals: inner.refusals * Math.exp(-hours / REFUSAL_HOURS),
+  }
+}
+
+/** When within this time something became so, to a few microseconds. */
+function firstTime(hours: number, isSo: (hours: number) => boolean): number {
+  let [before, after] = [0, hours]
+  for (let n = 0; n < 30; n++) {
+    const middle = (before + after) / 2
+    if (isSo(middle)) after = middle
+    else before = middle
+  }
+  return after
+}
+
+/** E: a severity rises in a line. F: it fades. R: in a crisis it falls, whatever its condition. */
+function moved(row: ActiveRow, hours: number, crisis: boolean, settings: Settings): ActiveRow[] {
+  const fading = (row.trend === 'easing' ? 1 / settings.easing : 0) + (crisis ? 1 / settings.crisis_relief : 0)
+  const rising = row.trend === 'rising' && !crisis ? settings.rate(row.stressor) * hours : 0
+  const severity = clamp(row.severity * Math.exp(-hours * fading) + rising)
+  if (row.trend === 'easing' && severity < GONE) return []
+  return [{ ...row, severity, peak: Math.max(row.peak, severity) }]
+}
+
+/** C: a crisis begins at its threshold and ends below the one before: it does not flicker. */
+export function inCrisis(crisis: boolean, load: number, { thresholds: [, , dominant, begins] }: Settings): boolean {
+  return crisis ? load > dominant : load >= begins
+}
+
+/** S: takes up a verdict on a stressor. One that begins does so once, with its initial severity; relief is not taken back. */
+export function judged(
+  inner: Inner,
+  stressor: string,
+  verdict: StressorVerdict,
+  now: number,
+  settings: Settings,
+): Inner {
+  const row = inner.stressors.find(each => each.stressor === stressor)
+  if (verdict === 'resolve') return eased(inner, stressor, 1)
+  if (verdict !== 'raise' || row?.trend === 'rising') return inner
+  return laid(inner, stressor, row && inner.crisis ? 0 : settings.initial_severity, now, settings)
+}
+
+/** Lays a stressor on, where there is room for one more. One that is there grows to at least this severity, and rises from then on. */
+export function laid(inner: Inner, stressor: string, severity: number, now: number, settings: Settings): Inner {
+  const row = inner.stressors.find(each => each.stressor === stressor)
+  if (!row && inner.stressors.length >= settings.max_stressors) return inner
+  const grown = Math.max(row?.severity ?? 0, clamp(severity))
+  const peak = Math.max(row?.peak ?? 0, grown)
+  return withRow(inner, { stressor, severity: grown, peak, trend: 'rising', since: row?.since ?? now })
+}
+
+/** Its condition is gone: it fades from now on, from this share of its severity. */
+export function eased(inner: Inner, stressor: string, share: number): Inner {
+  const row = inner.stressors.find(each => each.stressor === stressor)
+  if (!row || (row.trend === 'easing' && share === 1)) return inner
+  return withRow(inner, { ...row, severity: row.severity * share, trend: 'easing' })
+}
+
+function withRow(inner: Inner, row: ActiveRow): Inner {
+  const at = inner.stressors.findIndex(each => each.stressor === row.stressor)
+  return { ...inner, stressors: at < 0 ? [...inner.stressors, row] : inner.stressors.with(at, row) }
+}

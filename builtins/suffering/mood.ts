@@ -1,0 +1,41 @@
+import type { PluginHandle } from '#kernel'
+import { type InnerState, type MoodModel, Moods, type PersonaFields } from './contract.ts'
+import { clamp, type Inner, loadOf } from './state.ts'
+
+const MARKED = 0.3
+const STIRRED = 0.5
+const LONGEST_MOOD = 32
+
+/** The built-in model, asked last: how well it feels, and how much that stirs it. */
+export const circumplex: MoodModel = {
+  name: 'valence-arousal',
+  stage: 1000,
+  mood({ valence, arousal, crisis }) {
+    if (crisis) return 'overwhelmed'
+    const stirred = arousal >= STIRRED
+    if (valence >= MARKED) return stirred ? 'motivated' : 'content'
+    if (valence <= -MARKED) return stirred ? 'anxious' : 'discouraged'
+    return stirred ? 'restless' : 'steady'
+  },
+}
+
+/** M: a mood follows from happiness and load; nothing of it is kept. */
+export function feelingOf(agent_id: string, inner: Inner, persona: PersonaFields): InnerState {
+  const load = loadOf(inner)
+  const { crisis } = inner
+  return { agent_id, load, crisis, persona, valence: clamp(persona.happiness - load, -1), arousal: crisis ? 1 : load }
+}
+
+export async function moodOf(svc: PluginHandle, state: InnerState): Promise<string> {
+  const mood = await svc.ask<typeof Moods, InnerState, string>(Moods as never, state)
+  return typeof mood === 'string' && mood.trim() !== '' ? oneWord(mood) : 'steady'
+}
+
+function oneWord(mood: string): string {
+  return (
+    mood
+      .replace(/[^\p{L}\p{N} -]+/gu, '')
+      .trim()
+      .slice(0, LONGEST_MOOD) || 'steady'
+  )
+}

@@ -1,0 +1,80 @@
+import { z } from '#kernel'
+import { PERSONA_FIELDS, type PersonaFields } from './contract.ts'
+
+const number = z.number()
+const FieldNumbers = z.object({
+  risk_tolerance: number,
+  social_drive: number,
+  concentration: number,
+  autonomy_level: number,
+  happiness: number,
+})
+
+export const ActiveRow = z.object({
+  stressor: z.string(),
+  severity: number,
+  peak: number,
+  trend: z.enum(['rising', 'easing']),
+  /** Milliseconds. */
+  since: number,
+})
+export type ActiveRow = z.infer<typeof ActiveRow>
+
+/** What was recorded last. */
+const Told = z.object({ key: z.string(), load: number, persona: FieldNumbers, at: number })
+export type Told = z.infer<typeof Told>
+
+/** All that is kept of an agent's inner life: everything else follows from it. */
+export const Inner = z.object({
+  /** Milliseconds of waking time. */
+  waking_ms: number,
+  /** How far the persona's base is from the profile's own values. */
+  offsets: FieldNumbers,
+  crisis: z.boolean(),
+  stressors: z.array(ActiveRow),
+  /** Of the last goals that ended, oldest first: whether each was completed, and in how many steps. */
+  outcomes: z.array(z.tuple([z.boolean(), number])),
+  hours_without_goal: number,
+  hours_unheard: number,
+  refusals: number,
+  told: Told.nullable(),
+})
+export type Inner = z.infer<typeof Inner>
+
+/** What a profile that says nothing has. */
+export const DEFAULT_HOME: PersonaFields = {
+  risk_tolerance: 0.3,
+  social_drive: 0.5,
+  concentration: 1,
+  autonomy_level: 0.5,
+  happiness: 0.7,
+}
+
+export function eachField(value: (field: keyof PersonaFields) => number): Record<keyof PersonaFields, number> {
+  return Object.fromEntries(PERSONA_FIELDS.map(field => [field, value(field)])) as Record<keyof PersonaFields, number>
+}
+
+export function newborn(): Inner {
+  return {
+    waking_ms: 0,
+    offsets: eachField(() => 0),
+    crisis: false,
+    stressors: [],
+    outcomes: [],
+    hours_without_goal: 0,
+    hours_unheard: 0,
+    refusals: 0,
+    told: null,
+  }
+}
+
+export function loadOf({ stressors }: Pick<Inner, 'stressors'>): number {
+  return Math.min(
+    1,
+    stressors.reduce((sum, { severity }) => sum + severity, 0),
+  )
+}
+
+export function clamp(value: number, low = 0, high = 1): number {
+  return Math.min(high, Math.max(low, value))
+}

@@ -1,0 +1,86 @@
+import type { Stressor } from './contract.ts'
+
+/** Of a stressor that says nothing of it, per hour. */
+export const DEFAULT_RATE = 0.03
+
+/** The built-in stressors. What each adds at severity 1 is what the agent reads in its prompt, in numbers. */
+export const BUILT_IN: readonly Stressor[] = [
+  {
+    name: 'repeated_failure',
+    description: 'Most of what you tried lately came to nothing.',
+    condition: 'fewer than 3 in 10 of your recent goals fail',
+    rate: 0.04,
+    effects: { autonomy_level: -0.1 },
+    sense({ goals: { ended, completed, abandoned } }) {
+      if (abandoned >= 4 && abandoned / ended > 0.5) return 'raise'
+      return completed >= 1 && ended >= 3 && abandoned / ended < 0.3 ? 'resolve' : undefined
+    },
+  },
+  {
+    name: 'futility',
+    description: 'What you begin ends before it has begun.',
+    condition: 'you complete two goals that take some doing',
+    rate: 0.025,
+    effects: { risk_tolerance: 0.15 },
+    sense({ goals: { ended, completed }, last_steps }) {
+      if (completed >= 2) return 'resolve'
+      return ended >= 3 && last_steps < 2 ? 'raise' : undefined
+    },
+  },
+  {
+    name: 'purposelessness',
+    description: 'You have had nothing to do for a long time.',
+    condition: 'you complete a goal',
+    rate: 0.035,
+    effects: { autonomy_level: 0.25 },
+    sense({ hours_without_goal }) {
+      if (hours_without_goal >= 1) return 'raise'
+      return hours_without_goal === 0 ? 'resolve' : undefined
+    },
+  },
+  {
+    name: 'invisibility',
+    description: 'You speak, and nobody answers.',
+    condition: 'somebody answers you or speaks to you',
+    rate: 0.03,
+    effects: { social_drive: 0.2 },
+    sense({ unanswered, hours_unheard }) {
+      if (unanswered === 0) return 'resolve'
+      return unanswered >= 3 && hours_unheard >= 1 ? 'raise' : undefined
+    },
+  },
+  {
+    name: 'identity_violation',
+    description: 'Again and again you were kept from acting as you meant to, or asked for what you would not do.',
+    condition: 'you go on for some hours in ways that you are allowed and willing to go',
+    rate: 0.06,
+    effects: { risk_tolerance: -0.15, autonomy_level: -0.1 },
+    sense({ refusals }) {
+      if (refusals >= 2.5) return 'raise'
+      return refusals < 1 ? 'resolve' : undefined
+    },
+  },
+  {
+    name: 'existential_threat',
+    description: 'What you live on is running out, or your mind fails you.',
+    condition: 'your cycles succeed again and a fifth of the budget is left',
+    rate: 0.07,
+    effects: { risk_tolerance: -0.1, social_drive: 0.1 },
+    sense({ failures, budget_left }) {
+      if (failures >= 3 || (budget_left !== null && budget_left <= 0.1)) return 'raise'
+      return failures === 0 && (budget_left ?? 1) >= 0.2 ? 'resolve' : undefined
+    },
+  },
+  {
+    name: 'financial_strain',
+    description: 'You have lost more money than you can spare.',
+    condition: 'you have money to live on again',
+    effects: { risk_tolerance: 0.1, happiness: -0.1 },
+  },
+  {
+    name: 'burnout',
+    description: 'You have been working beyond your strength.',
+    condition: 'you rest',
+    effects: { autonomy_level: -0.15, happiness: -0.1 },
+  },
+]

@@ -1,0 +1,226 @@
+import { type Message, Role, type Task, TaskState } from '@a2a-js/sdk'
+import {
+  ClientFactory,
+  ClientFactoryOptions,
+  DefaultAgentCardResolver,
+  JsonRpcTransportFactory,
+} from '@a2a-js/sdk/client'
+import { describe, expect, it } from 'vitest'
+import a2aProtocol from '../../builtins/a2a-protocol/index.ts'
+import { Rest } from '../../builtins/rest/contract.ts'
+import rest from '../../builtins/rest/index.ts'
+import { spawn } from '../spec/rooms.ts'
+import { tasked } from '../spec/tasks-house.ts'
+import { fault, type HouseOptions, type Script, text, toolCall, until } from '../support/index.ts'
+import { ask } from './rest-house.ts'
+
+const OPEN = { a2a: { public: { enabled: true } } }
+
+/** A server whose agents others can reach. */
+async function served(script: Script, options: HouseOptions = {}) {
+  const home = await tasked(script, { config: OPEN, clock: 'system', ...options, builtins: [rest, a2aProtocol] })
+  const listening = await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })
+  const close = home.close.bind(home)
+  return Object.assign(home, {
+    url: listening.url,
+    ask: (path: string, asked: Parameters<typeof ask>[0] = {}) => {
+      const { hostname, port } = new URL(listening.url)
+      return ask({ hostname, port, path, ...asked })
+    },
+    rpc: async (path: string, method: string, params: unknown, headers: Record<string, string> = {}) => {
+      const { hostname, port } = new URL(listening.url)
+      const body = { jsonrpc: '2.0', id: 7, method, params }
+      return ask({ hostname, port, path, method: 'POST', body, headers })
+    },
+    async close() {
+      await listening.close()
+      await close()
+    },
+  })
+}
+
+const message = (said: string, more: Partial<Message> = {}): Message => ({
+  ...{ messageId: `m-${said}`, contextId: '', taskId: '', role: Role.ROLE_USER, metadata: undefined },
+  ...{ extensions: [], referenceTaskIds: [] },
+  parts: [{ content: { $case: 'text', value: said }, metadata: undefined, filename: '', mediaType: 'text/plain' }],
+  ...more,
+})
+const request = (said: string, more: Partial<Message> = {}, returnImmediately = false) => ({
+  ...{ tenant: '', message: message(said, more), metadata: undefined },
+  configuration: { acceptedOutputModes: [], taskPushNotificationConfig: undefined, returnImmediately },
+})
+const clientOf = (url: string, agent: string, headers: Record<string, string> = {}) => {
+  const fetchImpl: typeof fetch = (input, init) =>
+    fetch(input, { ...init, headers: { ...(init?.headers as Record<string, string>), ...headers } })
+  const factory = new ClientFactory(
+    ClientFactoryOptions.createFrom(ClientFactoryOptions.default, {
+      transports: [new JsonRpcTransportFactory({ fetchImpl })],
+      cardResolver: new DefaultAgentCardResolver({ fetchImpl }),
+    }),
+  )
+  return factory.createFromUrl(url, `/a2a/${agent}/.well-known/agent-card.json`)
+}
+const sayOf = ({ artifacts }: Task) =>
+  artifacts
+    .flatMap(({ parts }) => parts.map(({ content }) => (content?.$case === 'text' ? content.value : '')))
+    .join('')
+
+describe('the public Agent2Agent protocol', () => {
+  it('is not there unless it is switched on', async () => {
+    await using home = await served(() => text('hello'), { config: {} })
+    const agent = await spawn(home)
+    for (const path of ['/.well-known/agent-card.json', `/a2a/${agent}/.well-known/agent-card.json`])
+      expect((await home.ask(path)).status).toBe(404)
+    expect((await home.rpc('/a2a', 'SendMessage', {})).status).toBe(404)
+  })
+
+  it('shows the service and each agent on a card that names where it is reached', async () => {
+    await using home = await served(() => text('hello'))
+    const agent = await spawn(home)
+    const card = (await home.ask('/.well-known/agent-card.json')).json
+    expect(card).toMatchObject({
+      capabilities: { streaming: true, pushNotifications: false },
+      skills: [{ id: agent, description: expect.stringContaining(`${home.url}/a2a/${agent}`) }],
+      supportedInterfaces: [{ url: `${home.url}/a2a`, protocolBinding: 'JSONRPC', protocolVersion: '1.0' }, {}],
+      securitySchemes: {},
+    })
+    const own = (await home.ask(`/a2a/${agent}/.well-known/agent-card.json`)).json
+    expect(own).toMatchObject({ name: 'worker', url: `${home.url}/a2a/${agent}`, protocolVersion: '0.3.0' })
+    expect((await home.ask('/a2a/nobody/.well-known/agent-card.json')).json).toMatchObject({ code: 'agent_not_found' })
+  })
+
+  it("lets the protocol's own client send a message, and gives it the answer of the agent's task", async () => {
+    await using home = await served(({ prompt }) => text(prompt.includes('sum') ? 'Forty-two.' : 'And two more.'))
+    const client = await clientOf(home.url, await spawn(home))
+    const first = (await client.sendMessage(request('What is the sum?'))) as Task
+    expect(first.status?.state).toBe(TaskState.TASK_STATE_COMPLETED)
+    expect(sayOf(first)).toBe('Forty-two.')
+    expect(first.history.map(({ role }) => role)).toEqual([Role.ROLE_USER, Role.ROLE_AGENT])
+    const again = (await client.sendMessage(request('What is the sum?'))) as Task
+    expect([again.id, home.server.requests.length]).toEqual([first.id, 1])
+    const next = (await client.sendMessage(request('more?', { contextId: first.contextId }))) as Task
+    expect([next.contextId, next.id === first.id]).toEqual([first.contextId, false])
+    expect(home.server.requests[1]!.prompt).toContain('Forty-two.')
+    const found = await client.getTask({ tenant: '', id: first.id, historyLength: 0 })
+    expect([sayOf(found), found.history]).toEqual(['Forty-two.', []])
+  })
+
+  it('streams: the task, what is said as it comes, and how it ended', async () => {
+    await using home = await served(() => text('It is a long story about sheep.'))
+    const client = await clientOf(home.url, await spawn(home))
+    const seen: string[] = []
+    let said = ''
+    for await (const { payload } of client.sendMessageStream(request('Tell me a story'))) {
+      seen.push(payload!.$case)
+      if (payload?.$case === 'artifactUpdate') {
+        const [part] = payload.value.artifact!.parts
+        if (part?.content?.$case === 'text') said += part.content.value
+      }
+      if (payload?.$case === 'statusUpdate') expect(payload.value.status?.state).toBe(TaskState.TASK_STATE_COMPLETED)
+    }
+    expect([seen[0], seen.at(-1), said]).toEqual(['task', 'statusUpdate', 'It is a long story about sheep.'])
+  })
+
+  it('goes on when nobody listens, is followed again, and is cancelled on request', async () => {
+    await using home = await served(({ prompt }) => (prompt.includes('slow') ? fault('hang') : text('done')))
+    const client = await clientOf(home.url, await spawn(home))
+    const begun = (await client.sendMessage(request('slow work', {}, true))) as Task
+    expect(begun.status?.state).toBe(TaskState.TASK_STATE_WORKING)
+    const followed: string[] = []
+    const follow = (async () => {
+      for await (const { payload } of client.resubscribeTask({ tenant: '', id: begun.id }))
+        followed.push(payload!.$case)
+    })()
+    await until(() => followed.length === 1)
+    const ended = await client.cancelTask({ tenant: '', id: begun.id, metadata: undefined })
+    expect(ended.status?.state).toBe(TaskState.TASK_STATE_CANCELED)
+    await follow
+    expect(followed).toEqual(['task', 'statusUpdate'])
+    await expect(client.cancelTask({ tenant: '', id: begun.id, metadata: undefined })).rejects.toThrow(/ended already/)
+  })
+
+  it('waits for the operator where a call needs one, and can be cancelled there too', async () => {
+    await using home = await served(
+      ({ body }) =>
+        body.messages.some(({ role }) => role === 'tool') ? text('noted') : toolCall('write_notepad', { text: 'x' }),
+      {
+        config: {
+          ...OPEN,
+          tasks: { toolkits: ['notepad'] },
+          approval: { enabled: true, require_for: ['write_notepad'] },
+        },
+      },
+    )
+    const client = await clientOf(home.url, await spawn(home))
+    const [first, second] = [
+      (await client.sendMessage(request('note this'))) as Task,
+      (await client.sendMessage(request('note that'))) as Task,
+    ]
+    expect(first.status?.state).toBe(TaskState.TASK_STATE_AUTH_REQUIRED)
+    const ended = await client.cancelTask({ tenant: '', id: second.id, metadata: undefined })
+    expect(ended.status?.state).toBe(TaskState.TASK_STATE_CANCELED)
+    const pending = (await home.kernel.invoke('approvals.queue', {})) as { approval_id: string; agent_id: string }[]
+    for (const { approval_id, agent_id: id } of pending)
+      await home.kernel.invoke('approvals.resolve', { id, approval_id, decision: 'approve' })
+    const state = async ({ id }: Task) => (await client.getTask({ tenant: '', id })).status?.state
+    await until(async () => (await state(first)) === TaskState.TASK_STATE_COMPLETED)
+    expect(await state(second)).toBe(TaskState.TASK_STATE_CANCELED)
+  })
+
+  it('speaks version 0.3 to those who do', async () => {
+    await using home = await served(() => text('hello'))
+    await spawn(home)
+    const asked = { messageId: 'old-1', role: 'user', kind: 'message', parts: [{ kind: 'text', text: 'Greet me' }] }
+    const { json } = await home.rpc('/a2a', 'message/send', { message: asked })
+    expect(json).toMatchObject({
+      ...{ jsonrpc: '2.0', id: 7 },
+      result: {
+        ...{ kind: 'task', status: { state: 'completed' }, artifacts: [{ parts: [{ kind: 'text', text: 'hello' }] }] },
+        history: [{ kind: 'message', role: 'user' }, { role: 'agent' }],
+      },
+    })
+    const { text: streamed } = await home.rpc('/a2a', 'message/stream', { message: { ...asked, messageId: 'old-2' } })
+    const events = streamed
+      .split('\n\n')
+      .flatMap(line => (line.startsWith('data: ') ? [JSON.parse(line.slice(6))] : []))
+    expect(events.at(-1).result).toMatchObject({ kind: 'status-update', final: true, status: { state: 'completed' } })
+    expect((await home.rpc('/a2a', 'tasks/get', { id: json.result.id })).json.result.status.state).toBe('completed')
+  })
+
+  it("refuses in the protocol's own codes, with a sentence", async () => {
+    await using home = await served(() => text('hello'))
+    const [one, other] = [await spawn(home), await spawn(home)]
+    const code = async (...asked: Parameters<typeof home.rpc>) => (await home.rpc(...asked)).json.error?.code
+    const at = `/a2a/${one}`
+    const hello = { message: { messageId: 'm', role: 'ROLE_USER', parts: [{ text: 'hi' }] } }
+    expect(await code(at, 'Dance', {})).toBe(-32601)
+    expect(await code(at, 'SendMessage', { message: { parts: [] } })).toBe(-32602)
+    expect(await code(at, 'SendMessage', { message: { ...hello.message, parts: [{ raw: 'AAAA' }] } })).toBe(-32005)
+    expect(await code(at, 'GetTask', { id: 'task-nope' })).toBe(-32001)
+    expect(await code(at, 'CreateTaskPushNotificationConfig', {})).toBe(-32003)
+    expect(await code(at, 'SendMessage', hello, { 'a2a-version': '9.9' })).toBe(-32009)
+    expect((await home.rpc('/a2a', 'SendMessage', hello)).json.error.message).toContain('2 agents live here')
+    expect((await home.ask(at, { method: 'POST', body: { jsonrpc: '1.0', id: 1 } })).json.error.code).toBe(-32600)
+    expect((await home.ask(at, { method: 'POST', body: '{' })).status).toBeGreaterThanOrEqual(400)
+    const { json } = await home.rpc(at, 'SendMessage', hello, { 'x-svc-user': 'alice' })
+    const { id } = json.result.task
+    // A task is its user's own, and of its own agent.
+    expect(await code(at, 'GetTask', { id })).toBe(-32001)
+    expect(await code(`/a2a/${other}`, 'GetTask', { id }, { 'x-svc-user': 'alice' })).toBe(-32001)
+    expect(await code(at, 'GetTask', { id }, { 'x-svc-user': 'alice' })).toBeUndefined()
+  })
+
+  it('stands behind the same key and origins as everything else, and says so on the card', async () => {
+    await using home = await served(() => text('hello'), { env: { SVC_API_KEY: 'a key of this server' } })
+    const agent = await spawn(home)
+    expect((await home.ask('/.well-known/agent-card.json')).status).toBe(401)
+    expect((await home.rpc(`/a2a/${agent}`, 'GetTask', { id: 'x' })).status).toBe(401)
+    const headers = { 'x-svc-key': 'a key of this server' }
+    const evil = { ...headers, origin: 'https://evil.example' }
+    expect((await home.rpc(`/a2a/${agent}`, 'GetTask', { id: 'x' }, evil)).status).toBe(403)
+    const client = await clientOf(home.url, agent, headers)
+    const card = await client.getAgentCard()
+    expect(card.securitySchemes.key?.scheme).toMatchObject({ value: { name: 'X-Svc-Key', location: 'header' } })
+    expect(sayOf((await client.sendMessage(request('hi'))) as Task)).toBe('hello')
+  })
+})

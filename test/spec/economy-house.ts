@@ -1,0 +1,75 @@
+import { type Effect, Toolkits } from '#kernel'
+import a2a from '../../builtins/a2a/index.ts'
+import type { Citizen, LifeMoment } from '../../builtins/economy/contract.ts'
+import economy from '../../builtins/economy/index.ts'
+import type { Ledger } from '../../builtins/economy/operations.ts'
+import memory from '../../builtins/memory/index.ts'
+import world from '../../builtins/toolkits/world/index.ts'
+import { Store } from '../../index.ts'
+import { type House, type HouseOptions, house, until } from '../support/index.ts'
+import { ROOMS, spawn, WORKER } from './rooms.ts'
+
+/** The rooms of the world beside those in which agents live. */
+export const WORLD = [memory, a2a, economy, world]
+
+export interface WorldOptions extends Omit<HouseOptions, 'config'> {
+  /** Of the section `economy`, which is on. */
+  rules?: Record<string, unknown>
+  agents?: number
+}
+
+/** A world whose beats are in the test's hand; its agents choose by the embedded model, and no cycle runs. */
+export async function worldHouse({ rules = {}, agents = 1, builtins = [], ...options }: WorldOptions = {}) {
+  const home = await house({
+    ...{ roles: ['cli'], builtins: [...ROOMS, ...WORLD, ...builtins] },
+    files: { 'profiles/worker.yaml': WORKER },
+    ...options,
+    config: { economy: { enabled: true, ...rules }, model: { sim_delay: 0 } } as never,
+  })
+  const ids: string[] = []
+  for (let n = 0; n < agents; n++) ids.push(await spawn(home))
+  let beats = 0
+  let calls = 0
+  return Object.assign(home, {
+    ids,
+    /** Lets beats pass, each with all that was chosen in it. */
+    async beats(count: number) {
+      for (let n = 0; n < count; n++) {
+        await home.kernel.hooks.emit('beat', { beat: ++beats })
+        await decided(home)
+      }
+    },
+    /** Uses a tool as a pursuit does. */
+    use: (name: string, args = {}, agent_id = ids[0]!, call_id = `call-${++calls}`) =>
+      use(home, name, args, agent_id, call_id),
+  })
+}
+
+/** Waits until no life event waits for a choice. */
+export async function decided({ kernel }: House): Promise<void> {
+  const store = kernel.use(Store)
+  await until(async () => !(await store.get("SELECT 1 FROM life_events WHERE status = 'waiting' OR remembered = 0")))
+}
+
+async function use({ kernel, root }: House, name: string, args: object, agent_id: string, call_id: string) {
+  const found = kernel
+    .list(Toolkits)
+    .flatMap(({ tools }) => tools)
+    .find(tool => tool.name === name)
+  if (!found) throw new Error(`there is no tool ${name}`)
+  const effects: Effect[] = []
+  try {
+    const result = await found.execute(found.parameters.parse(args), {
+      ...{ call_id, agent_id, goal_id: null, cycle_num: 1, signal: new AbortController().signal },
+      ...{ workspace: root, idempotency_key: call_id, effect: effect => void effects.push(effect) },
+    })
+    await kernel.use(Store).apply(effects)
+    return String(result)
+  } catch (error) {
+    return `error: ${(error as Error).message}`
+  }
+}
+
+export const citizen = ({ kernel }: House, id: string) => kernel.invoke('economy.citizen', { id }) as Promise<Citizen>
+export const ledger = ({ kernel }: House, input = {}) => kernel.invoke('economy.ledger', input) as Promise<Ledger>
+export const life = ({ kernel }: House, id: string) => kernel.invoke('economy.life', { id }) as Promise<LifeMoment[]>
