@@ -25,7 +25,6 @@ const HOMES: Record<string, string> = {
   croner: 'builtins/schedules/',
   '@modelcontextprotocol/sdk': 'builtins/mcp',
   '@anthropic-ai/sdk': 'builtins/models/',
-  jsonrepair: 'builtins/models/',
   clipanion: 'builtins/cli/',
 }
 
