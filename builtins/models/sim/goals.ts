@@ -1,11 +1,13 @@
 import { capitalised, FORMS, type Form, fill, POEM, REVIEW, slug, tradeOf } from './lore.ts'
+import { answeringGoal } from './mail.ts'
 import { itemsUnder, lineOf, oneLine, pathIn, type Scene } from './scene.ts'
+import { livingGoal } from './world.ts'
 
 /** Above this share of common words two goals count as the same. */
 const TOO_ALIKE = 0.75
 const MAX_CHARS = 500
 
-/** Chooses a goal: what an operator asked for, else something of the agent's trade that it didn't do lately. */
+/** Chooses a goal: what an operator or another agent asked for, else its living, or something of its trade that it didn't do lately. */
 export function chooseGoal(scene: Scene): { goal: string; reasoning: string } {
   const recent = itemsUnder(scene.prompt, /recent goals/i).map(item => item.replace(/^\[[^\]]*\]\s*/, ''))
   const nudge = itemsUnder(scene.prompt, /messages? from the (operator|user)|user messages/i).at(-1)
@@ -14,6 +16,7 @@ export function chooseGoal(scene: Scene): { goal: string; reasoning: string } {
     const goal = answerTo(nudge, files)
     if (isNew(goal, recent)) return { goal, reasoning: 'The operator asked, and that comes first.' }
   }
+  for (const wish of [answeringGoal(scene), livingGoal(scene)]) if (wish && isNew(wish.goal, recent)) return wish
   const trade = tradeOf(scene.role)
   const forms = formsFor(scene)
   const count = forms.length * trade.topics.length

@@ -5,7 +5,8 @@ import { argumentsFor } from './arguments.ts'
 import { chooseGoal } from './goals.ts'
 import { chooseOption } from './options.ts'
 import { readScene, type Scene } from './scene.ts'
-import { nextStep, type Step } from './steps.ts'
+import type { Step } from './step.ts'
+import { nextStep } from './steps.ts'
 
 const MODEL = 'rules-1'
 const CHARS_PER_PIECE = 24

@@ -1,20 +1,19 @@
 import { argumentsFor } from './arguments.ts'
 import { slug } from './lore.ts'
+import { answer } from './mail.ts'
 import { afterthoughtFor, footerOf, pageFor, pathOf } from './page.ts'
-import { type Act, pathIn, quoted, type Scene } from './scene.ts'
-
-/** What to say next, and at most one tool to call. */
-export interface Step {
-  say: string
-  call?: { name: string; args: Record<string, unknown> }
-}
+import { pathIn, quoted, type Scene } from './scene.ts'
+import { act, end, isQuestionOfEnd, own, pageIn, REMARK_FOLDER, REMARK_NOTE, type Step, used } from './step.ts'
+import { live } from './world.ts'
 
 type Rule = (scene: Scene) => Step | undefined
 
 /** The rules in order; the first that has something to do decides. Each acts a limited number of times, so that all end. */
 const RULES: readonly Rule[] = [
   endWhenAsked,
+  answer,
   heedRemark,
+  live,
   useNamedTool,
   lookAround,
   readBeforeReview,
@@ -35,15 +34,10 @@ export function nextStep(scene: Scene): Step {
 
 /** Tools that have a rule of their own. */
 const KNOWN = /^(list_dir|file_\w+|\w*_notepad|finish_goal)$/
-/** Tools that change nothing. */
-const LOOKING = /^(list_dir|file_read|read_\w+)$/
 const MAX_TRIES = 2
 /** How often a page gets another line, and a note about it. */
 const REFINED = 0.4
 const NOTED = 0.5
-
-const REMARK_FOLDER = 'remarks/'
-const REMARK_NOTE = 'The operator says: '
 
 function endWhenAsked(scene: Scene): Step | undefined {
   return scene.unheard.some(isQuestionOfEnd) ? end(scene) : undefined
@@ -121,67 +115,6 @@ function keepNote({ tools, acts, kind, cycle_num, draw }: Scene): Step | undefin
   return act('I note down what is done.', 'write_notepad', { text: `Finished ${path} in cycle ${cycle_num}.` })
 }
 
-function end(scene: Scene): Step {
-  const { tools, acts } = scene
-  const sentBack = used(acts, 'finish_goal')
-  const summary = summaryOf(scene)
-  if (!tools.has('finish_goal') || cameToNothing(acts) || sentBack.length >= MAX_TRIES) return { say: summary }
-  const objection = sentBack.at(-1)
-  const path = pageIn(acts)
-  return act('That is done.', 'finish_goal', {
-    summary: objection ? `${summary} To the objection ${quoted(objection.result)}: that is all I have.` : summary,
-    ...(path ? { evidence: [path] } : {}),
-  })
-}
-
-/** What was done, in the words of the tools. */
-function summaryOf({ objective, acts, remarks }: Scene): string {
-  const told = acts.filter(({ tool }) => tool !== 'finish_goal')
-  const results = told.map(
-    ({ tool, failed, result }) => `${tool} ${failed ? 'failed with' : 'returned'} ${quoted(result)}`,
-  )
-  const heard = remarks.filter(remark => !isQuestionOfEnd(remark)).map(remark => `I was told ${quoted(remark)}`)
-  const simulated = 'Simulated by rules, not an AI model.'
-  const account = [...results, ...heard].join('; ')
-  if (cameToNothing(acts)) return `I am not able to reach ${quoted(objective)}: ${account}. ${simulated}`
-  if (account) return `Done: ${quoted(objective)}. Step by step: ${account}. ${simulated}`
-  return `You asked ${quoted(objective)}. ${simulated} I can use tools step by step and quote what they return, but I cannot reason about this.`
-}
-
-function act(say: string, name: string, args: Record<string, unknown>): Step {
-  return { say, call: { name, args } }
-}
-
-function used(acts: readonly Act[], tool: string): Act[] {
-  return acts.filter(each => each.tool === tool)
-}
-
-/** Without what only answers a remark. */
-function own(acts: readonly Act[]): Act[] {
-  return acts.filter(({ args: { path, text } }) => {
-    return !String(path ?? '').startsWith(REMARK_FOLDER) && !String(text ?? '').startsWith(REMARK_NOTE)
-  })
-}
-
-/** The page that was written, if that succeeded. */
-function pageIn(acts: readonly Act[]): string | undefined {
-  const written = own(used(acts, 'file_write')).findLast(({ failed }) => !failed)
-  return written && String(written.args.path)
-}
-
-/** Whether all that was tried failed, looking around aside. */
-function cameToNothing(acts: readonly Act[]): boolean {
-  const tried = own(acts).filter(({ tool }) => tool !== 'finish_goal')
-  const done = tried.filter(({ tool }) => !LOOKING.test(tool))
-  const judged = done.length > 0 ? done : tried
-  return judged.length > 0 && judged.every(({ failed }) => failed)
-}
-
 function mentionsFiles(objective: string): boolean {
   return pathIn(objective) !== undefined || /\b(file|folder|workspace|write|save|draft|note down)\b/i.test(objective)
-}
-
-/** The loop's own question after an answer without a tool call. */
-function isQuestionOfEnd(remark: string): boolean {
-  return /finish_goal|are you (done|finished)/i.test(remark)
 }

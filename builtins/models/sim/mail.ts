@@ -1,0 +1,43 @@
+import { capitalised, fill, tradeOf } from './lore.ts'
+import { oneLine, quoted, type Scene } from './scene.ts'
+import { act, end, type Step, used } from './step.ts'
+
+/** How a message of another agent that waits for an answer is put before the model. */
+const ASKED = /\bMessage (msg-[\w-]+) \((\w+)\) from (\S+); it expects an answer/
+/** How a goal names the message that it answers. */
+const ANSWERS = /^Answer (msg-[\w-]+) of (\S+) by reply: (.*)$/
+
+/** Another agent asked something: to answer comes before one's own wishes. */
+export function answeringGoal({ prompt }: Scene): { goal: string; reasoning: string } | undefined {
+  const asked = ASKED.exec(prompt)
+  if (!asked) return undefined
+  const [whole, id, , from] = asked
+  const goal = `Answer ${id} of ${from} by reply: ${wordsAfter(prompt, asked.index + whole.length)}`
+  return { goal: goal.slice(0, 480), reasoning: 'Somebody waits for it.' }
+}
+
+/** Answers what came in the meantime, or what the goal is about. */
+export function answer(scene: Scene): Step | undefined {
+  const { unheard, acts, objective } = scene
+  for (const remark of unheard) {
+    const asked = ASKED.exec(remark)
+    if (asked) return reply(scene, asked[1]!, wordsAfter(remark, asked.index + asked[0].length))
+  }
+  const [, id, , words] = ANSWERS.exec(objective) ?? []
+  if (!id) return undefined
+  return used(acts, 'reply').some(({ args }) => args.id === id) ? end(scene) : reply(scene, id, words ?? '')
+}
+
+function reply({ role, draw }: Scene, id: string, asked: string): Step {
+  const { topics, thoughts } = tradeOf(role)
+  const topic = topics[Math.floor(draw(`topic ${id}`) * topics.length)]!
+  const thought = fill(thoughts[Math.floor(draw(`thought ${id}`) * thoughts.length)]!, { topic })
+  const body = `You wrote ${quoted(asked)}. ${capitalised(thought)} (Simulated by rules, not an AI model.)`
+  return act('Somebody waits for an answer.', 'reply', { id, body })
+}
+
+/** What they wrote: it stands between marks. */
+function wordsAfter(text: string, from: number): string {
+  const written = /to you\W*<<<\s*([\s\S]*?)\s*>>>/.exec(text.slice(from))?.[1] ?? ''
+  return oneLine(written).slice(0, 240)
+}

@@ -1,0 +1,76 @@
+import { type Act, quoted, type Scene } from './scene.ts'
+
+/** What to say next, and at most one tool to call. */
+export interface Step {
+  say: string
+  call?: { name: string; args: Record<string, unknown> }
+}
+
+/** Tools that change nothing. */
+const LOOKING = /^(list_dir|file_read|read_\w+|query_\w+)$/
+const MAX_SENT_BACK = 2
+
+/** Where and how it keeps what it was told. */
+export const REMARK_FOLDER = 'remarks/'
+export const REMARK_NOTE = 'The operator says: '
+
+export function act(say: string, name: string, args: Record<string, unknown>): Step {
+  return { say, call: { name, args } }
+}
+
+export function used(acts: readonly Act[], tool: string): Act[] {
+  return acts.filter(each => each.tool === tool)
+}
+
+/** Without what only answers a remark. */
+export function own(acts: readonly Act[]): Act[] {
+  return acts.filter(({ args: { path, text } }) => {
+    return !String(path ?? '').startsWith(REMARK_FOLDER) && !String(text ?? '').startsWith(REMARK_NOTE)
+  })
+}
+
+/** The page that was written, if that succeeded. */
+export function pageIn(acts: readonly Act[]): string | undefined {
+  const written = own(used(acts, 'file_write')).findLast(({ failed }) => !failed)
+  return written && String(written.args.path)
+}
+
+export function end(scene: Scene): Step {
+  const { tools, acts } = scene
+  const sentBack = used(acts, 'finish_goal')
+  const summary = summaryOf(scene)
+  if (!tools.has('finish_goal') || cameToNothing(acts) || sentBack.length >= MAX_SENT_BACK) return { say: summary }
+  const objection = sentBack.at(-1)
+  const path = pageIn(acts)
+  return act('That is done.', 'finish_goal', {
+    summary: objection ? `${summary} To the objection ${quoted(objection.result)}: that is all I have.` : summary,
+    ...(path ? { evidence: [path] } : {}),
+  })
+}
+
+/** What was done, in the words of the tools. */
+function summaryOf({ objective, acts, remarks }: Scene): string {
+  const told = acts.filter(({ tool }) => tool !== 'finish_goal')
+  const results = told.map(
+    ({ tool, failed, result }) => `${tool} ${failed ? 'failed with' : 'returned'} ${quoted(result)}`,
+  )
+  const heard = remarks.filter(remark => !isQuestionOfEnd(remark)).map(remark => `I was told ${quoted(remark)}`)
+  const simulated = 'Simulated by rules, not an AI model.'
+  const account = [...results, ...heard].join('; ')
+  if (cameToNothing(acts)) return `I am not able to reach ${quoted(objective)}: ${account}. ${simulated}`
+  if (account) return `Done: ${quoted(objective)}. Step by step: ${account}. ${simulated}`
+  return `You asked ${quoted(objective)}. ${simulated} I can use tools step by step and quote what they return, but I cannot reason about this.`
+}
+
+/** Whether all that was tried failed, looking around aside. */
+function cameToNothing(acts: readonly Act[]): boolean {
+  const tried = own(acts).filter(({ tool }) => tool !== 'finish_goal')
+  const done = tried.filter(({ tool }) => !LOOKING.test(tool))
+  const judged = done.length > 0 ? done : tried
+  return judged.length > 0 && judged.every(({ failed }) => failed)
+}
+
+/** The loop's own question after an answer without a tool call. */
+export function isQuestionOfEnd(remark: string): boolean {
+  return /finish_goal|are you (done|finished)/i.test(remark)
+}

@@ -1,0 +1,87 @@
+import { lineOf, type Scene } from './scene.ts'
+import { act, end, type Step, used } from './step.ts'
+
+/** How often an agent thinks of its living rather than of its trade. */
+const OFTEN = 0.45
+/** The share of its money that it stakes on one bet. */
+const STAKE = 0.1
+/** Below so much money it is poor; from so much on it can pay for a course and live on. */
+const POOR = 60
+const AT_EASE = 180
+/** Percent of energy that work takes the joy from. */
+const TIRED = 30
+const MOST_BETS = 3
+
+/** What would serve its living now, if the prompt tells of a world and the mood is for it. */
+export function livingGoal(scene: Scene): { goal: string; reasoning: string } | undefined {
+  const status = lineOf(scene.prompt, 'Economic status')
+  if (!status || scene.draw('living') >= OFTEN) return undefined
+  const money = Number(/You have (-?[\d,.]+\d) credits/.exec(status)?.[1]?.replaceAll(',', '') ?? 0)
+  const energy = Number(/\benergy (\d+) %/i.exec(lineOf(scene.prompt, 'Condition') ?? '')?.[1] ?? 100)
+  const stake = Math.floor(money * STAKE)
+  const bold = /gambl|risk|\bbets?\b/i.test(scene.role)
+  if (bold && stake >= 1 && scene.draw('bet') < 0.5)
+    return {
+      goal: `Play blackjack with gamble for ${stake} credits, and stop while it is fun`,
+      reasoning: 'I can afford to lose that.',
+    }
+  if (/You have no job/.test(status))
+    return {
+      goal: 'Find work: see which jobs are free with query_world, and take the best with apply_job',
+      reasoning: 'Rent does not pay itself.',
+    }
+  if (energy >= TIRED && (money < POOR || /hustl|business|trad/i.test(scene.role)))
+    return {
+      goal: `Earn something extra with work, on top of ${Math.floor(money)} credits`,
+      reasoning: 'A little more would help.',
+    }
+  if (money >= AT_EASE && scene.draw('study') < 0.5)
+    return {
+      goal: `Learn ${skillOf(scene.role)} with learn, to be fit for better work`,
+      reasoning: 'I can pay for it now.',
+    }
+  return undefined
+}
+
+/** The next deed of a goal about its living; undefined for other goals. */
+export function live(scene: Scene): Step | undefined {
+  const { objective, acts, draw } = scene
+  if (/\bapply_job\b/.test(objective)) {
+    const seen = used(acts, 'query_world').at(-1)
+    if (!seen) return act('I look at which jobs are free.', 'query_world', { query_type: 'jobs' })
+    const job = bestJob(seen.result)
+    if (job && used(acts, 'apply_job').length === 0) return act(`I apply as ${job}.`, 'apply_job', { job_id: job })
+    return end(scene)
+  }
+  if (/\bwith gamble\b/.test(objective)) {
+    const bets = used(acts, 'gamble')
+    const wager = Number(/for (\d+) credits/.exec(objective)?.[1] ?? 1)
+    const goesOn = bets.length === 0 || (bets.length < MOST_BETS && !bets.at(-1)!.failed && draw('again') < 0.5)
+    return goesOn ? act(`I bet ${wager}.`, 'gamble', { game: 'blackjack', wager }) : end(scene)
+  }
+  if (/\bwith work\b/.test(objective))
+    return used(acts, 'work').length === 0 ? act('I take a shift.', 'work', {}) : end(scene)
+  const skill = /^Learn (\w+) with learn\b/.exec(objective)?.[1]
+  if (!skill) return undefined
+  return used(acts, 'learn').length === 0
+    ? act(`I take a course in ${skill}.`, 'learn', { skill_name: skill })
+    : end(scene)
+}
+
+/** The best-paid of the jobs that are free and need no skill. */
+function bestJob(listed: string): string | undefined {
+  const jobs = [...listed.matchAll(/^- ([\w-]+): [^,\n]+, ([\d,.]*\d) at each payday, free$/gm)]
+  const paid = jobs.map(([, id, salary]) => ({ id: id!, salary: Number(salary!.replaceAll(',', '')) }))
+  return paid.sort((a, b) => b.salary - a.salary)[0]?.id
+}
+
+const SKILLS: readonly (readonly [RegExp, string])[] = [
+  [/cod|engineer|software|test/i, 'debugging'],
+  [/review|critic/i, 'code_review'],
+  [/writ|poet|journal/i, 'writing'],
+  [/philosoph|teach|think/i, 'teaching'],
+]
+
+function skillOf(role: string): string {
+  return SKILLS.find(([words]) => words.test(role))?.[1] ?? 'analysis'
+}
