@@ -125,6 +125,23 @@ export class Heartbeat {
     this.#loop = undefined
   }
 
+  /**
+   * Drives what is due now to its end, the beat before agents and one agent at most, without the loop: for a house whose time
+   * somebody else moves. @param signal ends a cycle at its next safe point @returns whether anything was due
+   */
+  async step(signal?: AbortSignal): Promise<boolean> {
+    const leases = await this.#parts.scheduler().claim(1)
+    for (const lease of leases.toSorted((a, b) => b.kind.localeCompare(a.kind))) {
+      this.#begin(lease)
+      const { abort, ended } = this.#running.get(lease.id)!
+      const stop = () => abort.abort(new StoppingError())
+      signal?.addEventListener('abort', stop, { once: true })
+      await ended
+      signal?.removeEventListener('abort', stop)
+    }
+    return leases.length > 0
+  }
+
   /** Looks at once for what is due. */
   hint(): void {
     this.#hinted = true

@@ -21,6 +21,12 @@ export const SchedulerToken: Token<Scheduler> = token('scheduler')
 /** The plugins of this process, for those that show or steer them. */
 export const HostToken: Token<Pick<Host, 'list' | 'apply' | 'changed' | 'check' | 'blame'>> = token('host')
 
+/** Opens another project with the same builtins, apart from this one: for what is tried out in a house of its own. */
+export interface Opener {
+  open(options: Pick<KernelOptions, 'root' | 'roles' | 'ports' | 'log'>): Promise<Kernel>
+}
+export const OpenerToken: Token<Opener> = token('opener')
+
 export const UnknownOperationError = defineError({
   code: 'unknown_operation',
   status: 404,
@@ -119,6 +125,9 @@ export class Kernel {
       modules: options.modules ?? (async () => ({})),
     })
     this.services.provide(HostToken, this.host, 'kernel')
+    const { builtins, modules } = options
+    const open: Opener['open'] = other => Kernel.open({ builtins, ...(modules ? { modules } : {}), ...other })
+    this.services.provide(OpenerToken, { open }, 'kernel')
     if (options.restart) this.services.provide(RestartToken, options.restart, 'kernel')
     const dev = options.dev ?? false
     const heartbeat = () => beat.heartbeat

@@ -1,4 +1,4 @@
-import { definePlugin } from '#kernel'
+import { definePlugin, packageVersion } from '#kernel'
 import { Agents } from '../agents/contract.ts'
 import { type ProtocolExchange, ProtocolRoutes } from '../rest/contract.ts'
 import { addressOf, versionIn } from './address.ts'
@@ -6,7 +6,6 @@ import { agentCard, serviceCard } from './card.ts'
 import { PublicConfig } from './config.ts'
 import { Peer } from './peer.ts'
 import { speaker } from './speak.ts'
-import { versionOf } from './version.ts'
 
 export default definePlugin({
   name: 'a2a-protocol',
@@ -24,7 +23,7 @@ export default definePlugin({
     const placeOf = async (exchange: ProtocolExchange) => ({
       ...{
         base: addressOf(config, exchange),
-        version: await versionOf(svc),
+        version: await packageVersion(svc.ports),
         old: versionIn(exchange.request) === '0.3',
       },
     })

@@ -1,11 +1,10 @@
-import { definePlugin, type Operation, Operations, type PluginHandle, ROLES } from '#kernel'
+import { definePlugin, type Operation, Operations, type PluginHandle, packageVersion, ROLES } from '#kernel'
 import { ProtocolRoutes } from '../rest/contract.ts'
 import { Mcp, McpConfig, type McpList, type McpPeer, McpPrompts, McpResources } from './contract.ts'
 import { Sessions } from './http.ts'
 import { offerOf } from './offer.ts'
 import { PROMPTS } from './prompts.ts'
 import { RESOURCES } from './shelf.ts'
-import { versionOf } from './version.ts'
 
 export default definePlugin({
   name: 'mcp',
@@ -20,7 +19,7 @@ export default definePlugin({
       peers.add(peer)
       return () => void peers.delete(peer)
     }
-    const sessions = new Sessions({ svc, config, offer: offerOf(svc), version: () => versionOf(svc), serve })
+    const sessions = new Sessions({ svc, config, offer: offerOf(svc), version: () => packageVersion(svc.ports), serve })
 
     for (const resource of RESOURCES) svc.add(McpResources, resource)
     for (const prompt of PROMPTS) svc.add(McpPrompts, prompt)

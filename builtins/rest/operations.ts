@@ -1,4 +1,4 @@
-import { HostToken, Operations, operation, type PluginHandle, z } from '#kernel'
+import { HostToken, Operations, operation, type PluginHandle, packageVersion, z } from '#kernel'
 import { Store } from '../store/contract.ts'
 import { ProtocolRoutes, StaticRoutes } from './contract.ts'
 import { openapiDocument } from './openapi.ts'
@@ -62,7 +62,7 @@ async function documented(svc: PluginHandle, keyed: boolean): Promise<Json> {
   const { routes } = routeTable(svc.list(Operations), svc.list(StaticRoutes), svc.list(ProtocolRoutes))
   const rooms = svc.use(HostToken).list()
   return openapiDocument({
-    version: await versionOf(svc),
+    version: await packageVersion(svc.ports),
     operations: routes.flatMap(({ operation }) => svc.find(Operations, operation) ?? []),
     keyed,
     pause: () => svc.clock.yield(),
@@ -72,13 +72,4 @@ async function documented(svc: PluginHandle, keyed: boolean): Promise<Json> {
       return { name: room?.name ?? name.split('.')[0]!, description: room?.description ?? '' }
     },
   })
-}
-
-/** The package's version. Its package.json is two folders up in the source tree, one up in the bundle. */
-async function versionOf({ ports }: PluginHandle): Promise<string> {
-  for (const place of ['../package.json', '../../package.json']) {
-    const text = await ports.files.readFile(new URL(place, import.meta.url), 'utf8').catch(() => undefined)
-    if (text) return z.object({ version: z.string() }).parse(JSON.parse(text)).version
-  }
-  return '0.0.0'
 }

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { HostToken, type PluginHandle, replaceFile, Toolkits, within, z } from '#kernel'
+import { HostToken, type PluginHandle, packageVersion, replaceFile, Toolkits, within, z } from '#kernel'
 import { Models } from '../models/contract.ts'
 import { Profiles } from '../profiles/contract.ts'
 import { isoTime, Store } from '../store/contract.ts'
@@ -11,7 +11,7 @@ export async function factsOf(svc: PluginHandle, kind: string, about: RunBeginni
   const { config, ports } = svc
   const plugins = svc.has(HostToken) ? svc.use(HostToken).list() : []
   return {
-    svc_version: await versionOf(svc),
+    svc_version: await packageVersion(svc.ports),
     node: process.version,
     platform: `${process.platform}-${process.arch}`,
     pid: process.pid,
@@ -72,13 +72,4 @@ async function defaultModel(svc: PluginHandle): Promise<string> {
     ({ id }) => id,
     () => '',
   )
-}
-
-/** The package's version. Its package.json is two folders up in the source tree, one up in the bundle. */
-async function versionOf({ ports }: PluginHandle): Promise<string> {
-  for (const place of ['../package.json', '../../package.json']) {
-    const text = await ports.files.readFile(new URL(place, import.meta.url), 'utf8').catch(() => undefined)
-    if (text) return z.object({ version: z.string() }).parse(JSON.parse(text)).version
-  }
-  return '0.0.0'
 }

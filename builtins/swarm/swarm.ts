@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { type PluginHandle, SvcError, sentenceOf } from '#kernel'
 import { Freeze } from '../daemon/contract.ts'
 import { sanitize } from '../goals/contract.ts'
@@ -47,6 +48,9 @@ const BUSY = 5
 export interface SwarmConfig {
   readonly policy: string
 }
+
+/** What is worth telling anew when it has changed. */
+const said = ({ figures, recommendations }: SwarmLearning) => ({ figures, recommendations })
 
 /** Looks at how all agents fare, writes down what is to be learned, and does what the policy wants about it. */
 export class Swarm implements Specialists {
@@ -188,7 +192,9 @@ export class Swarm implements Specialists {
       ...over(standing, wanted),
       insertEffects({ report_id, effects: numbered(report_id, fresh(standing, wanted, this.#svc.has(Memory))) }),
       trimReports({}),
-      appendEvent({ type: 'swarm_learned', agent_id: null, data }),
+      ...(isDeepStrictEqual(said(learned), before && said(before))
+        ? []
+        : [appendEvent({ type: 'swarm_learned', agent_id: null, data })]),
     ])
   }
 
