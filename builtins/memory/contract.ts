@@ -1,4 +1,4 @@
-import { defineError, token, z } from '#kernel'
+import { defineError, point, type ToolCall, token, z } from '#kernel'
 
 /** One thing that an agent remembers. */
 export const MemoryRecord = z.object({
@@ -11,7 +11,7 @@ export const MemoryRecord = z.object({
 })
 export type MemoryRecord = z.infer<typeof MemoryRecord>
 
-/** A record that a search found, with the cosine of its angle to the query: 0 to 1. */
+/** A record that a search found, with how near it is to the query, 0 to 1: a cosine, or the mean of that of the words and that of the meaning. */
 export type MemoryHit = MemoryRecord & { score: number }
 
 type Metadata = Readonly<Record<string, unknown>>
@@ -45,7 +45,38 @@ export interface AgentMemory {
   /** The newest, newest first; `offset` of them are left out. */
   recent(limit?: number, page?: { only?: Only; offset?: number }): Promise<MemoryRecord[]>
   count(): Promise<number>
+  /** Takes records over from elsewhere as they are, oldest first; an id that is known already stores nothing anew. @throws as `store` */
+  take(records: readonly MemoryRecord[]): Promise<void>
 }
+
+/** What the knowledge toolkit needs of a memory. */
+export type Notes = Pick<AgentMemory, 'store' | 'put' | 'search' | 'recall' | 'forget' | 'recent'>
+
+/**
+ * Tells what texts mean, so that memories are found that share no word with a query. One plugin may add it; vectors are
+ * kept beside the memory, and made anew when another name makes them.
+ */
+export interface MemoryEmbeddings {
+  /** Names whatever the vectors depend on, such as the model. */
+  name: string
+  /** Cosines below this are chance: 0.3 unless told. */
+  min_score?: number
+  /**
+   * Vectors for up to 64 texts, in their order and all of one length. When it throws, or takes longer than 10 s, memories
+   * are found by their words alone for a minute.
+   */
+  embed(texts: readonly string[], signal: AbortSignal): Promise<readonly (readonly number[])[]>
+}
+export const MemoryEmbeddings = point<MemoryEmbeddings>('memory_embeddings', {
+  key: embeddings => embeddings.name,
+  check({ name }, [other]) {
+    if (name.trim() === '') throw new TypeError('Embeddings need a name, such as that of their model.')
+    if (other)
+      throw new TypeError(
+        `"${other.owner}" gives embeddings already; switch one of them off, since vectors do not mix.`,
+      )
+  },
+})
 
 /** Texts by key, each as it was set last. */
 export interface Values {
@@ -65,6 +96,10 @@ export interface Memory {
   of(agent_id: string): AgentMemory
   /** What the agent keeps under keys: in its memory, or in plain JSON where `memory.unified` is false. */
   values(agent_id: string): Values
+  /** Its notes, likewise. */
+  notes(agent_id: string): Notes
+  /** Metadata that tell where something comes from: goal, run and tool. */
+  origin(call: Pick<ToolCall, 'goal_id'>, tool: string): Promise<Record<string, string>>
   /** Values in a file of their own beside the agent's memory, `<name>.json`. */
   file(agent_id: string, name: string): Values
   /**

@@ -1,5 +1,9 @@
-import { definePlugin, sentenceOf, z } from '#kernel'
+import { definePlugin, sentenceOf } from '#kernel'
+import { BundleParts } from '../checkpoints/contract.ts'
 import { Achievements } from './achievements.ts'
+import { memoryBundle } from './bundle.ts'
+import { MemoryConfig } from './config.ts'
+import { Consolidation } from './consolidation.ts'
 import { Memory } from './contract.ts'
 import { memoryOperations } from './operations.ts'
 import { MemoryShelf } from './shelf.ts'
@@ -8,24 +12,26 @@ export default definePlugin({
   name: 'memory',
   description: 'What agents remember: found again by its words, over restarts and for as long as it is of use.',
   needs: ['store', 'agents'],
-  config: z.object({
-    unified: z
-      .boolean()
-      .default(true)
-      .describe('One memory for the toolkits memory and knowledge and for pursuits; false keeps plain values in JSON'),
-  }),
+  config: MemoryConfig,
   setup(svc, config) {
     const shelf = new MemoryShelf(svc, config)
     const achievements = new Achievements(svc, shelf)
+    const consolidation = new Consolidation(svc, config, shelf)
     svc.provide(Memory, shelf)
+    svc.add(BundleParts, memoryBundle(svc, shelf))
     for (const operation of memoryOperations(svc, shelf)) svc.operation(operation)
     svc.on('goal_completed', () => achievements.look())
     svc.on('agent_deleted', ({ agent_id }) => shelf.drop(agent_id))
+    svc.on('beat', () => consolidation.beat())
     svc.start(() => {
       const looked = achievements
         .look()
         .catch(error => svc.log.warn({}, `goals are not remembered: ${sentenceOf(error)}`))
-      return () => looked
+      return async () => {
+        await looked
+        await consolidation.stop()
+      }
     })
+    svc.start(() => () => shelf.flush(), { in: ['daemon', 'server', 'mcp', 'cli'] })
   },
 })

@@ -1,8 +1,14 @@
 import { dirname } from 'node:path'
 import { type Log, lockFile, type Ports, replaceFile } from '#kernel'
 
-/** How much of the file is read before the event loop has a turn. */
+/** Read at a time. */
 const CHUNK = 256 * 1024
+/** The event loop has a turn after this much reading, in milliseconds. */
+const TURN_MS = 8
+/** So many bytes before the place where the last look ended are compared at the next. */
+const MARK = 64
+
+type Handle = Awaited<ReturnType<Ports['files']['open']>>
 
 export interface JournalParts {
   ports: Pick<Ports, 'files' | 'clock' | 'spawn'>
@@ -11,8 +17,8 @@ export interface JournalParts {
 
 /**
  * A file of JSON lines that several processes append to. What others wrote is read from where the last look ended; a file
- * that was written anew is read from its beginning. A torn line at the end, from a process that was killed, is ended by
- * the next append and set aside at the next reading.
+ * that was written anew, or changed in its place, is read from its beginning. A torn line at the end, from a process that
+ * was killed, is ended by the next append and set aside at the next reading.
  */
 export class Journal {
   readonly #file: string
@@ -20,6 +26,9 @@ export class Journal {
   /** Which file was read: a number of a file that is gone may come again, its time of birth with it does not. */
   #known = ''
   #read = 0
+  #changedMs = 0
+  /** What stood before `#read`. */
+  #mark = Buffer.alloc(0)
 
   constructor(file: string, parts: JournalParts) {
     this.#file = file
@@ -33,33 +42,28 @@ export class Journal {
    * @returns whether there were broken lines, which were set aside: the file is to be written anew without them
    */
   async catchUp(line: (value: unknown) => void, anew: () => void): Promise<boolean> {
-    const { files, clock } = this.#parts.ports
-    const stat = await files.stat(this.#file).catch(() => undefined)
-    const { ino = 0, birthtimeMs = 0, size = 0 } = stat ?? {}
-    const found = `${ino} ${birthtimeMs}`
-    if (found !== this.#known || size < this.#read) {
-      this.#known = found
-      this.#read = 0
-      anew()
-    }
-    if (size === this.#read) return false
-    const handle = await files.open(this.#file, 'r')
+    const { files } = this.#parts.ports
+    const seen = await files.stat(this.#file).catch(absent)
+    if (seen ? this.#isRead(seen) : this.#known === '') return false
     const broken: string[] = []
+    const handle = seen && (await files.open(this.#file, 'r').catch(absent))
     try {
-      let rest: Buffer = Buffer.alloc(0)
-      for (let at = this.#read; ; ) {
-        const { bytesRead, buffer } = await handle.read(Buffer.alloc(CHUNK), 0, CHUNK, at)
-        if (bytesRead === 0) break
-        at += bytesRead
-        const text = Buffer.concat([rest, buffer.subarray(0, bytesRead)])
-        const end = text.lastIndexOf(10) + 1
-        for (const each of text.subarray(0, end).toString('utf8').split('\n')) take(each, line, broken)
-        this.#read += end
-        rest = text.subarray(end)
-        await clock.yield()
+      // What is open now may be another file than the one that was seen.
+      const stat = await handle?.stat()
+      const same = handle && stat && stat.size >= this.#read && (await this.#isSame(handle, stat))
+      if (!same) {
+        this.#read = 0
+        this.#mark = Buffer.alloc(0)
+        anew()
+      }
+      this.#known = ''
+      if (handle && stat) {
+        this.#known = nameOf(stat)
+        this.#changedMs = stat.mtimeMs
+        await this.#readOn(handle, stat.size, line, broken)
       }
     } finally {
-      await handle.close()
+      await handle?.close()
     }
     if (broken.length > 0) await this.#setAside(broken)
     return broken.length > 0
@@ -69,7 +73,6 @@ export class Journal {
   append(values: readonly unknown[]): Promise<void> {
     const { files } = this.#parts.ports
     return this.#locked(async () => {
-      await files.mkdir(dirname(this.#file), { recursive: true, mode: 0o700 })
       const handle = await files.open(this.#file, 'a+', 0o600)
       try {
         const { size } = await handle.stat()
@@ -82,12 +85,68 @@ export class Journal {
     })
   }
 
-  /** Writes the file anew, beside and renamed. @param values asked for under the lock, when all that others wrote has been read */
+  /**
+   * Writes the file anew, beside and renamed. What is written counts as read.
+   * @param values asked for under the lock, when all that others wrote has been read
+   */
   replace(values: () => Promise<readonly unknown[]>): Promise<void> {
     return this.#locked(async () => {
-      const lines = (await values()).map(value => `${JSON.stringify(value)}\n`)
-      await replaceFile(this.#parts.ports.files, this.#file, lines.join(''))
+      const { files, clock } = this.#parts.ports
+      const lines: string[] = []
+      let turn = clock.monotonic()
+      for (const value of await values()) {
+        lines.push(`${JSON.stringify(value)}\n`)
+        if (clock.monotonic() - turn < TURN_MS) continue
+        await clock.yield()
+        turn = clock.monotonic()
+      }
+      const text = lines.join('')
+      await replaceFile(files, this.#file, text)
+      const stat = await files.stat(this.#file)
+      this.#known = nameOf(stat)
+      this.#changedMs = stat.mtimeMs
+      this.#read = stat.size
+      this.#mark = Buffer.from(text.slice(-MARK)).subarray(-MARK)
     })
+  }
+
+  /** The next look reads the file from its beginning. */
+  again(): void {
+    this.#known = ''
+  }
+
+  #isRead(stat: Stat): boolean {
+    return nameOf(stat) === this.#known && stat.size === this.#read && stat.mtimeMs === this.#changedMs
+  }
+
+  async #isSame(handle: Handle, stat: Stat): Promise<boolean> {
+    // Nobody appended, and yet it is another.
+    if (nameOf(stat) !== this.#known || (stat.size === this.#read && stat.mtimeMs !== this.#changedMs)) return false
+    const { length } = this.#mark
+    const { buffer } = await handle.read(Buffer.alloc(length), 0, length, this.#read - length)
+    return buffer.equals(this.#mark)
+  }
+
+  async #readOn(handle: Handle, size: number, line: (value: unknown) => void, broken: string[]): Promise<void> {
+    const { clock } = this.#parts.ports
+    let rest: Buffer = Buffer.alloc(0)
+    let turn = clock.monotonic()
+    for (let at = this.#read; at < size; ) {
+      const { bytesRead, buffer } = await handle.read(Buffer.alloc(CHUNK), 0, Math.min(CHUNK, size - at), at)
+      if (bytesRead === 0) break
+      at += bytesRead
+      const text = Buffer.concat([rest, buffer.subarray(0, bytesRead)])
+      const end = text.lastIndexOf(10) + 1
+      for (const each of text.toString('utf8', 0, end).split('\n')) {
+        take(each, line, broken)
+        if (clock.monotonic() - turn < TURN_MS) continue
+        await clock.yield()
+        turn = clock.monotonic()
+      }
+      this.#read += end
+      if (end > 0) this.#mark = Buffer.from(text.subarray(Math.max(0, end - MARK), end))
+      rest = text.subarray(end)
+    }
   }
 
   async #locked(work: () => Promise<void>): Promise<void> {
@@ -105,6 +164,15 @@ export class Journal {
     this.#parts.log.warn({}, `${this.#file} has ${broken.length} broken lines; they are set aside in ${corrupt}`)
     await this.#parts.ports.files.appendFile(corrupt, `${broken.join('\n')}\n`, { mode: 0o600 })
   }
+}
+
+type Stat = Awaited<ReturnType<Handle['stat']>>
+
+const nameOf = ({ ino, birthtimeMs }: Stat) => `${ino} ${birthtimeMs}`
+
+function absent(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error
+  return undefined
 }
 
 function take(text: string, line: (value: unknown) => void, broken: string[]): void {

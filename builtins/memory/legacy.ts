@@ -1,13 +1,18 @@
 import { dirname, join } from 'node:path'
 import { type Log, type Ports, sentenceOf, z } from '#kernel'
+import { PlainNote } from './notes.ts'
 import { KEYED, keyedId } from './values.ts'
 
-/** What an earlier program kept for an agent: values by key in one JSON file, taken over once. */
+/** What was kept for an agent as plain JSON, by an earlier program or without the one memory: taken over once. */
 export interface Legacy {
-  records: readonly { memory_id: string; thought: string; metadata: Record<string, string> }[]
+  records: readonly { memory_id: string; thought: string; metadata: Record<string, unknown>; ts?: string }[]
   /** Called when they are stored: they are not looked for again. */
   done(): Promise<void>
 }
+
+/** Where plain values and notes are kept. */
+export const valuesFile = (svc: string, agent_id: string) => join(svc, 'agent_memory', `${agent_id}.json`)
+export const notesFile = (svc: string, agent_id: string) => join(svc, 'memory', agent_id, 'notes.json')
 
 /** @returns undefined when there is nothing to take over, or it was taken over before */
 export async function readLegacy(
@@ -15,27 +20,34 @@ export async function readLegacy(
   agent_id: string,
   { files, log }: { files: Ports['files']; log: Log },
 ): Promise<Legacy | undefined> {
-  const file = join(svc, 'agent_memory', `${agent_id}.json`)
   const marker = join(svc, 'memory', agent_id, '.legacy_json_migrated')
-  const text = await files.readFile(file, 'utf8').catch(() => undefined)
-  if (
-    text === undefined ||
-    (await files
-      .access(marker)
-      .then(() => true)
-      .catch(() => false))
+  const isDone = await files.access(marker).then(
+    () => true,
+    () => false,
   )
-    return undefined
-  const done = async () => {
-    await files.mkdir(dirname(marker), { recursive: true, mode: 0o700 })
-    await files.writeFile(marker, '', { mode: 0o600 })
+  if (isDone) return undefined
+  const read = async <T>(file: string, thing: z.ZodType<T>): Promise<[string, T][] | undefined> => {
+    const text = await files.readFile(file, 'utf8').catch(() => undefined)
+    if (text === undefined) return undefined
+    try {
+      return Object.entries(z.record(z.string(), thing).parse(JSON.parse(text)))
+    } catch (error) {
+      log.warn({ agent_id }, `${file} is not taken over: ${sentenceOf(error)}`)
+      return []
+    }
   }
-  try {
-    const values = z.record(z.string(), z.unknown()).parse(JSON.parse(text))
-    return { records: Object.entries(values).map(([key, value]) => recordOf(key, value)), done }
-  } catch (error) {
-    log.warn({ agent_id }, `${file} is not taken over: ${sentenceOf(error)}`)
-    return { records: [], done }
+  const values = await read(valuesFile(svc, agent_id), z.unknown())
+  const notes = await read(notesFile(svc, agent_id), PlainNote)
+  if (!values && !notes) return undefined
+  return {
+    records: [
+      ...(notes ?? []).map(([memory_id, note]) => ({ memory_id, ...note })),
+      ...(values ?? []).map(([key, value]) => recordOf(key, value)),
+    ],
+    async done() {
+      await files.mkdir(dirname(marker), { recursive: true, mode: 0o700 })
+      await files.writeFile(marker, '', { mode: 0o600 })
+    },
   }
 }
 

@@ -1,46 +1,36 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type Ports, z } from '#kernel'
+import type { Ports, z } from '#kernel'
 import { isoTime } from '../store/contract.ts'
+import { Accesses } from './accesses.ts'
 import type { AgentMemory, MemoryHit, MemoryRecord, Only } from './contract.ts'
 import type { Journal } from './journal.ts'
 import type { Legacy } from './legacy.ts'
+import type { Meanings } from './meanings.ts'
+import { isOf, type Kept, Line, shown, wordsOf } from './records.ts'
 import { TfIdf } from './tfidf.ts'
 
 const DAY_MS = 86_400_000
 /** A file with more lines than this, and so many for each record, is written anew. */
 const MIN_WASTE = 1_000
 const LINES_PER_RECORD = 4
-
-/** A line of the file: a record, an access to one, or that one is forgotten. */
-const Line = z.union([
-  z.object({
-    memory_id: z.string(),
-    thought: z.string(),
-    metadata: z.record(z.string(), z.unknown()).default({}),
-    ts: z.iso.datetime({ offset: true }),
-    access_count: z.number().int().default(0),
-    last_accessed: z.iso.datetime({ offset: true }).nullable().default(null),
-    replaces: z.boolean().default(false),
-  }),
-  z.object({ memory_id: z.string(), accessed: z.string() }),
-  z.object({ memory_id: z.string(), forgotten: z.string() }),
-])
+/** Nearest by words and by meaning, for each record that is asked for, of which the best are taken. */
+const CANDIDATES = 4
 
 export interface MemoriesOptions {
   /** What may be stored of a thought; it throws when nothing may. */
   admit?: (thought: string) => Promise<string>
   /** What is to be taken over before anything else. */
   legacy?: () => Promise<Legacy | undefined>
-}
-
-interface Kept extends MemoryRecord {
-  doc: number
+  /** What records mean, where a plugin can tell. */
+  meanings?: Meanings
 }
 
 /** The memory of one agent: its file, and the index of what stands there. */
 export class Memories implements AgentMemory {
   readonly #journal: Journal
   readonly #ports: Pick<Ports, 'clock' | 'ids'>
+  readonly #accesses: Accesses
+  readonly #meanings: Meanings | undefined
   #records = new Map<string, Kept>()
   #byDoc: (Kept | undefined)[] = []
   #index = new TfIdf()
@@ -49,9 +39,16 @@ export class Memories implements AgentMemory {
   readonly #admit: (thought: string) => Promise<string>
   #turn: Promise<unknown>
 
-  constructor(journal: Journal, ports: Pick<Ports, 'clock' | 'ids'>, { admit, legacy }: MemoriesOptions = {}) {
+  constructor(
+    journal: Journal,
+    ports: Pick<Ports, 'clock' | 'ids'>,
+    { admit, legacy, meanings }: MemoriesOptions = {},
+  ) {
     this.#journal = journal
     this.#ports = ports
+    this.#meanings = meanings
+    // What could not be written is only how often something was of use.
+    this.#accesses = new Accesses(ports.clock, () => void this.flush().catch(() => {}))
     this.#admit = admit ?? (async thought => thought)
     this.#turn = legacy ? this.#takeOver(legacy) : Promise.resolve()
     // Whoever comes first hears of it.
@@ -81,32 +78,30 @@ export class Memories implements AgentMemory {
     })
   }
 
-  search(query: string, top_k = 5, only?: Only): Promise<MemoryHit[]> {
-    return this.#inTurn(async () => {
-      const hits = this.#find(query, top_k, only)
-      await this.#access(hits)
-      // As they were found, and not as the search has left them.
-      return hits
-    })
+  async search(query: string, top_k = 5, only?: Only): Promise<MemoryHit[]> {
+    const hits = await this.#find(query, top_k, only)
+    // As they were found, and not as the search has left them.
+    this.#accesses.add(hits, this.#now())
+    return hits
   }
 
   look(query: string, top_k: number): Promise<MemoryHit[]> {
-    return this.#inTurn(async () => this.#find(query, top_k))
+    return this.#find(query, top_k)
   }
 
   peek(memory_id: string): Promise<MemoryRecord | undefined> {
     return this.#inTurn(async () => {
       const record = this.#records.get(memory_id)
-      return record && shown(record)
+      return record && this.#shown(record)
     })
   }
 
   recall(memory_id: string): Promise<MemoryRecord | undefined> {
-    return this.#inTurn(() => this.#accessed(this.#records.get(memory_id)))
+    return this.#inTurn(async () => this.#accessed(this.#records.get(memory_id)))
   }
 
   named(key: string, value: string): Promise<MemoryRecord | undefined> {
-    return this.#inTurn(() => {
+    return this.#inTurn(async () => {
       const [newest] = this.#newest({ [key]: value })
       return this.#accessed(newest)
     })
@@ -123,13 +118,9 @@ export class Memories implements AgentMemory {
   consolidate(max_age_days: number, min_access: number): Promise<number> {
     return this.#inTurn(async () => {
       const since = this.#ports.clock.ms() - max_age_days * DAY_MS
-      let gone = 0
-      await this.#rewrite(({ ts, access_count }) => {
-        const stays = Date.parse(ts) >= since || access_count >= min_access
-        if (!stays) gone++
-        return stays
-      })
-      return gone
+      const before = this.#records.size
+      await this.#rewrite(({ ts, access_count }) => Date.parse(ts) >= since || access_count >= min_access)
+      return before - this.#records.size
     })
   }
 
@@ -139,7 +130,7 @@ export class Memories implements AgentMemory {
       let skip = offset
       for (const record of this.#newest(only)) {
         if (found.length >= limit) break
-        if (skip-- <= 0) found.push(shown(record))
+        if (skip-- <= 0) found.push(this.#shown(record))
       }
       return found
     })
@@ -149,13 +140,32 @@ export class Memories implements AgentMemory {
     return this.#inTurn(async () => this.#records.size)
   }
 
+  async take(records: readonly MemoryRecord[]): Promise<void> {
+    const admitted: MemoryRecord[] = []
+    for (const record of records) admitted.push({ ...record, thought: await this.#admit(record.thought) })
+    await this.#inTurn(async () => {
+      const fresh = admitted.filter(({ memory_id }) => !this.#records.has(memory_id))
+      if (fresh.length > 0) await this.#write(fresh)
+    })
+  }
+
+  /** Writes down how often what was of use; without it that is done a second later. */
+  async flush(): Promise<void> {
+    if (this.#accesses.waiting) await this.#inTurn(() => this.#write([]))
+  }
+
+  /** Leaves nothing behind for an agent that is gone. */
+  drop(): void {
+    this.#accesses.take()
+  }
+
   async #takeOver(read: () => Promise<Legacy | undefined>): Promise<void> {
     const legacy = await read()
     if (!legacy) return
     await this.#catchUp()
     const ts = this.#now()
     const fresh = legacy.records.filter(({ memory_id }) => !this.#records.has(memory_id))
-    if (fresh.length > 0) await this.#write(fresh.map(record => ({ ...record, ts })))
+    if (fresh.length > 0) await this.#write(fresh.map(record => ({ ts, ...record })))
     await legacy.done()
   }
 
@@ -180,12 +190,35 @@ export class Memories implements AgentMemory {
     }
   }
 
-  #find(query: string, top_k: number, only?: Only): MemoryHit[] {
-    const accept = only && ((doc: number) => isOf(this.#byDoc[doc], only))
-    return this.#index.search(query, top_k, accept).flatMap(({ doc, score }) => {
+  /** By words; and, where that can be told, by meaning: the mean of both cosines. */
+  async #find(query: string, top_k: number, only?: Only): Promise<MemoryHit[]> {
+    const accept = (doc: number) => {
       const record = this.#byDoc[doc]
-      return record ? [{ ...shown(record), score }] : []
+      return record !== undefined && isOf(record, only)
+    }
+    // Asked for between turns: nobody waits for what may come over the network.
+    const meant = await this.#meanings?.of(query, () => this.#inTurn(async () => this.#records))
+    return this.#inTurn(async () => {
+      const meanings = meant && this.#meanings?.nearest(meant, top_k * CANDIDATES, accept)
+      const hits = meanings ? this.#both(query, top_k, accept, meanings) : this.#index.search(query, top_k, accept)
+      return hits.flatMap(({ doc, score }) => {
+        const record = this.#byDoc[doc]
+        return record ? [{ ...this.#shown(record), score }] : []
+      })
     })
+  }
+
+  #both(query: string, top_k: number, accept: (doc: number) => boolean, near: ReadonlyMap<number, number>) {
+    const words = this.#index.search(query, top_k * CANDIDATES, accept)
+    const docs = new Set([...near.keys(), ...words.map(({ doc }) => doc)])
+    const byWords = new Map(
+      this.#index.search(query, docs.size, doc => docs.has(doc)).map(({ doc, score }) => [doc, score]),
+    )
+    const meanOf = (doc: number) => ((byWords.get(doc) ?? 0) + (near.get(doc) ?? 0)) / 2
+    return [...docs]
+      .map(doc => ({ doc, score: meanOf(doc) }))
+      .sort((a, b) => b.score - a.score || b.doc - a.doc)
+      .slice(0, top_k)
   }
 
   #catchUp(): Promise<boolean> {
@@ -195,6 +228,7 @@ export class Memories implements AgentMemory {
         this.#records = new Map()
         this.#byDoc = []
         this.#index = new TfIdf()
+        this.#meanings?.reset()
         this.#lines = 0
       },
     )
@@ -206,7 +240,7 @@ export class Memories implements AgentMemory {
     const known = this.#records.get(line.memory_id)
     if ('accessed' in line) {
       if (!known) return
-      known.access_count++
+      known.access_count += line.times
       known.last_accessed = line.accessed
     } else if ('forgotten' in line) {
       if (known) this.#remove(known)
@@ -216,8 +250,10 @@ export class Memories implements AgentMemory {
     }
   }
 
-  #remove({ memory_id, doc }: Kept): void {
-    this.#index.remove(doc)
+  #remove(record: Kept): void {
+    const { memory_id, doc } = record
+    this.#index.remove(doc, wordsOf(record))
+    this.#meanings?.remove(doc)
     this.#byDoc[doc] = undefined
     this.#records.delete(memory_id)
   }
@@ -230,29 +266,39 @@ export class Memories implements AgentMemory {
     this.#byDoc[record.doc] = record
   }
 
-  /** Written and read back, so that there is one way in. */
+  /** Written, with the accesses that wait, and read back, so that there is one way in. */
   async #write(lines: readonly z.input<typeof Line>[]): Promise<void> {
-    await this.#journal.append(lines)
-    await this.#catchUp()
+    const accesses = this.#accesses.take().filter(({ memory_id }) => this.#records.has(memory_id))
+    if (accesses.length + lines.length === 0) return
+    await this.#journal.append([...accesses, ...lines])
+    // A torn line that this one ended is broken from now on.
+    if (await this.#catchUp()) await this.#rewrite(() => true)
   }
 
   async #rewrite(stays: (record: MemoryRecord) => boolean): Promise<void> {
+    await this.#write([])
+    let going: Kept[] = []
     await this.#journal.replace(async () => {
       await this.#catchUp()
-      return [...this.#records.values()].map(shown).filter(stays)
+      going = [...this.#records.values()].filter(record => !stays(record))
+      const gone = new Set(going)
+      return [...this.#records.values()].filter(record => !gone.has(record)).map(shown)
     })
+    for (const record of going) this.#remove(record)
+    this.#lines = this.#records.size
+    // Numbers of what is gone take room in the index: once there are many, all are given anew.
+    if (this.#byDoc.length > 2 * this.#records.size + MIN_WASTE) this.#journal.again()
     await this.#catchUp()
   }
 
-  async #accessed(record: Kept | undefined): Promise<MemoryRecord | undefined> {
+  #accessed(record: Kept | undefined): MemoryRecord | undefined {
     if (!record) return undefined
-    await this.#access([record])
-    return shown(record)
+    this.#accesses.add([record], this.#now())
+    return this.#shown(record)
   }
 
-  async #access(records: readonly MemoryRecord[]): Promise<void> {
-    const accessed = this.#now()
-    if (records.length > 0) await this.#write(records.map(({ memory_id }) => ({ memory_id, accessed })))
+  #shown(record: Kept): MemoryRecord {
+    return this.#accesses.counted(shown(record))
   }
 
   #now(): string {
@@ -260,18 +306,4 @@ export class Memories implements AgentMemory {
   }
 }
 
-function shown({ doc: _, ...record }: Kept): MemoryRecord {
-  return record
-}
-
 type Metadata = Readonly<Record<string, unknown>>
-
-function isOf(record: Kept | undefined, only: Only | undefined): boolean {
-  return record !== undefined && Object.entries(only ?? {}).every(([key, value]) => record.metadata[key] === value)
-}
-
-/** What a record is found by: its thought and the texts of its metadata, of which ids say nothing. */
-function wordsOf({ thought, metadata }: MemoryRecord): string {
-  const words = Object.entries(metadata).filter(([key, value]) => typeof value === 'string' && !key.endsWith('_id'))
-  return [thought, ...words.map(([, value]) => value)].join(' ')
-}

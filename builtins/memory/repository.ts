@@ -1,16 +1,46 @@
 import { z } from '#kernel'
-import type { Store } from '../store/contract.ts'
+import { RUN_OF, type Store } from '../store/contract.ts'
 
 /** Up to which event completed goals have been stored. */
 export const CURSOR = { namespace: 'memory', key: 'goals_seq' } as const
 
+/** Up to which agent old and unused records were removed in the round that began at a time. */
+export const ROUND = { namespace: 'memory', key: 'consolidated' } as const
+const Round = z.object({ began_ms: z.number(), after: z.string().nullable() })
+export type Round = z.infer<typeof Round>
+
 export async function cursor(store: Store): Promise<number> {
-  const { namespace, key } = CURSOR
+  return z.coerce
+    .number()
+    .int()
+    .catch(0)
+    .parse(await stored(store, CURSOR))
+}
+
+export async function round(store: Store): Promise<Round> {
+  return Round.catch({ began_ms: 0, after: null }).parse(JSON.parse((await stored(store, ROUND)) ?? 'null'))
+}
+
+async function stored(store: Store, { namespace, key }: { namespace: string; key: string }) {
   const row = await store.get<{ value: string }>('SELECT value FROM plugin_values WHERE namespace = ? AND key = ?', [
     namespace,
     key,
   ])
-  return z.coerce.number().int().catch(0).parse(row?.value)
+  return row?.value
+}
+
+/** Agents in the order of their ids. */
+export async function agentsAfter(store: Store, after: string, limit: number): Promise<string[]> {
+  const rows = await store.all<{ agent_id: string }>(
+    'SELECT agent_id FROM agents WHERE agent_id > ? ORDER BY agent_id LIMIT ?',
+    [after, limit],
+  )
+  return rows.map(({ agent_id }) => agent_id)
+}
+
+/** The run that what happens now belongs to. */
+export async function runOf(store: Store): Promise<string | null> {
+  return (await store.get<{ run_id: string | null }>(`SELECT ${RUN_OF} AS run_id`, [null]))?.run_id ?? null
 }
 
 export async function newestEvent(store: Store): Promise<number> {

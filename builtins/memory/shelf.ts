@@ -1,16 +1,27 @@
 import { join } from 'node:path'
-import type { PluginHandle } from '#kernel'
-import { type AgentMemory, lineOf, type Memory, type MemoryRecord, type Values } from './contract.ts'
+import { type PluginHandle, sentenceOf, type z } from '#kernel'
+import { Store } from '../store/contract.ts'
+import type { MemoryConfig } from './config.ts'
+import {
+  type AgentMemory,
+  lineOf,
+  type Memory,
+  MemoryEmbeddings,
+  type MemoryRecord,
+  type Notes,
+  type Values,
+} from './contract.ts'
 import { admit, recalled } from './guarded.ts'
 import { idOf } from './ids.ts'
 import { Journal, type JournalParts } from './journal.ts'
-import { readLegacy } from './legacy.ts'
+import { JsonFile } from './json-file.ts'
+import { notesFile, readLegacy, valuesFile } from './legacy.ts'
+import { Meanings } from './meanings.ts'
 import { Memories } from './memories.ts'
-import { KEYED, rememberedValues, ValuesFile } from './values.ts'
+import { PlainNote, PlainNotes } from './notes.ts'
+import { runOf } from './repository.ts'
+import { KEYED, PlainValue, PlainValues, rememberedValues } from './values.ts'
 
-/** So many agents' indexes are held, with so many records in all (about 120 MB); of the others the file is read again. */
-const HELD_AGENTS = 1_000
-const HELD_RECORDS = 100_000
 /** What a prompt is given unless told: so many records, and so many characters of each. */
 const RELEVANT = 3
 const SNIPPET = 500
@@ -18,11 +29,13 @@ const SNIPPET = 500
 /** The memories of agents, each read when it is first needed. */
 export class MemoryShelf implements Memory {
   readonly #svc: PluginHandle
-  readonly #config: { readonly unified: boolean }
+  readonly #config: MemoryConfig
   /** The last used is the last. */
   readonly #held = new Map<string, Memories>()
+  /** What is still being written of those that were let go. */
+  readonly #leaving = new Set<Promise<void>>()
 
-  constructor(svc: PluginHandle, config: { readonly unified: boolean }) {
+  constructor(svc: PluginHandle, config: MemoryConfig) {
     this.#svc = svc
     this.#config = config
   }
@@ -33,24 +46,38 @@ export class MemoryShelf implements Memory {
     const memory = this.#held.get(agent_id) ?? this.#open(agent_id)
     this.#held.delete(agent_id)
     this.#held.set(agent_id, memory)
+    const { held_agents, held_records } = this.#config
     let records = 0
     for (const each of this.#held.values()) records += each.size
     for (const [id, each] of this.#held) {
-      if (id === agent_id || (this.#held.size <= HELD_AGENTS && records <= HELD_RECORDS)) break
+      if (id === agent_id || (this.#held.size <= held_agents && records <= held_records)) break
       this.#held.delete(id)
       records -= each.size
+      this.#letGo(id, each)
     }
     return memory
   }
 
   values(agent_id: string): Values {
     if (this.#config.unified) return rememberedValues(this.of(agent_id))
-    const file = join(this.#svc.project.svc, 'agent_memory', `${checked(agent_id)}.json`)
-    return new ValuesFile(file, this.#parts, value => admit(this.#svc, agent_id, value))
+    const file = this.#json(valuesFile(this.#svc.project.svc, checked(agent_id)), PlainValue)
+    return new PlainValues(file, value => admit(this.#svc, agent_id, value))
+  }
+
+  notes(agent_id: string): Notes {
+    if (this.#config.unified) return this.of(agent_id)
+    const file = this.#json(notesFile(this.#svc.project.svc, checked(agent_id)), PlainNote)
+    return new PlainNotes(file, this.#svc.ports, thought => admit(this.#svc, agent_id, thought))
   }
 
   file(agent_id: string, name: string): Values {
-    return new ValuesFile(join(this.#folder(agent_id), `${checked(name)}.json`), this.#parts)
+    return new PlainValues(this.#json(join(this.#folder(agent_id), `${checked(name)}.json`), PlainValue))
+  }
+
+  async origin({ goal_id }: { goal_id: string | null }, tool: string): Promise<Record<string, string>> {
+    if (!goal_id) return { tool }
+    const run_id = await runOf(this.#svc.use(Store))
+    return { goal_id, ...(run_id ? { run_id } : {}), tool }
   }
 
   async relevant(agent_id: string, text: string, { limit = RELEVANT, counts = false } = {}): Promise<string[]> {
@@ -62,18 +89,41 @@ export class MemoryShelf implements Memory {
 
   /** Holds nothing of an agent that is gone. */
   drop(agent_id: string): void {
+    this.#held.get(agent_id)?.drop()
     this.#held.delete(agent_id)
+  }
+
+  /** Everything that is known here is in the files after it. */
+  async flush(): Promise<void> {
+    for (const [agent_id, each] of this.#held) this.#letGo(agent_id, each)
+    await Promise.all(this.#leaving)
+  }
+
+  #letGo(agent_id: string, memory: Memories): void {
+    const left = memory
+      .flush()
+      .catch(error => this.#svc.log.warn({ agent_id }, `accesses to its memory are not counted: ${sentenceOf(error)}`))
+      .finally(() => this.#leaving.delete(left))
+    this.#leaving.add(left)
   }
 
   #open(agent_id: string): Memories {
     const { ports, log, project } = this.#svc
-    const journal = new Journal(join(this.#folder(agent_id), 'memories.jsonl'), this.#parts)
-    const legacy = () => readLegacy(project.svc, agent_id, { files: ports.files, log })
-    return new Memories(journal, ports, {
+    const folder = this.#folder(agent_id)
+    const backend = () => this.#svc.list(MemoryEmbeddings)[0]
+    return new Memories(new Journal(join(folder, 'memories.jsonl'), this.#parts), ports, {
       admit: thought => admit(this.#svc, agent_id, thought),
-      // Without the one memory the plain values stay where they are.
-      ...(this.#config.unified ? { legacy } : {}),
+      meanings: new Meanings(new Journal(join(folder, 'vectors.jsonl'), this.#parts), backend, {
+        clock: ports.clock,
+        log,
+      }),
+      // Without the one memory what is plain stays where it is.
+      ...(this.#config.unified ? { legacy: () => readLegacy(project.svc, agent_id, { files: ports.files, log }) } : {}),
     })
+  }
+
+  #json<T>(file: string, thing: z.ZodType<T>): JsonFile<T> {
+    return new JsonFile(file, thing, this.#parts)
   }
 
   #folder(agent_id: string): string {

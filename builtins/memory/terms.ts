@@ -9,20 +9,29 @@ const STOP = new Set(
     .filter(Boolean),
 )
 
-/** Scripts that put no spaces between words. */
-const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}]/u
-
-let segmenter: Intl.Segmenter | undefined
+/** Scripts that put no spaces between words: taken apart into pairs of characters, as CJK analysers of search engines do. */
+const UNSPACED =
+  '\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}ー\\p{Script=Thai}\\p{Script=Lao}\\p{Script=Khmer}\\p{Script=Myanmar}'
+const RUNS = new RegExp(`[${UNSPACED}][${UNSPACED}\\p{M}]*|(?:(?![${UNSPACED}])[\\p{L}\\p{M}\\p{N}])+`, 'gu')
+const IS_UNSPACED = new RegExp(`^[${UNSPACED}]`, 'u')
+const IS_WORD = /^\p{Script=Han}$/u
+const ASCII = /^[\0-\x7f]*$/
 
 /** The words of a text that count: folded, without stop words and single letters, in any script. */
 export function termsOf(text: string): string[] {
   const folded = text.normalize('NFKC').toLowerCase()
-  return (UNSPACED.test(folded) ? segmented(folded) : (folded.match(/[\p{L}\p{M}\p{N}]+/gu) ?? [])).filter(
-    term => !STOP.has(term) && (term.length > 1 || UNSPACED.test(term)),
-  )
+  if (ASCII.test(folded)) return (folded.match(/[a-z0-9]+/g) ?? []).filter(counts)
+  return (folded.match(RUNS) ?? []).flatMap(run => (IS_UNSPACED.test(run) ? pairsOf(run) : counts(run) ? [run] : []))
 }
 
-function segmented(text: string): string[] {
-  segmenter ??= new Intl.Segmenter(undefined, { granularity: 'word' })
-  return [...segmenter.segment(text)].flatMap(({ segment, isWordLike }) => (isWordLike ? [segment] : []))
+function counts(word: string): boolean {
+  return word.length > 1 && !STOP.has(word)
+}
+
+/** Each two neighbours; and single characters that may be words, so that a query of one finds them. */
+function pairsOf(run: string): string[] {
+  const characters = [...run]
+  const pairs = characters.slice(1).map((character, at) => `${characters[at]}${character}`)
+  const words = characters.filter(character => characters.length === 1 || IS_WORD.test(character))
+  return [...pairs, ...words]
 }

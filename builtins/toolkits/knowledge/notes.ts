@@ -8,7 +8,7 @@ const PREVIEW = 160
 
 /** A note of an agent; undefined for what is none. */
 export async function noteOf(svc: PluginHandle, agent_id: string, id: string): Promise<MemoryRecord | undefined> {
-  const record = await svc.use(Memory).of(agent_id).recall(id)
+  const record = await svc.use(Memory).notes(agent_id).recall(id)
   return record?.metadata.kind === NOTE ? record : undefined
 }
 

@@ -14,8 +14,11 @@ const limit = (most: number, usual: number) =>
 
 /** Notes in the agent's memory. */
 export function knowledgeToolkit(svc: PluginHandle): Toolkit {
-  const memoryOf = (agent_id: string) => svc.use(Memory).of(agent_id)
-  const from = ({ goal_id }: ToolCall, tool: string) => ({ kind: NOTE, ...(goal_id ? { goal_id } : {}), tool })
+  const memoryOf = (agent_id: string) => svc.use(Memory).notes(agent_id)
+  const from = async (call: ToolCall, tool: string) => ({
+    kind: NOTE,
+    ...(await svc.use(Memory).origin(call, tool)),
+  })
   return {
     name: 'knowledge',
     instructions:
@@ -27,7 +30,7 @@ export function knowledgeToolkit(svc: PluginHandle): Toolkit {
         parameters: z.object({ content, tags }),
         idempotent: true,
         async execute({ content, tags }, call) {
-          const metadata = { ...from(call, 'save_note'), ...tagsOf(tags) }
+          const metadata = { ...(await from(call, 'save_note')), ...tagsOf(tags) }
           return `Saved as ${await memoryOf(call.agent_id).store(content, metadata, svc.use(Memory).idOf(call.call_id))}.`
         },
       }),
@@ -84,7 +87,7 @@ export function knowledgeToolkit(svc: PluginHandle): Toolkit {
         async execute({ note_id, content, tags }, call) {
           const note = await noteOf(svc, call.agent_id, note_id)
           if (!note) return unknown(note_id)
-          const metadata = { ...note.metadata, ...from(call, 'update_note'), ...tagsOf(tags) }
+          const metadata = { ...note.metadata, ...(await from(call, 'update_note')), ...tagsOf(tags) }
           await memoryOf(call.agent_id).put(note_id, content, metadata)
           return `The note ${note_id} is changed.`
         },

@@ -26,14 +26,15 @@ export function linksToolkit(svc: PluginHandle): Toolkit {
           notes: z.string().trim().max(2_000).optional().describe('Why it is worth keeping'),
         }),
         idempotent: true,
-        async execute({ url, tags, notes }, { agent_id, goal_id, signal }) {
+        async execute({ url, tags, notes }, call) {
+          const { agent_id, signal } = call
           const address = addressOf(url)
           const page = await visit(svc, address, signal)
           const found = typeof page === 'string' ? [] : [page.title, page.summary]
           const thought = [found[0], notes, found[1]].filter(Boolean).join('\n') || address
           const id = svc.use(Memory).idOf(`${LINK}:${address}`)
-          const metadata = { kind: LINK, url: address, ...(tags ? { tags } : {}), ...(goal_id ? { goal_id } : {}) }
-          await memoryOf(agent_id).put(id, thought, { ...metadata, tool: 'save_link' })
+          const origin = await svc.use(Memory).origin(call, 'save_link')
+          await memoryOf(agent_id).put(id, thought, { kind: LINK, url: address, ...(tags ? { tags } : {}), ...origin })
           if (typeof page === 'string') return `Saved as ${id}, without title and summary. ${page}`
           return `Saved as ${id}.\n${quoted([page.title, page.summary].filter(Boolean).join('\n') || 'The page is empty.')}`
         },

@@ -39,8 +39,8 @@ export function memoryToolkit(svc: PluginHandle): Toolkit {
           'Store a value under a key, to have it in later goals and tasks. A value that is there is replaced.',
         parameters: z.object({ key, value: z.string().max(LONGEST).describe('What to remember') }),
         idempotent: true,
-        async execute({ key, value }, { agent_id, goal_id }) {
-          await valuesOf(agent_id).set(key, value, { ...(goal_id ? { goal_id } : {}), tool: 'memory_set' })
+        async execute({ key, value }, call) {
+          await valuesOf(call.agent_id).set(key, value, await svc.use(Memory).origin(call, 'memory_set'))
           return `Stored under ${JSON.stringify(key)}.`
         },
       }),
