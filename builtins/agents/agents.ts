@@ -177,7 +177,7 @@ export class AgentDirectory implements Agents {
     const { files } = this.#svc.ports
     const attic = join(this.#svc.project.svc, 'attic', `${agent_id}-${this.#svc.clock.ms()}`)
     for (const [folder, name] of [
-      ...['workspaces', 'journals', 'memory', 'a2a'].map(folder => [folder, agent_id] as const),
+      ...['workspaces', 'journals', 'memory', 'a2a', 'checkpoints'].map(folder => [folder, agent_id] as const),
       ['agent_memory', `${agent_id}.json`] as const,
     ]) {
       const from = join(this.#svc.project.svc, folder, name)

@@ -101,14 +101,15 @@ export interface AgentRow {
   cycle_num: number
 }
 
-/** An agent that works for another. */
+/** An agent that is made. */
 export interface NewAgent {
   agent_id: string
   name: string
   role: string
   model: string
   preset: string
-  spawned_by: string
+  /** The agent that it works for; null for one that works for nobody. */
+  spawned_by: string | null
 }
 
 /** So many of the operator's messages are told at a time. */

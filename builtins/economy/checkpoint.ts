@@ -1,7 +1,8 @@
 import { type Effect, type PluginHandle, z } from '#kernel'
-import type { CheckpointPart } from '../checkpoints/contract.ts'
+import type { BundlePart, CheckpointPart } from '../checkpoints/contract.ts'
 import { Store } from '../store/contract.ts'
-import { changeJob, leaveJob, restoreCitizen, worldChanged } from './citizens.ts'
+import { changeJob, entered, leaveJob, restoreCitizen, worldChanged } from './citizens.ts'
+import { jobOf } from './jobs.ts'
 import { accountOf, moveMoney } from './ledger.ts'
 import { beatOf, findCitizen, skillsOf } from './repository.ts'
 
@@ -42,18 +43,39 @@ export function worldCheckpoint(svc: PluginHandle): CheckpointPart<Kept> {
       const now = await capture(agent_id)
       // Nobody leaves the world again, and nobody enters it by a checkpoint.
       if (!now || !value) return []
-      const { balance, job, ...rest } = value
-      const beat = await beatOf(store())
-      const owed = balance - now.balance
-      const [payer, payee] = owed > 0 ? ['bank', accountOf(agent_id)] : [accountOf(agent_id), 'bank']
-      const entry_id = svc.ports.ids.make('restored', 12)
-      const effects: Effect[] = [restoreCitizen({ agent_id, ...rest })]
-      if (owed !== 0)
-        effects.push(moveMoney({ entry_id, beat, payer, payee, amount: Math.abs(owed), reason: 'restored' }))
-      if (job !== now.job)
-        effects.push(job === null ? leaveJob({ agent_id }) : changeJob({ agent_id, job_id: job, beat }))
       const summary = 'Was put back to what it was at a checkpoint.'
-      return [...effects, worldChanged({ agent_id, change: 'restored', summary })]
+      return [...(await madeLike(svc, agent_id, now, value)), worldChanged({ agent_id, change: 'restored', summary })]
     },
   }
+}
+
+/** The same for an agent that is new here: it enters the world with what it had, which the bank of this world pays. */
+export function worldBundle(svc: PluginHandle): BundlePart<Kept> {
+  const { name, schema, capture } = worldCheckpoint(svc)
+  return {
+    ...{ name, schema, pack: capture },
+    async unpack(agent_id, value) {
+      const beat = await beatOf(svc.use(Store))
+      const nobody = { balance: 0, job: null }
+      // A job that this world does not have is none.
+      const known = { ...value, job: jobOf(svc, value.job)?.id ?? null }
+      return { effects: [...entered(agent_id, beat, 0), ...(await madeLike(svc, agent_id, nobody, known))] }
+    },
+  }
+}
+
+async function madeLike(
+  svc: PluginHandle,
+  agent_id: string,
+  now: Pick<Kept, 'balance' | 'job'>,
+  { balance, job, ...rest }: Kept,
+): Promise<Effect[]> {
+  const beat = await beatOf(svc.use(Store))
+  const owed = balance - now.balance
+  const [payer, payee] = owed > 0 ? ['bank', accountOf(agent_id)] : [accountOf(agent_id), 'bank']
+  const entry_id = svc.ports.ids.make('restored', 12)
+  const effects: Effect[] = [restoreCitizen({ agent_id, ...rest })]
+  if (owed !== 0) effects.push(moveMoney({ entry_id, beat, payer, payee, amount: Math.abs(owed), reason: 'restored' }))
+  if (job !== now.job) effects.push(job === null ? leaveJob({ agent_id }) : changeJob({ agent_id, job_id: job, beat }))
+  return effects
 }

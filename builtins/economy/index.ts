@@ -1,12 +1,12 @@
 import { definePlugin } from '#kernel'
 import { AgentFacets, Farewells } from '../agents/contract.ts'
-import { CheckpointParts } from '../checkpoints/contract.ts'
+import { BundleParts, CheckpointParts } from '../checkpoints/contract.ts'
 import { DaemonStarts } from '../daemon/contract.ts'
 import { GoalContextParts, News, PromptSections } from '../goals/contract.ts'
 import { LifeSummaries, NarrativeSources } from '../identity/contract.ts'
 import { Effects, Store } from '../store/contract.ts'
 import { guarded, passTheBeat, sweep } from './beat.ts'
-import { worldCheckpoint } from './checkpoint.ts'
+import { worldBundle, worldCheckpoint } from './checkpoint.ts'
 import { CITIZEN_EFFECTS } from './citizens.ts'
 import { EconomyConfig } from './config.ts'
 import { LifeEventHappened, World, WorldChanged } from './contract.ts'
@@ -44,6 +44,7 @@ export default definePlugin({
     svc.add(GoalContextParts, worldPart(svc, config))
     svc.add(AgentFacets, worldFacet(svc))
     svc.add(CheckpointParts, worldCheckpoint(svc))
+    svc.add(BundleParts, worldBundle(svc))
     svc.add(News, marketNews(svc))
     svc.add(NarrativeSources, { event: 'life_event', line: data => String(data.summary) })
     svc.add(LifeSummaries, lifeSummary(svc))

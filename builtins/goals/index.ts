@@ -1,8 +1,11 @@
 import { type Cycle, definePlugin } from '#kernel'
 import { Holds } from '../agents/contract.ts'
+import { BundleParts, CheckpointParts } from '../checkpoints/contract.ts'
 import { DaemonStarts } from '../daemon/contract.ts'
 import { Effects, Store } from '../store/contract.ts'
 import { assemble } from './assembly.ts'
+import { goalsBundle, insertHistory } from './bundle.ts'
+import { goalsCheckpoint, restoreGoal } from './checkpoint.ts'
 import { GoalsConfig } from './config.ts'
 import { ActiveGoal, GoalAdded, GoalChanged, Goals, ToolResult } from './contract.ts'
 import { existenceLoop } from './existence.ts'
@@ -25,13 +28,15 @@ export default definePlugin({
   section: 'daemon',
   config: GoalsConfig,
   setup(svc, config) {
-    for (const effect of [...GOAL_EFFECTS, ...IDLE_EFFECTS]) svc.add(Effects, effect.kind)
+    for (const effect of [...GOAL_EFFECTS, ...IDLE_EFFECTS, restoreGoal, insertHistory]) svc.add(Effects, effect.kind)
     svc.provide(Goals, {
       added: goal => added(svc, goal),
       abandoned: (goal, reason) => abandoned(svc, goal, reason),
       active: agent_id => activeGoals(svc.use(Store), agent_id),
     })
     goalsForget(svc)
+    svc.add(CheckpointParts, goalsCheckpoint(svc))
+    svc.add(BundleParts, goalsBundle(svc))
     for (const operation of [...goalOperations(svc), ...storyOperations(svc)]) svc.operation(operation)
     svc.event('tool_result', ToolResult)
     svc.event('goal_added', GoalAdded)

@@ -1,8 +1,10 @@
 import { type Cycle, definePlugin } from '#kernel'
+import { BundleParts } from '../checkpoints/contract.ts'
 import { News } from '../goals/contract.ts'
 import { Effects } from '../store/contract.ts'
 import { ALARM_EFFECTS } from './alarm-repository.ts'
 import { AlarmBook, alarmNews } from './alarms.ts'
+import { alarmsBundle, schedulesBundle } from './bundle.ts'
 import { SchedulesConfig } from './config.ts'
 import {
   AlarmChanged,
@@ -35,6 +37,8 @@ export default definePlugin({
     for (const operation of scheduleOperations(svc, schedules)) svc.operation(operation)
     for (const operation of alarmOperations(svc, alarms)) svc.operation(operation)
     schedulesForget(svc)
+    svc.add(BundleParts, schedulesBundle(schedules))
+    svc.add(BundleParts, alarmsBundle(svc, alarms))
     svc.event('schedule_fired', ScheduleFired)
     svc.event('schedule_skipped', ScheduleSkipped)
     svc.event('schedule_changed', ScheduleChanged)

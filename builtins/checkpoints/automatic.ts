@@ -1,0 +1,39 @@
+import { type PluginHandle, sentenceOf } from '#kernel'
+import { Store } from '../store/contract.ts'
+import type { CheckpointsConfig } from './config.ts'
+import type { CheckpointKeeper } from './keeper.ts'
+import { livingAgents } from './repository.ts'
+
+/** After every so many cycles of an agent, once what the cycle did is written. */
+export async function afterCycle(
+  svc: PluginHandle,
+  config: CheckpointsConfig,
+  keeper: CheckpointKeeper,
+  { agent_id, cycle_num }: { agent_id: string; cycle_num: number },
+): Promise<void> {
+  if (config.every_cycles === 0 || cycle_num % config.every_cycles !== 0) return
+  await keeper
+    .note(agent_id, `after cycle ${cycle_num}`)
+    .catch(error => svc.log.warn({ agent_id, cycle_num }, sentenceOf(error)))
+}
+
+/** Once the last cycle has ended: of each living agent, as far as the grace reaches; the latest active ones first. */
+export async function atShutdown(
+  svc: PluginHandle,
+  config: CheckpointsConfig,
+  keeper: CheckpointKeeper,
+): Promise<void> {
+  if (!config.at_shutdown) return
+  const { clock, log } = svc
+  const until = clock.monotonic() + config.grace * 1000
+  const agents = await livingAgents(svc.use(Store))
+  for (const [n, { agent_id }] of agents.entries()) {
+    if (clock.monotonic() >= until) {
+      const late = agents.length - n
+      log.warn({}, `the checkpoints of ${late} agents were left out: checkpoints.grace is over; their rows are safe`)
+      return
+    }
+    const failed = await keeper.note(agent_id, 'daemon_shutdown').then(() => undefined, sentenceOf)
+    if (failed) log.warn({ agent_id }, failed)
+  }
+}

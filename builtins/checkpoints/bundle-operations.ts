@@ -1,0 +1,41 @@
+import { operation, type PluginHandle, z } from '#kernel'
+import { AgentNotFoundError, AgentRef, AmbiguousAgentError } from '../agents/contract.ts'
+import { ModelNameError } from '../models/contract.ts'
+import { ProfileNotFoundError } from '../profiles/contract.ts'
+import { Bundles } from './bundles.ts'
+import { BadBundleError, Bundle, BundleTooLargeError, Imported } from './contract.ts'
+
+/** The command line has words of its own for these, because files are what it reads and writes. */
+export function bundleOperations(svc: PluginHandle) {
+  const bundles = new Bundles(svc)
+  return [
+    operation({
+      name: 'bundles.export',
+      summary:
+        'An agent as a bundle: who it is, its goals, memory, schedules and all else that makes another one of it',
+      input: z.object({ id: AgentRef }),
+      output: Bundle,
+      http: { method: 'GET', path: '/agents/{id}/bundle' },
+      errors: [AgentNotFoundError, AmbiguousAgentError, BundleTooLargeError],
+      run: ({ id }) => bundles.pack(id),
+    }),
+    operation({
+      name: 'bundles.import',
+      summary: 'Make an agent of a bundle; each time another one',
+      input: z.strictObject({
+        bundle: z.looseObject({}).describe('As it was exported'),
+        preset: z.string().min(1).max(64).optional().describe('A profile that it is to live by instead of its own'),
+        model: z.string().min(1).max(200).optional().describe('provider:model instead of its own'),
+      }),
+      output: Imported,
+      http: {
+        method: 'POST',
+        path: '/bundles',
+        status: 201,
+        location: ({ agent_id }: Imported) => `/agents/${agent_id}`,
+      },
+      errors: [BadBundleError, ProfileNotFoundError, ModelNameError],
+      run: ({ bundle, ...options }) => bundles.unpack(bundle, options),
+    }),
+  ]
+}

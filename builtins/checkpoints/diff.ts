@@ -1,0 +1,41 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { CheckpointChange } from './contract.ts'
+
+/**
+ * What leads from one JSON value to another, field by field: applied in this order as JSON Patch (RFC 6902), it does. Of
+ * lists, places are compared.
+ */
+export function changesBetween(was: unknown, value: unknown, path = ''): CheckpointChange[] {
+  if (isDeepStrictEqual(was, value)) return []
+  if (Array.isArray(was) && Array.isArray(value)) return ofLists(was, value, path)
+  if (isObject(was) && isObject(value)) return ofObjects(was, value, path)
+  return [{ op: 'replace', path, value, was }]
+}
+
+function ofLists(was: readonly unknown[], value: readonly unknown[], path: string): CheckpointChange[] {
+  const both = Math.min(was.length, value.length)
+  const changes = value.slice(0, both).flatMap((each, n) => changesBetween(was[n], each, `${path}/${n}`))
+  // From the end, so that the places of the others stay.
+  for (let n = was.length - 1; n >= both; n--) changes.push({ op: 'remove', path: `${path}/${n}`, was: was[n] })
+  for (let n = both; n < value.length; n++) changes.push({ op: 'add', path: `${path}/${n}`, value: value[n] })
+  return changes
+}
+
+type JsonObject = Readonly<Record<string, unknown>>
+
+function ofObjects(was: JsonObject, value: JsonObject, path: string): CheckpointChange[] {
+  const at = (key: string) => `${path}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`
+  const gone = Object.keys(was).filter(key => !Object.hasOwn(value, key))
+  return [
+    ...gone.map(key => ({ op: 'remove' as const, path: at(key), was: was[key] })),
+    ...Object.keys(value).flatMap(key =>
+      Object.hasOwn(was, key)
+        ? changesBetween(was[key], value[key], at(key))
+        : [{ op: 'add' as const, path: at(key), value: value[key] }],
+    ),
+  ]
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,172 @@
+import { InvalidInputError, operation, Page, type PluginHandle, z } from '#kernel'
+import { AgentDeadError, AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '../agents/contract.ts'
+import type { CheckpointsConfig } from './config.ts'
+import {
+  Checkpoint,
+  CheckpointChange,
+  CheckpointFailedError,
+  CheckpointNotFoundError,
+  CheckpointRestored,
+  CheckpointSummary,
+  type Checkpoints,
+  CheckpointUnreadableError,
+  RestoreInterruptedError,
+} from './contract.ts'
+
+const id = AgentRef
+const checkpoint_id = z
+  .string()
+  .min(1)
+  .max(64)
+  .meta({ examples: ['ckpt-1a2b3c4d'] })
+  .describe('Of a checkpoint, or `latest`')
+const found = [AgentNotFoundError, AmbiguousAgentError]
+const readable = [...found, CheckpointNotFoundError, CheckpointUnreadableError]
+
+export function checkpointOperations(svc: PluginHandle, config: CheckpointsConfig, checkpoints: Checkpoints) {
+  const idOf = async (ref: string) => (await svc.use(Agents).find(ref)).agent_id
+  return [
+    operation({
+      name: 'checkpoints.list',
+      summary: 'The checkpoints of an agent, the newest first',
+      input: Page.extend({ id }),
+      output: z.array(CheckpointSummary),
+      http: { method: 'GET', path: '/agents/{id}/checkpoints' },
+      cli: { usage: 'checkpoints <id>', short: { limit: 'n' } },
+      mcp: true,
+      errors: found,
+      run: async ({ id, limit, offset }) =>
+        (await checkpoints.list(await idOf(id))).slice(offset, limit === undefined ? undefined : offset + limit),
+      count: async ({ id }) => (await checkpoints.list(await idOf(id))).length,
+      render: all => all.map(line).join('\n') || 'none yet; take one with: svc checkpoint take <agent>',
+    }),
+    operation({
+      name: 'checkpoints.take',
+      summary: 'Keep an agent as it stands: its goals, how it fares, who it is, what it has',
+      input: z.strictObject({ id, label: z.string().trim().max(200).default('').describe('What it is kept for') }),
+      output: CheckpointSummary,
+      http: {
+        method: 'POST',
+        path: '/agents/{id}/checkpoints',
+        status: 201,
+        location: ({ agent_id, checkpoint_id }: CheckpointSummary) =>
+          `/agents/${agent_id}/checkpoints/${checkpoint_id}`,
+      },
+      cli: { usage: 'checkpoint take <id> [label...]' },
+      mcp: true,
+      errors: [...found, CheckpointFailedError],
+      async run({ id, label }) {
+        const agent_id = await idOf(id)
+        const taken = await checkpoints.save(agent_id, label)
+        const summary = (await checkpoints.list(agent_id)).find(each => each.checkpoint_id === taken)
+        if (!summary) throw new CheckpointNotFoundError({ agent_id, checkpoint_id: taken })
+        return summary
+      },
+      render: line,
+    }),
+    operation({
+      name: 'checkpoints.get',
+      summary: 'One checkpoint in full',
+      input: z.object({ id, checkpoint_id }),
+      output: Checkpoint,
+      http: { method: 'GET', path: '/agents/{id}/checkpoints/{checkpoint_id}' },
+      cli: { usage: 'checkpoint show <id> <checkpoint_id>' },
+      mcp: true,
+      errors: readable,
+      run: async ({ id, checkpoint_id }) => checkpoints.get(await idOf(id), checkpoint_id),
+    }),
+    operation({
+      name: 'checkpoints.diff',
+      summary: 'What has changed from one checkpoint to another, or to now',
+      input: z.object({ id, checkpoint_id, to: checkpoint_id.optional().describe('Another one; without it, now') }),
+      output: z.array(CheckpointChange),
+      http: { method: 'GET', path: '/agents/{id}/checkpoints/{checkpoint_id}/diff' },
+      cli: { usage: 'checkpoint diff <id> <checkpoint_id> [to]' },
+      mcp: true,
+      errors: readable,
+      async run({ id, checkpoint_id, to }) {
+        const agent_id = await idOf(id)
+        const from = await checkpoints.get(agent_id, checkpoint_id)
+        return checkpoints.diff(from, await (to ? checkpoints.get(agent_id, to) : checkpoints.now(agent_id)))
+      },
+      render: changes => changes.map(change).join('\n') || 'no difference',
+    }),
+    operation({
+      name: 'checkpoints.restore',
+      summary: 'Bring an agent back to a checkpoint; what it was is kept as a checkpoint first',
+      input: z.strictObject({ id, checkpoint_id }),
+      output: CheckpointRestored,
+      http: { method: 'POST', path: '/agents/{id}/checkpoints/{checkpoint_id}/restore' },
+      cli: { usage: 'checkpoint restore <id> <checkpoint_id>' },
+      mcp: true,
+      errors: [...readable, AgentDeadError, CheckpointFailedError, RestoreInterruptedError],
+      run: async ({ id, checkpoint_id }) => checkpoints.restore(await idOf(id), checkpoint_id),
+      render: ({ agent_id, checkpoint_id, before, left_out }) =>
+        [
+          `${agent_id} is back at ${checkpoint_id}. What it was is kept: svc checkpoint restore ${agent_id} ${before}`,
+          ...(left_out.length > 0 ? [`Left as it is, because nothing here knows it: ${left_out.join(', ')}`] : []),
+        ].join('\n'),
+    }),
+    operation({
+      name: 'checkpoints.delete',
+      summary: 'Delete a checkpoint',
+      input: z.object({ id, checkpoint_id }),
+      output: z.null(),
+      http: { method: 'DELETE', path: '/agents/{id}/checkpoints/{checkpoint_id}', status: 204 },
+      cli: { usage: 'checkpoint delete <id> <checkpoint_id>' },
+      mcp: true,
+      errors: [...found, CheckpointNotFoundError],
+      async run({ id, checkpoint_id }) {
+        // Which one is the latest is not what one wants to guess when deleting.
+        if (checkpoint_id === 'latest') {
+          const message = 'names one checkpoint by its id, not "latest"'
+          throw new InvalidInputError(
+            { what: 'The request', issues: [{ path: 'checkpoint_id', message }] },
+            { errors: [{ path: 'checkpoint_id', message }] },
+          )
+        }
+        await checkpoints.remove(await idOf(id), checkpoint_id)
+        return null
+      },
+      render: () => 'deleted',
+    }),
+    operation({
+      name: 'checkpoints.prune',
+      summary: 'Delete all but the newest checkpoints of an agent',
+      input: z.strictObject({
+        id,
+        keep: z.coerce
+          .number()
+          .int()
+          .min(0)
+          .max(1000)
+          .optional()
+          .describe('Of those that were asked for, and of the automatic ones; as checkpoints.keep says unless told'),
+      }),
+      output: z.object({ removed: z.array(z.string()) }),
+      http: { method: 'POST', path: '/agents/{id}/checkpoints/prune' },
+      cli: { usage: 'checkpoint prune <id>' },
+      mcp: true,
+      errors: found,
+      run: async ({ id, keep = config.keep }) => ({ removed: await checkpoints.prune(await idOf(id), keep) }),
+      render: ({ removed }) => `${removed.length} deleted`,
+    }),
+  ]
+}
+
+function line({ checkpoint_id, created_at, origin, label, parts, bytes }: CheckpointSummary): string {
+  const when = created_at.slice(0, 19).replace('T', ' ')
+  const size = `${(bytes / 1024).toFixed(1)} KiB`
+  return `${checkpoint_id}  ${when}  ${origin}  ${size}  ${parts.join(', ') || 'nothing'}${label ? `  "${label}"` : ''}`
+}
+
+const LONGEST_SHOWN = 200
+
+function change({ op, path, was, value }: CheckpointChange): string {
+  const text = (each: unknown) => {
+    const json = JSON.stringify(each) ?? 'nothing'
+    return json.length > LONGEST_SHOWN ? `${json.slice(0, LONGEST_SHOWN).replace(/[\ud800-\udbff]$/, '')}…` : json
+  }
+  if (op === 'add') return `+ ${path}  ${text(value)}`
+  return op === 'remove' ? `- ${path}  ${text(was)}` : `~ ${path}  ${text(was)} → ${text(value)}`
+}
