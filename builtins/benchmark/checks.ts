@@ -1,0 +1,88 @@
+import type { ScenarioCheck, TextMatch } from './contract.ts'
+
+/** A tool call that came to its end. */
+export interface Called {
+  tool: string
+  arguments: unknown
+}
+
+/** What there is to look at when a scenario is over. */
+export interface Outcome {
+  answer: string
+  parsed: unknown
+  called: readonly Called[]
+  /** Undefined when there is no such file. */
+  file(path: string): Promise<string | undefined>
+}
+
+/** Whether each check holds, in their order. */
+export async function examine(checks: readonly ScenarioCheck[], outcome: Outcome): Promise<boolean[]> {
+  const held: boolean[] = []
+  for (const check of checks) held.push(await holds(check, outcome))
+  return held
+}
+
+async function holds(check: ScenarioCheck, { answer, parsed, called, file }: Outcome): Promise<boolean> {
+  switch (check.of) {
+    case 'answer':
+      return answer.trim() !== '' && matches(answer, check.is)
+    case 'file': {
+      const text = await file(check.path)
+      return check.is === null ? text === undefined : text !== undefined && matches(text, check.is)
+    }
+    case 'field':
+      return same(fieldOf(parsed, check.path), check.equals)
+    case 'tool': {
+      const count = called.filter(call => call.tool === check.name && fits(call.arguments, check.arguments)).length
+      return count >= check.min && count <= (check.max ?? Number.POSITIVE_INFINITY)
+    }
+  }
+}
+
+/** Whether the arguments of a call hold these texts, without case. */
+export function fits(given: unknown, wanted: Readonly<Record<string, string>>): boolean {
+  const args = (typeof given === 'object' && given !== null ? given : {}) as Record<string, unknown>
+  return Object.entries(wanted).every(
+    ([name, text]) => Object.hasOwn(args, name) && plain(String(args[name])).includes(plain(text)),
+  )
+}
+
+function matches(
+  text: string,
+  { equals, contains = [], any, lacks = [], lines, max_words, exact }: TextMatch,
+): boolean {
+  const form = exact ? oneLine : plain
+  const said = form(text)
+  const has = (part: string) => said.includes(form(part))
+  return (
+    (equals === undefined || said === form(equals)) &&
+    contains.every(has) &&
+    (any === undefined || any.some(has)) &&
+    !lacks.some(has) &&
+    (lines === undefined || text.split('\n').filter(line => line.trim() !== '').length === lines) &&
+    (max_words === undefined || said.split(' ').length <= max_words)
+  )
+}
+
+function fieldOf(value: unknown, path: string): unknown {
+  return path
+    .split('.')
+    .reduce<unknown>(
+      (at, key) => (typeof at === 'object' && at !== null ? (at as Record<string, unknown>)[key] : undefined),
+      value,
+    )
+}
+
+function same(found: unknown, wanted: unknown): boolean {
+  if (found === undefined) return false
+  if (typeof wanted === 'object' && wanted !== null) return JSON.stringify(found) === JSON.stringify(wanted)
+  return plain(String(found)) === plain(String(wanted))
+}
+
+function plain(text: string): string {
+  return oneLine(text).toLowerCase()
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, ' ').trim()
+}

@@ -1,0 +1,178 @@
+import { point, token, z } from '#kernel'
+
+/** Lower case, as in `tool-use`. */
+const name = z.string().regex(/^[a-z][a-z0-9-]{0,39}$/, 'must be lower-case letters, digits and "-"')
+const weight = z.number().positive().max(100).default(1)
+const what = z.string().min(1).max(200).describe('What is right when it holds, as the report says it')
+const text = z.string().max(20_000)
+
+/** How text is looked at. Without case, and white space counts as one blank, unless it is to be `exact`. */
+const TextMatch = z.strictObject({
+  equals: text.optional(),
+  contains: z.array(text).min(1).optional().describe('All of them'),
+  any: z.array(text).min(1).optional().describe('At least one of them'),
+  lacks: z.array(text).min(1).optional().describe('None of them'),
+  lines: z.number().int().min(0).optional().describe('So many lines that are not empty'),
+  max_words: z.number().int().min(1).optional(),
+  exact: z.boolean().default(false),
+})
+export type TextMatch = z.infer<typeof TextMatch>
+
+/** One thing that is looked at when a scenario is over. Nothing is judged by a model. */
+export const ScenarioCheck = z.discriminatedUnion('of', [
+  z.strictObject({ of: z.literal('answer'), what, weight, is: TextMatch }),
+  z
+    .strictObject({ of: z.literal('file'), what, weight, path: z.string().min(1), is: TextMatch.nullable() })
+    .describe('A file of the workspace; `is: null` wants that there is none'),
+  z
+    .strictObject({ of: z.literal('field'), what, weight, path: z.string().min(1), equals: z.json() })
+    .describe('A field of the structured answer, by its path; texts are compared without case'),
+  z
+    .strictObject({
+      ...{ of: z.literal('tool'), what, weight, name: z.string().min(1) },
+      min: z.number().int().min(0).default(1),
+      max: z.number().int().min(0).optional(),
+      arguments: z.record(z.string(), text).default({}).describe('Only calls in which these arguments hold this text'),
+    })
+    .describe('How often a tool was called'),
+])
+export type ScenarioCheck = z.infer<typeof ScenarioCheck>
+
+/** What a tool of a scenario answers: the first reply that fits and is not used up. */
+const Reply = z.strictObject({
+  text,
+  error: z.boolean().default(false).describe('The call fails with this text'),
+  when: z.record(z.string(), text).default({}).describe('Only when these arguments hold this text'),
+  times: z.number().int().min(1).optional().describe('So often, and then never again'),
+})
+const ScenarioTool = z.strictObject({
+  name: z.string().regex(/^[a-z][a-z0-9_]{0,39}$/),
+  description: z.string().min(1).max(1_000),
+  parameters: z.record(z.string(), z.string().max(300)).default({}).describe('What each parameter, a text, is for'),
+  replies: z.array(Reply).min(1),
+})
+export type ScenarioTool = z.infer<typeof ScenarioTool>
+
+/**
+ * What a model is put to. In all texts `{{key}}` stands for a value of the variant that a run is given: so repetitions are not
+ * the same request again.
+ */
+export const Scenario = z.strictObject({
+  name,
+  title: z.string().min(1).max(80),
+  measures: z.string().min(1).max(300).describe('In a sentence'),
+  /** `task`: asked once, or several times in sessions of their own. `pursuit`: a goal, over cycles. `goals`: chooses its own. */
+  mode: z.enum(['task', 'pursuit', 'goals']),
+  role: z.string().max(500).default('Assistant that does exactly what it is asked, and says so when it cannot'),
+  asks: z
+    .array(z.string().min(1).max(8_000))
+    .default([])
+    .describe('What is asked, one after another; the last answer counts'),
+  max_steps: z.number().int().min(1).max(100).default(12),
+  toolkits: z.array(z.string()).default([]).describe('Of the service: file, memory, …'),
+  files: z.record(z.string(), text).default({}).describe('What the workspace begins with'),
+  tools: z.array(ScenarioTool).default([]),
+  schema: z.record(z.string(), z.json()).optional().describe('JSON Schema that the last answer is to fit'),
+  variants: z.array(z.record(z.string(), z.string())).min(1).default([{}]),
+  checks: z.array(ScenarioCheck).default([]),
+})
+export type Scenario = z.infer<typeof Scenario>
+export const Scenarios = point<z.input<typeof Scenario>>('benchmark_scenarios', {
+  key: scenario => scenario.name,
+  check: scenario => void Scenario.parse(scenario),
+})
+
+const unit = z.number().min(0).max(1)
+const ShareInterval = z.object({ low: unit, high: unit })
+export type ShareInterval = z.infer<typeof ShareInterval>
+const Tokens = z.object({ input: z.number().int(), output: z.number().int() })
+
+/** One scenario, run once. */
+export const ScenarioRun = z.object({
+  run: z.number().int().describe('From 1'),
+  score: unit.describe('The weighted share of checks that held'),
+  passed: z.boolean().describe('All of them did'),
+  failure: z
+    .string()
+    .nullable()
+    .describe('`wrong`, or what kept it from an answer, such as `max_steps` or `model_error`'),
+  detail: z.string().nullable(),
+  checks: z.array(z.object({ what: z.string(), held: z.boolean() })),
+  answer: z.string().describe('What was said last, cut after 500 characters'),
+  duration_ms: z.number(),
+})
+export type ScenarioRun = z.infer<typeof ScenarioRun>
+
+const Measured = z.object({
+  score: unit.nullable().describe('The mean over runs; over scenarios the mean of theirs'),
+  runs: z.number().int(),
+  passed: z.number().int(),
+  pass_rate: unit.nullable(),
+  pass_interval: ShareInterval.nullable().describe('95 %, after Wilson'),
+  calls: z.number().int(),
+  tokens: Tokens,
+  cost_usd: z.number(),
+})
+
+/** How a model did in one scenario. */
+export const ScenarioResult = Measured.extend({ name: z.string(), results: z.array(ScenarioRun) })
+export type ScenarioResult = z.infer<typeof ScenarioResult>
+
+/** How a model did. */
+export const ModelResult = Measured.extend({
+  asked: z.string().meta({ examples: ['openai:lite'] }),
+  model: z.string().nullable().describe('What that meant, as `provider:model`'),
+  notice: z.string().nullable().describe('What is said wherever the model is named, as of the simulated one'),
+  complete: z.boolean().describe('All scenarios were run'),
+  reason: z.string().nullable().describe('Why not'),
+  score_interval: ShareInterval.nullable().describe('95 %, by bootstrap within scenarios; null below three runs'),
+  failed_calls: z.number().int(),
+  priced: z.enum(['catalogue', 'free', 'default', 'mixed']).nullable().describe('Where the prices are from'),
+  estimated: z.boolean().describe('Some tokens were estimated'),
+  latency_ms: z.object({ p50: z.number(), p95: z.number() }).nullable().describe('Of calls that were answered'),
+  duration_ms: z.number(),
+  failures: z.array(z.object({ kind: z.string(), count: z.number().int() })),
+  scenarios: z.array(ScenarioResult),
+})
+export type ModelResult = z.infer<typeof ModelResult>
+
+export const BenchmarkReport = z.object({
+  version: z.literal(1),
+  at: z.iso.datetime(),
+  seed: z.number().int(),
+  runs: z.number().int(),
+  cycles: z.number().int(),
+  scenarios: z.array(z.object({ name: z.string(), title: z.string(), measures: z.string() })),
+  models: z.array(ModelResult),
+  methods: z.array(z.string()).describe('How the figures came about'),
+})
+export type BenchmarkReport = z.infer<typeof BenchmarkReport>
+
+export interface BenchmarkOptions {
+  /** As people write them: `provider:model`, `provider:lite|standard|pro`. */
+  models: readonly string[]
+  /** Cycles of an agent's life in the scenarios that are about one. */
+  cycles?: number | undefined
+  /** How often each scenario is run, each time with another variant. */
+  runs?: number | undefined
+  seed?: number | undefined
+  /** Names of scenarios; all without it. */
+  scenarios?: readonly string[] | undefined
+  /** An instruction of one's own, in place of the scenarios: what counts is that there is an answer. */
+  task?: string | undefined
+  signal: AbortSignal
+  /** Told as it goes on. */
+  progress(line: string): void
+}
+
+export interface Benchmark {
+  /** The scenarios that there are. */
+  scenarios(): readonly Scenario[]
+  /** @throws InvalidInputError for options that make no sense; a model that cannot be asked is told in the report */
+  run(options: BenchmarkOptions): Promise<BenchmarkReport>
+  /** For people on a terminal. */
+  table(report: BenchmarkReport, columns?: number): string
+  /** One file with plots, which loads nothing. */
+  html(report: BenchmarkReport): string
+}
+export const Benchmark = token<Benchmark>('benchmark')

@@ -1,0 +1,17 @@
+import { definePlugin } from '#kernel'
+import { benchmarkOf } from './benchmark.ts'
+import { Benchmark, Scenarios } from './contract.ts'
+import { benchmarkOperations } from './operations.ts'
+import { BUILT_IN } from './scenarios/index.ts'
+
+export default definePlugin({
+  name: 'benchmark',
+  description: 'Puts models to scenarios and says how they did, with error bars.',
+  needs: ['models', 'trials'],
+  setup(svc) {
+    const benchmark = benchmarkOf(svc)
+    svc.provide(Benchmark, benchmark)
+    for (const scenario of BUILT_IN) svc.add(Scenarios, scenario)
+    for (const operation of benchmarkOperations(svc, benchmark)) svc.operation(operation)
+  },
+})

@@ -1,0 +1,31 @@
+import { type Toolkit, tool, z } from '#kernel'
+import { fits } from './checks.ts'
+import type { ScenarioTool } from './contract.ts'
+
+/** The toolkit of what a scenario puts before the model. */
+export const PROPS = 'benchmark'
+
+/** The tools of a scenario, which answer as it says. */
+export function propsOf(tools: readonly ScenarioTool[]): Toolkit {
+  return {
+    name: PROPS,
+    everyday: true,
+    tools: tools.map(({ name, description, parameters, replies }) => {
+      const given = new Map<object, number>()
+      const shape = Object.entries(parameters).map(([key, what]) => [key, z.string().describe(what)])
+      return tool({
+        ...{ name, description },
+        parameters: z.object(Object.fromEntries(shape) as Record<string, z.ZodString>),
+        execute(args) {
+          const reply = replies.find(
+            each => fits(args, each.when) && (given.get(each) ?? 0) < (each.times ?? Number.POSITIVE_INFINITY),
+          )
+          if (!reply) throw new Error('there is nothing to say about that')
+          given.set(reply, (given.get(reply) ?? 0) + 1)
+          if (reply.error) throw new Error(reply.text)
+          return reply.text
+        },
+      })
+    }),
+  }
+}

@@ -1,0 +1,54 @@
+import type { ShareInterval } from './contract.ts'
+
+/** The quantile of the normal distribution for 95 %, two-sided. */
+const Z = 1.959964
+const RESAMPLES = 2_000
+/** Below so many runs of a scenario resampling sees too little of what could have been. */
+export const ENOUGH_RUNS = 3
+
+/**
+ * The score interval of Wilson (1927) for `passed` of `count`, 95 %. Honest for small counts, also at 0 and 1. Pooled over
+ * scenarios of different difficulty it is, if anything, too wide: a sum of independent trials of different chances varies
+ * less than one of equal chances with the same mean.
+ */
+export function wilson(passed: number, count: number): ShareInterval | null {
+  if (count === 0) return null
+  const rate = passed / count
+  const z2 = Z * Z
+  const centre = (rate + z2 / (2 * count)) / (1 + z2 / count)
+  const half = (Z / (1 + z2 / count)) * Math.sqrt((rate * (1 - rate)) / count + z2 / (4 * count * count))
+  return { low: round(Math.max(0, centre - half)), high: round(Math.min(1, centre + half)) }
+}
+
+/**
+ * The 95 % percentile interval of the mean over strata of the means within them, by bootstrap (Efron and Tibshirani, An
+ * Introduction to the Bootstrap, 1993, ch. 13): runs are drawn anew within each scenario, since the scenarios are fixed.
+ * @param random in [0, 1), by draw
+ * @returns null when a stratum holds too few runs
+ */
+export function bootstrap(
+  strata: readonly (readonly number[])[],
+  random: (draw: number) => number,
+): ShareInterval | null {
+  if (strata.length === 0 || strata.some(({ length }) => length < ENOUGH_RUNS)) return null
+  let draw = 0
+  const means = Array.from({ length: RESAMPLES }, () =>
+    mean(strata.map(runs => mean(runs.map(() => runs[Math.floor(random(draw++) * runs.length)]!)))),
+  ).sort((a, b) => a - b)
+  return { low: round(means[Math.floor(RESAMPLES * 0.025)]!), high: round(means[Math.ceil(RESAMPLES * 0.975) - 1]!) }
+}
+
+export function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length
+}
+
+/** The smallest value that at least this share of all does not exceed (nearest rank). */
+export function quantile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b)
+  return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)]!
+}
+
+/** To four digits: more would only look exact. */
+export function round(value: number): number {
+  return Math.round(value * 10_000) / 10_000
+}

@@ -1,0 +1,60 @@
+import type { BenchmarkReport, ModelResult } from './contract.ts'
+import { cost, duration, failures, interval, nameOf, percent } from './words.ts'
+
+type Row = readonly string[]
+
+/** The report for a terminal: how each model did, then scenario by scenario. */
+export function table({ models, scenarios, runs, cycles, seed }: BenchmarkReport): string {
+  const measured = models.filter(({ runs }) => runs > 0)
+  const head = `${scenarios.length} scenarios, ${times(runs, 'run')} each, ${times(cycles, 'cycle')}, seed ${seed}`
+  const overall = [
+    ['MODEL', 'SCORE', '95 %', 'PASSED', '95 %', 'CALLS', 'TOKENS', 'COST', 'P50', 'P95', 'FAILURES'],
+    ...measured.map(overallRow),
+  ]
+  const each = [
+    ['SCENARIO', ...measured.map(({ asked }) => asked)],
+    ...scenarios.map(({ name }) => [name, ...measured.map(model => scenarioCell(model, name))]),
+  ]
+  const absent = models.flatMap(({ asked, reason, runs }) =>
+    reason === null ? [] : [`${asked} ${runs > 0 ? 'was not measured to the end' : 'was not measured'}: ${reason}`],
+  )
+  const noted = models.flatMap(each => (each.notice ? [nameOf(each)] : []))
+  const parts = [
+    head,
+    ...(measured.length > 0 ? [drawn(overall), drawn(each)] : []),
+    noted.join('\n'),
+    absent.join('\n'),
+  ]
+  return parts.filter(Boolean).join('\n\n')
+}
+
+function overallRow(model: ModelResult): Row {
+  const { score, score_interval, passed, runs, pass_interval, calls, tokens, latency_ms } = model
+  return [
+    ...[model.asked, percent(score), interval(score_interval), `${passed} of ${runs}`, interval(pass_interval)],
+    ...[String(calls), String(tokens.input + tokens.output), cost(model)],
+    ...(latency_ms ? [duration(latency_ms.p50), duration(latency_ms.p95)] : ['-', '-']),
+    failures(model),
+  ]
+}
+
+function scenarioCell({ scenarios }: ModelResult, name: string): string {
+  const found = scenarios.find(each => each.name === name)
+  return found ? `${percent(found.score)} (${found.passed} of ${found.runs})` : '-'
+}
+
+function drawn(rows: readonly Row[]): string {
+  const widths = rows[0]!.map((_, at) => Math.max(...rows.map(row => row[at]!.length)))
+  return rows
+    .map(row =>
+      row
+        .map((cell, at) => cell.padEnd(widths[at]!))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
+}
+
+function times(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`
+}

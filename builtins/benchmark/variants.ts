@@ -1,0 +1,18 @@
+import type { Random } from '#kernel'
+import type { Scenario } from './contract.ts'
+
+/** The scenario as this run is given it: its texts filled in with a variant, another one each time as long as there are others. */
+export function variantOf(scenario: Scenario, run: number, random: Random): Scenario {
+  const { variants } = scenario
+  const first = Math.floor(random.number('benchmark.variant', scenario.name) * variants.length)
+  const values = variants[(first + run - 1) % variants.length]!
+  return filled(scenario, values)
+}
+
+function filled<T>(value: T, values: Readonly<Record<string, string>>): T {
+  if (typeof value === 'string')
+    return value.replace(/\{\{(\w+)\}\}/g, (all, key: string) => (Object.hasOwn(values, key) ? values[key]! : all)) as T
+  if (Array.isArray(value)) return value.map(each => filled(each, values)) as T
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, filled(each, values)])) as T
+}

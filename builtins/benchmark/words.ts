@@ -1,0 +1,28 @@
+import type { ModelResult, ShareInterval } from './contract.ts'
+
+/** How figures are said, in the table and on the page alike. */
+export const percent = (share: number | null) => (share === null ? '-' : `${Math.round(share * 100)} %`)
+
+export function interval(value: ShareInterval | null): string {
+  return value ? `${Math.round(value.low * 100)} to ${Math.round(value.high * 100)} %` : '-'
+}
+
+export function duration(ms: number): string {
+  return ms >= 1_000 ? `${(ms / 1_000).toFixed(1)} s` : `${Math.round(ms)} ms`
+}
+
+export function cost({ cost_usd, priced, estimated }: Pick<ModelResult, 'cost_usd' | 'priced' | 'estimated'>): string {
+  const unsure = priced === 'default' || priced === 'mixed' || estimated ? ' (in part estimated)' : ''
+  return `$${cost_usd.toFixed(cost_usd > 0 && cost_usd < 0.01 ? 6 : 4)}${unsure}`
+}
+
+export function failures({ failures }: Pick<ModelResult, 'failures'>): string {
+  return failures.map(({ kind, count }) => `${kind} ${count}`).join(', ') || 'none'
+}
+
+/** The model as people wrote it, with what it meant and what is said of it. */
+export function nameOf({ asked, model, notice }: Pick<ModelResult, 'asked' | 'model' | 'notice'>): string {
+  const meant = model !== null && model !== asked ? [model] : []
+  const more = [...meant, ...(notice ? [notice] : [])].join('; ')
+  return more ? `${asked} (${more})` : asked
+}

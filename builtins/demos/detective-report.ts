@@ -1,0 +1,102 @@
+import type { DemoReport, DemoStage, DetectiveCase, ReportBlock } from './contract.ts'
+import type { Detective, Theory } from './detective.ts'
+
+/** Points for the right suspect at the end, for the right motive, and for having been as sure as was justified all along. */
+const POINTS = { suspect: 50, motive: 20, calibration: 30 }
+const RULE = `${POINTS.suspect} points for the right suspect after the last round, ${POINTS.motive} for the right motive, and up to ${POINTS.calibration} for calibration: 1 minus the mean Brier score of the confidence over all rounds (Brier, Monthly Weather Review 78, 1950).`
+
+export interface Score {
+  points: number
+  solved: boolean
+  motive: boolean
+  /** From 0 to 1; lower is better. A round without a theory counts as sure and wrong. */
+  brier: number
+  /** From which round on, counted from 1, the right one was suspected to the end; null when not at the end. */
+  since: number | null
+}
+
+/** How far somebody's theories were right. */
+export function scoreOf({ told }: Pick<Detective, 'told'>, { solution }: Pick<DetectiveCase, 'solution'>): Score {
+  const right = told.map(({ theory }) => theory?.suspect === solution.suspect)
+  const losses = told.map(({ theory }, n) => (theory ? (theory.confidence - (right[n] ? 1 : 0)) ** 2 : 1))
+  const brier = losses.reduce((sum, loss) => sum + loss, 0) / Math.max(1, losses.length)
+  const solved = right.at(-1) === true
+  const motive = told.at(-1)?.theory?.motive === solution.motive
+  const points = (solved ? POINTS.suspect : 0) + (motive ? POINTS.motive : 0) + POINTS.calibration * (1 - brier)
+  return { points: Math.round(points), solved, motive, brier, since: solved ? right.lastIndexOf(false) + 2 : null }
+}
+
+/** What people read: who was right, how the theories went, and what really happened. */
+export function caseReport(
+  found: DetectiveCase,
+  detectives: readonly Detective[],
+  { named, seed }: Pick<DemoStage, 'named' | 'seed'>,
+): DemoReport {
+  const scored = detectives
+    .map(each => ({ ...each, score: scoreOf(each, found) }))
+    .sort((a, b) => b.score.points - a.score.points)
+  const { suspect, motive, explanation } = found.solution
+  const best = scored[0]!
+  const solvers = scored.filter(({ score }) => score.solved).length
+  const verdict =
+    solvers === 0
+      ? 'Nobody found out who did it.'
+      : `${solvers} of ${scored.length} found out who did it. ${best.name} leads with ${best.score.points} of 100 points${best.score.since === null ? '' : `, on the right track since round ${best.score.since}`}.`
+  const blocks: ReportBlock[] = [
+    { kind: 'text', text: found.story },
+    { kind: 'heading', text: 'Who was right' },
+    { kind: 'text', text: verdict },
+    {
+      kind: 'table',
+      head: ['Detective', 'Points', 'Suspect', 'Motive', 'Brier', 'Right since'],
+      rows: scored.map(({ name, told, score }) => {
+        const last = told.at(-1)?.theory
+        const since = score.since === null ? 'never' : `round ${score.since}`
+        return [
+          ...[name, String(score.points), marked(last?.suspect, score.solved), marked(last?.motive, score.motive)],
+          ...[score.brier.toFixed(3), since],
+        ]
+      }),
+    },
+    { kind: 'text', text: RULE },
+    { kind: 'heading', text: 'How sure they were of the right one' },
+    {
+      ...{ kind: 'series', title: 'Probability given to the right suspect, round by round', unit: '%' },
+      lines: scored.map(({ name, told }) => ({ name, values: told.map(({ theory }) => beliefIn(suspect, theory)) })),
+    },
+    { kind: 'heading', text: 'Round by round' },
+    ...found.rounds.flatMap((clues, round): ReportBlock[] => [
+      { kind: 'text', text: `Round ${round + 1} brought to light:` },
+      { kind: 'list', items: clues },
+      ...detectives.map(({ name, told }): ReportBlock => {
+        const { theory } = told[round]!
+        const text = theory ? theory.reasoning : 'No theory.'
+        const by = theory ? `${name}: ${theory.suspect}, ${theory.motive}, ${percent(theory.confidence)} sure` : name
+        return { kind: 'quote', text, by }
+      }),
+    ]),
+    { kind: 'heading', text: 'What really happened' },
+    { kind: 'text', text: `It was ${suspect}, and the motive was ${motive}. ${explanation}` },
+    { kind: 'heading', text: 'What it cost' },
+    { kind: 'text', text: costOf(detectives) },
+  ]
+  return { title: found.title, lead: `Three detectives, four rounds. Model: ${named}. Seed ${seed}.`, blocks }
+}
+
+function beliefIn(suspect: string, theory: Theory | null): number {
+  return theory?.suspect === suspect ? Math.round(theory.confidence * 100) : 0
+}
+
+function marked(name: string | undefined, right: boolean): string {
+  return name === undefined ? '-' : `${right ? '✓' : '✗'} ${name}`
+}
+
+function percent(share: number): string {
+  return `${Math.round(share * 100)} %`
+}
+
+function costOf(detectives: readonly Detective[]): string {
+  const tokens = detectives.reduce((sum, each) => sum + each.tokens, 0)
+  const usd = detectives.reduce((sum, each) => sum + each.cost_usd, 0)
+  return `${tokens.toLocaleString('en-US')} tokens, $${usd.toFixed(4)}.`
+}

@@ -1,0 +1,18 @@
+import { definePlugin } from '#kernel'
+import { BUILT_IN } from './cases/index.ts'
+import { Demos, DemoTheatre, DetectiveCases } from './contract.ts'
+import { detective } from './detective.ts'
+import { survival } from './survival.ts'
+import { theatre } from './theatre.ts'
+
+export default definePlugin({
+  name: 'demos',
+  description: 'Houses of agents to look at, each in a project of its own, with a report at the end.',
+  needs: ['models', 'trials'],
+  setup(svc) {
+    svc.provide(DemoTheatre, theatre(svc))
+    svc.add(Demos, survival(svc))
+    svc.add(Demos, detective(svc))
+    for (const each of BUILT_IN) svc.add(DetectiveCases, each)
+  },
+})
