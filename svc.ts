@@ -22,6 +22,8 @@ const exit = await main(process.argv.slice(2), {
   },
   mcpStdio: () => import('./builtins/mcp/stdio.ts'),
   databaseFiles: () => import('./builtins/store/files.ts'),
+  doctor: () => import('./builtins/doctor/examine.ts'),
+  peek: () => import('./builtins/store/peek.ts'),
 })
 // What a plugin forgot to close keeps no process alive.
 process.exit(exit)

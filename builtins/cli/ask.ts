@@ -6,7 +6,7 @@ import type { Context } from './context.ts'
 import { type CommandTree, DaemonAnswerError, type OperationRef } from './contract.ts'
 
 /**
- * Sends an operation to the project's daemon, over its socket.
+ * Sends an operation to the project's daemon, over its socket. Who aborts the signal is a client that goes away.
  * @returns undefined when none answers there, or the operation has no place in its REST app
  * @throws SvcError, the one that the operation threw in the daemon
  */
@@ -14,14 +14,15 @@ export async function askDaemon(
   root: string,
   operation: OperationRef,
   input: Readonly<Record<string, unknown>>,
-  { house, ports, tree }: Context,
+  { house, ports, tree }: Pick<Context, 'house' | 'ports' | 'tree'>,
+  signal?: AbortSignal,
 ): Promise<{ output: unknown } | undefined> {
   const request = requestOf(operation, input)
   if (!request) return undefined
   const svc = join(root, '.svc')
   const found = await house.findDaemon(ports, svc)
   if (!found?.alive || found.stalled) return undefined
-  const answer = await send(resolve(svc, found.holder.socket), request)
+  const answer = await send(resolve(svc, found.holder.socket), request, signal)
   if (!answer) return undefined
   if (answer.events) return { output: eventsOf(answer.events, tree.exits) }
   if (answer.status < 300) return { output: answer.text === '' ? null : bodyOf(answer) }
@@ -62,11 +63,15 @@ interface Answer {
   events?: IncomingMessage
 }
 
-async function send(socketPath: string, { method, path, body }: Request): Promise<Answer | undefined> {
+async function send(
+  socketPath: string,
+  { method, path, body }: Request,
+  signal: AbortSignal | undefined,
+): Promise<Answer | undefined> {
   const { request } = await import('node:http')
   return new Promise((resolve, reject) => {
     const headers = { host: 'localhost', ...(body === undefined ? {} : { 'content-type': 'application/json' }) }
-    const sent = request({ socketPath, method, path, headers }, response => {
+    const sent = request({ socketPath, method, path, headers, ...(signal ? { signal } : {}) }, response => {
       const { statusCode: status = 0, headers } = response
       if (headers['content-type']?.startsWith('text/event-stream')) {
         resolve({ status, json: false, text: '', events: response })

@@ -1,8 +1,9 @@
 import type { Kernel, LogOptions, Ports, Role } from '#kernel'
 import type { FoundDaemon } from '../daemon/contract.ts'
+import type { DoctorModule } from '../doctor/contract.ts'
 import type { McpStdioModule } from '../mcp/contract.ts'
 import type { DatabaseFiles } from '../store/contract.ts'
-import type { CommandTree } from './contract.ts'
+import type { CommandSpec, CommandTree } from './contract.ts'
 import type { Terminal } from './terminal.ts'
 
 /** What the command line is told by the program that it is a part of. */
@@ -16,6 +17,9 @@ export interface House {
     log: LogOptions
     /** The command that starts this process again. */
     restart?: readonly string[]
+    /** Changes of plugin files are live as soon as they are saved. */
+    dev?: boolean
+    ports?: Partial<Ports>
   }): Promise<Kernel>
   /** The daemon of the project whose `.svc/` this is, found without bringing anything up. */
   findDaemon(ports: Ports, svc: string): Promise<FoundDaemon | undefined>
@@ -25,6 +29,10 @@ export interface House {
   mcpStdio(): Promise<McpStdioModule>
   /** What is done with a database's file without bringing anything up. */
   databaseFiles(): Promise<DatabaseFiles>
+  /** How the machine, the project and its processes are looked at. */
+  doctor(): Promise<DoctorModule>
+  /** How a database is read at each Tab. Gives no rows when it cannot be read. */
+  peek(): Promise<{ peek(file: string, sql: string): Promise<Record<string, unknown>[]> }>
 }
 
 /** What every command is given. */
@@ -34,6 +42,8 @@ export interface Context {
   readonly terminal: Terminal
   /** The builtins' commands and the version. */
   readonly tree: CommandTree
+  /** All commands: those written by hand, of the builtins, and of the project's plugins as far as they are known. */
+  readonly commands: readonly CommandSpec[]
   /** The project's folder that was named by `--root`. */
   readonly named: string | undefined
   /** Output is for programs. */

@@ -1,7 +1,11 @@
 import type { CommandSpec, CommandTree, OptionSpec } from './contract.ts'
-import type { Style } from './terminal.ts'
+import type { Terminal } from './terminal.ts'
+import { pad, widthOf, wrap } from './width.ts'
 
-const GLOBAL: [string, string][] = [
+type Paper = Pick<Terminal, 'style' | 'columns'>
+
+/** What every command takes. */
+export const GLOBAL: readonly [string, string][] = [
   ['--json', 'Answer with JSON'],
   ['--root <folder>', 'The project, instead of the nearest one upwards from here (also: SVC_ROOT)'],
   ['-h, --help', 'Show this'],
@@ -18,40 +22,60 @@ export function usageOf(spec: CommandSpec): string {
   return ['svc', ...spec.path, ...places, ...needed, ...optional].join(' ')
 }
 
-export function helpOf(spec: CommandSpec, style: Style): string {
+/** One command in full, with those of its kind. */
+export function helpOf(spec: CommandSpec, commands: readonly CommandSpec[], paper: Paper): string {
   const places = spec.arguments.map(({ field, description }): [string, string] => [field, description])
   const options = spec.options.map((option): [string, string] => [flagsOf(option), describe(option)])
   return [
-    `${style.bold(usageOf(spec))}\n\n${spec.summary}`,
-    spec.description,
-    section('Arguments', places, style),
-    section('Options', [...options, ...GLOBAL], style),
+    `${paper.style.bold(usageOf(spec))}\n\n${text(spec.summary, paper)}`,
+    text(spec.description, paper),
+    section('Arguments', places, paper),
+    section('Options', [...options, ...GLOBAL], paper),
+    section('See also', commands.filter(other => other !== spec && other.path[0] === spec.path[0]).map(lineOf), paper),
   ]
     .filter(part => part !== '')
     .join('\n\n')
 }
 
 /** All commands: those about processes, then what an operator can do. */
-export function overviewOf(commands: readonly CommandSpec[], tree: CommandTree, style: Style): string {
-  const lines = (own: boolean) =>
-    commands
-      .filter(spec => (spec.operation === null) === own)
-      .map((spec): [string, string] => [usageOf(spec).replace(/^svc | \[options\]$/g, ''), spec.summary])
+export function overviewOf(commands: readonly CommandSpec[], tree: CommandTree, paper: Paper): string {
+  const lines = (own: boolean) => commands.filter(spec => (spec.operation === null) === own).map(lineOf)
   return [
-    `${style.bold('svc')} ${tree.version}: agents that live on your own machine`,
-    'Usage: svc <command> [options]; svc <command> --help says more',
-    section('The project and its processes', lines(true), style),
-    section('What you can do in it', lines(false).sort(), style),
-    section('Options', [...GLOBAL, ['-v, --version', 'Show the version']], style),
+    `${paper.style.bold('svc')} ${tree.version}: agents that live on your own machine`,
+    text('Usage: svc <command> [options]; svc <command> --help says more', paper),
+    section('The project and its processes', lines(true), paper),
+    section('What you can do in it', lines(false).sort(), paper),
+    section('Options', [...GLOBAL, ['-v, --version', 'Show the version']], paper),
+    text('More: svc help exit-codes, svc help environment', paper),
   ].join('\n\n')
 }
 
-function section(title: string, rows: readonly [string, string][], style: Style): string {
+function lineOf(spec: CommandSpec): [string, string] {
+  return [usageOf(spec).replace(/^svc | \[options\]$/g, ''), spec.summary]
+}
+
+/** Names and what they mean: beside each other, or where that gets too narrow below each other. */
+export function section(title: string, rows: readonly (readonly [string, string])[], paper: Paper): string {
   if (rows.length === 0) return ''
+  const { columns = Number.POSITIVE_INFINITY, style } = paper
   const width = Math.min(34, Math.max(...rows.map(([left]) => left.length)))
-  return [style.bold(`${title}:`), ...rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`.trimEnd())].join(
-    '\n',
-  )
+  const room = columns - width - 4
+  const told = rows.map(([left, right]) => {
+    if (room < 24) return [`  ${left}`, ...wrap(right, columns - 4).map(line => `    ${line}`)].join('\n')
+    const below = ' '.repeat(width + 4)
+    const told = wrap(right, room)
+    // A name that is too long for its column has a line of its own, unless what it means fits behind it.
+    if (widthOf(left) > width) {
+      const line = `  ${left}  ${right}`
+      return widthOf(line) <= columns ? line.trimEnd() : [`  ${left}`, ...told.map(part => below + part)].join('\n')
+    }
+    return `  ${pad(left, width)}  ${told.join(`\n${below}`)}`.trimEnd()
+  })
+  return [style.bold(text(`${title}:`, paper)), ...told].join('\n')
+}
+
+function text(sentence: string, { columns = Number.POSITIVE_INFINITY }: Paper): string {
+  return wrap(sentence, columns).join('\n')
 }
 
 function flagsOf(option: OptionSpec): string {

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { type LockPorts, lockFile, type Ports } from '#kernel'
 import { isDetached } from './detached.ts'
 import { printable } from './printable.ts'
-import type { Terminal } from './terminal.ts'
+import type { Style, Terminal } from './terminal.ts'
 
 /** A log that has become longer is set aside, in bytes. */
 const LONGEST = 10 * 1024 * 1024
@@ -10,6 +10,15 @@ const LONGEST = 10 * 1024 * 1024
 const KEPT = 5
 /** After so many written bytes is looked how long the log is, and whether another process has set it aside. */
 const LOOK_EVERY = 64 * 1024
+
+/** What people are shown of a line. */
+export interface LogLine {
+  level: number
+  time: string
+  agent_id?: string
+  plugin?: string
+  msg?: string
+}
 
 export interface Journal {
   readonly file: string
@@ -33,7 +42,7 @@ export async function openJournal(ports: Ports, root: string, terminal: Terminal
     file: log.file,
     write(line) {
       log.write(line)
-      if (echo) terminal.err(terminal.watched ? forPeople(line, terminal) : line.trimEnd())
+      if (echo) terminal.err(terminal.watched ? forPeople(line, terminal.errStyle) : line.trimEnd())
     },
     close: () => log.close(),
   }
@@ -116,14 +125,9 @@ class RotatingFile {
   }
 }
 
-function forPeople(line: string, { style }: Terminal): string {
-  const { level, time, agent_id, plugin, msg } = JSON.parse(line) as {
-    level: number
-    time: string
-    agent_id?: string
-    plugin?: string
-    msg?: string
-  }
+/** A line of the log for people. */
+export function forPeople(line: string, style: Style): string {
+  const { level, time, agent_id, plugin, msg } = JSON.parse(line) as LogLine
   const clock = style.dim(new Date(time).toTimeString().slice(0, 8))
   const weight = level >= 50 ? style.red('error ') : level >= 40 ? style.yellow('warning ') : ''
   const who = agent_id ?? plugin

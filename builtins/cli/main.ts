@@ -1,10 +1,11 @@
 import { join } from 'node:path'
-import { near, type Ports, sentenceOf, systemPorts } from '#kernel'
+import { type Ports, sentenceOf, systemPorts } from '#kernel'
 import { OWN_COMMANDS } from './commands/index.ts'
 import type { Context, House } from './context.ts'
-import { type CommandSpec, type CommandTree, UnknownCommandError } from './contract.ts'
+import type { CommandSpec, CommandTree } from './contract.ts'
 import { tell } from './detached.ts'
 import { withFiles } from './files.ts'
+import { find, unknown } from './find.ts'
 import { helpOf, overviewOf } from './help.ts'
 import { parse } from './parse.ts'
 import { findProject } from './project.ts'
@@ -13,7 +14,7 @@ import { Terminal } from './terminal.ts'
 
 /**
  * The command line: finds the command, reads its words, runs it. Everything that costs time is imported by the command.
- * @returns the exit code: 0, 2 for a mistake in the words, else 1
+ * @returns the exit code, as `svc help exit-codes` tells it
  */
 export async function main(argv: readonly string[], house: House): Promise<number> {
   const ports = systemPorts()
@@ -31,21 +32,23 @@ async function run(argv: readonly string[], house: House, ports: Ports, terminal
   const { named, words } = takeRoot(argv)
   const tree = await readTree(ports, join(house.packageRoot, 'dist', 'commands.json'))
   if (!tree) throw new Error(`${house.packageRoot} is not built; build it with: npm run build`)
-  const context = { house, ports, terminal, tree, named, json: false }
   if (words[0] === '--version' || words[0] === '-v') {
     terminal.out(tree.version)
     return 0
   }
   const commands = [...OWN_COMMANDS, ...tree.commands, ...(await projectCommands(ports, named))]
+  const context = { house, ports, terminal, tree, commands, named, json: false }
+  // What shells ask at each Tab is not parsed: it is half a line.
+  if (words[0] === '__complete') return (await import('./completion/answer.ts')).answer(words.slice(1), context)
   const wantsHelp = asksForHelp(words)
   if (words.length === 0 || (wantsHelp && words[0]!.startsWith('-'))) {
-    terminal.out(overviewOf(commands, tree, terminal.style))
+    terminal.out(overviewOf(commands, tree, terminal))
     return 0
   }
   const spec = find(commands, words) ?? (await lateCommand(context, words))
   if (!spec) throw unknown(commands, words)
   if (wantsHelp) {
-    terminal.out(helpOf(spec, terminal.style))
+    terminal.out(helpOf(spec, commands, terminal))
     return 0
   }
   const { input, json, root } = parse(spec, words.slice(spec.path.length))
@@ -70,32 +73,6 @@ function takeRoot(argv: readonly string[]): { named: string | undefined; words: 
 function asksForHelp(words: readonly string[]): boolean {
   const end = words.indexOf('--')
   return (end < 0 ? words : words.slice(0, end)).some(word => word === '--help' || word === '-h')
-}
-
-/**
- * The command with the longest path that the words begin with; of two with one path, as in `runs` and `runs <id>`, the one
- * that takes what follows. A word too many after a group of commands is none of it.
- */
-function find(commands: readonly CommandSpec[], words: readonly string[]): CommandSpec | undefined {
-  const fitting = commands.filter(({ path }) => path.every((word, at) => words[at] === word))
-  const longest = Math.max(0, ...fitting.map(({ path }) => path.length))
-  const next = words[longest]
-  const named = next !== undefined && !next.startsWith('-')
-  const same = fitting.filter(({ path }) => path.length === longest)
-  const best = same.find(command => command.arguments.length > 0 === named) ?? same[0]
-  if (!best || best.arguments.length > 0) return best
-  const isGroup = commands.some(({ path }) => path.length > best.path.length && path[0] === best.path[0])
-  return isGroup && next !== undefined && !next.startsWith('-') ? undefined : best
-}
-
-function unknown(commands: readonly CommandSpec[], words: readonly string[]): Error {
-  const option = words.findIndex(word => word.startsWith('-'))
-  const given = words.slice(0, option < 0 ? 3 : Math.max(option, 1)).join(' ')
-  const names = commands.map(({ path }) => path.join(' '))
-  const below = names.filter(name => name.startsWith(`${words[0]} `))
-  const found = near(given, names)
-  const meant = found.length > 0 ? found : below.length > 0 ? below.slice(0, 3) : near(words[0]!, names)
-  return new UnknownCommandError({ words: given, near: meant })
 }
 
 async function readTree({ files }: Pick<Ports, 'files'>, file: string): Promise<CommandTree | undefined> {

@@ -16,6 +16,11 @@ const TOLD: Told = {
   goal_max_steps: ({ goal_id, steps_done }) => `goes on with ${goal_id} next time, after ${steps_done} steps`,
 }
 
+/** An event in words; undefined for those of which people want to hear less. */
+export function narrated(event: string, payload: unknown): string | undefined {
+  return (TOLD as Record<string, ((payload: unknown) => string) | undefined>)[event]?.(payload)
+}
+
 /** Logs the life of the agents while this process is up. */
 export function narrate({ hooks, log }: Kernel): void {
   for (const event of Object.keys(TOLD) as (keyof typeof TOLD)[]) {

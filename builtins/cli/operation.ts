@@ -2,9 +2,11 @@ import type { Kernel, Operation, Role, StreamEvent } from '#kernel'
 import { askDaemon } from './ask.ts'
 import type { Context } from './context.ts'
 import { type CommandSpec, NeedsDaemonError } from './contract.ts'
+import { interruptible } from './interrupt.ts'
 import { printable, printableJson } from './printable.ts'
 import { findProject } from './project.ts'
 import { draw } from './table.ts'
+import { whileWaiting } from './waiting.ts'
 
 /** Runs the operation of a command: in the daemon if one answers, else in this process; the answer is the same. */
 export async function runOperation(
@@ -12,12 +14,15 @@ export async function runOperation(
   input: Record<string, unknown>,
   context: Context,
 ): Promise<number> {
-  const { json, ports, named } = context
+  const { json, ports, named, terminal } = context
   const root = await findProject(ports, named)
   const { name, rendered } = spec.operation!
-  const told = await askDaemon(root, spec.operation!, input, context)
-  if (!told) return runHere(root, spec, input, context)
-  return show(told.output, rendered && !json ? await renderOf(name, root, context) : undefined, context)
+  return interruptible(ports.clock, async signal => {
+    const ask = () => askDaemon(root, spec.operation!, input, context, signal)
+    const told = await whileWaiting(terminal, ports.clock, ask)
+    if (!told) return runHere(root, spec, input, context, signal)
+    return show(told.output, rendered && !json ? await renderOf(name, root, context) : undefined, context)
+  })
 }
 
 /** Tells what an operation returned; a stream as it comes. */
@@ -29,7 +34,7 @@ async function show(output: unknown, render: Operation['render'], context: Conte
   }
   if (json) terminal.out(printableJson(JSON.stringify(output, null, 2)))
   else if (render) terminal.out(printable(render(output as never)))
-  else terminal.out(draw(output, terminal.columns))
+  else terminal.out(draw(output, { columns: terminal.columns, head: terminal.style.bold }))
   return 0
 }
 
@@ -42,20 +47,22 @@ async function runHere(
   spec: CommandSpec,
   input: Record<string, unknown>,
   context: Context,
+  signal: AbortSignal,
 ): Promise<number> {
   const { name, reach } = spec.operation!
+  const { terminal, ports } = context
   if (reach === 'daemon') throw new NeedsDaemonError({ command: spec.path.join(' ') })
-  const stop = new AbortController()
-  process.once('SIGINT', () => stop.abort())
-  await using kernel = await open(root, context, ['cli'], name)
-  const progress = (message: string) => context.terminal.err(printable(message))
-  const output = await kernel.invoke(name, input, { face: 'cli', signal: stop.signal, progress })
+  await using kernel = await openProject(root, context, ['cli'], name)
+  const progress = (message: string) => terminal.err(printable(message))
+  const output = await whileWaiting(terminal, ports.clock, () =>
+    kernel.invoke(name, input, { face: 'cli', signal, progress }),
+  )
   // Awaited here: a stream needs the process that it comes from.
   return await show(output, await definedRender(kernel, name), context)
 }
 
 async function renderOf(name: string, root: string, context: Context): Promise<Operation['render']> {
-  await using kernel = await open(root, context, [], name)
+  await using kernel = await openProject(root, context, [], name)
   return await definedRender(kernel, name)
 }
 
@@ -67,12 +74,17 @@ async function definedRender(kernel: Kernel, name: string): Promise<Operation['r
 /** The commands of all plugins of a project, its own too, as they are at this moment. */
 export async function commandsOfProject(root: string, context: Context): Promise<readonly CommandSpec[]> {
   const [{ Operations }, { commandsOf }] = await Promise.all([import('#kernel'), import('./tree.ts')])
-  await using kernel = await open(root, context, [])
+  await using kernel = await openProject(root, context, [])
   return commandsOf(kernel.list(Operations))
 }
 
 /** A process of the project that says only what people should know. */
-function open(root: string, { house, terminal }: Context, roles: readonly Role[], asked = ''): Promise<Kernel> {
+export function openProject(
+  root: string,
+  { house, terminal }: Context,
+  roles: readonly Role[],
+  asked = '',
+): Promise<Kernel> {
   // Who asks about plugins is told of the bad ones by the answer.
   if (asked.startsWith('plugins.')) return house.open({ root, roles, log: { level: 'silent' } })
   const write = (line: string) => {

@@ -8,7 +8,7 @@ import type { Terminal } from './terminal.ts'
  */
 export function report(error: unknown, terminal: Terminal): number {
   const sentence = sentenceOf(error)
-  terminal.err(`${terminal.style.red('svc:')} ${printable(sentence)}`)
+  terminal.err(`${terminal.errStyle.red('svc:')} ${printable(sentence)}`)
   if (!(error instanceof SvcError)) return 1
   for (const { path, message } of error.errors) {
     if (!sentence.includes(message)) terminal.err(printableLine(path ? `  ${path}: ${message}` : `  ${message}`))

@@ -1,61 +1,99 @@
 import { printableLine } from './printable.ts'
+import { pad, widthOf, wrap } from './width.ts'
 
 type Row = Record<string, unknown>
 
+export interface Paper {
+  /** Characters in a line; without it lines are as long as they are. */
+  columns?: number | undefined
+  /** What the head of a table is drawn with. */
+  head?: (text: string) => string
+}
+
 const GAP = '  '
-/** No column is cut narrower than this. */
-const NARROWEST = 8
+/** No column of sentences is narrower, and no word of one longer than this keeps it wide. */
+const NARROWEST = 14
+const LONGEST_WORD = 30
+/** What is left for a value beside its name; with less it stands below. */
+const BESIDE = 12
 
 /**
- * What an operation returned, for people: a table of a list of objects, lines of `key  value` of an object.
- * @param columns the terminal's width, which wide columns are cut to; nothing is cut without it
+ * What an operation returned, for people: a table of a list of objects, lines of `key  value` of an object. Nothing is ever
+ * cut: in a narrow terminal sentences are broken into lines, and a table that still does not fit becomes a list of its rows.
  */
-export function draw(output: unknown, columns?: number): string {
+export function draw(output: unknown, paper: Paper = {}): string {
   if (output === null || output === undefined) return ''
-  if (Array.isArray(output)) return drawList(output, columns)
+  if (Array.isArray(output)) return drawList(output, paper)
   if (!isRow(output)) return printableLine(String(output))
   const plain = Object.entries(output).filter(([, value]) => !isTable(value))
   const tables = Object.entries(output).filter(([, value]) => isTable(value))
-  const width = Math.max(0, ...plain.map(([key]) => key.length))
-  const lines = plain.map(([key, value]) => `${key.padEnd(width)}${GAP}${cell(value)}`)
   return [
-    lines.join('\n'),
-    ...tables.map(([key, value]) => `${printableLine(key)}:\n${drawList(value as Row[], columns)}`),
+    record(
+      plain.map(([key, value]) => [printableLine(key), cell(value)]),
+      paper,
+    ),
+    ...tables.map(([key, value]) => `${printableLine(key)}:\n${drawList(value as Row[], paper)}`),
   ]
     .filter(part => part !== '')
     .join('\n\n')
 }
 
-function drawList(list: readonly unknown[], columns: number | undefined): string {
+function drawList(list: readonly unknown[], paper: Paper): string {
   if (list.length === 0) return '(none)'
   if (!list.every(isRow)) return list.map(cell).join('\n')
-  const keys = [...new Set(list.flatMap(row => Object.keys(row)))]
+  const all = [...new Set(list.flatMap(row => Object.keys(row)))]
+  const said = all.filter(key => list.some(row => cell(row[key]) !== '-'))
+  // On a terminal what nobody has takes no room.
+  const keys = paper.columns && said.length > 0 ? said : all
+  const heads = keys.map(key => printableLine(key).toUpperCase())
   const rows = list.map(row => keys.map(key => cell(row[key])))
-  const widths = keys.map((key, at) => Math.max(key.length, ...rows.map(row => widthOf(row[at]!))))
-  if (columns) narrow(widths, columns)
-  const head = keys.map(key => printableLine(key).toUpperCase())
-  return [head, ...rows].map(row => line(row, widths)).join('\n')
+  const widths = fitting(heads, rows, paper.columns ?? Number.POSITIVE_INFINITY)
+  if (!widths) return rows.map(row => record(zip(heads, row), paper)).join('\n\n')
+  const { head = (text: string) => text } = paper
+  return [head(lines(heads, widths)), ...rows.map(row => lines(row, widths))].join('\n')
 }
 
-function line(cells: readonly string[], widths: readonly number[]): string {
-  const padded = cells.map((text, at) => {
-    const characters = [...text]
-    const width = widths[at]!
-    if (characters.length > width) return `${characters.slice(0, width - 1).join('')}…`
-    return text + ' '.repeat(width - characters.length)
+/** The width of each column, or undefined when they cannot stand side by side. */
+function fitting(heads: readonly string[], rows: readonly string[][], columns: number): number[] | undefined {
+  const of = (at: number) => [heads[at]!, ...rows.map(row => row[at]!)]
+  const widths = heads.map((_, at) => Math.max(...of(at).map(widthOf)))
+  // Ids, times and numbers are one word, and keep their width.
+  const least = heads.map((head, at) => {
+    const words = rows.flatMap(row => row[at]!.split(' '))
+    if (words.length === rows.length) return widths[at]!
+    const longest = Math.max(...words.map(widthOf))
+    return Math.min(widths[at]!, Math.max(NARROWEST, widthOf(head), Math.min(longest, LONGEST_WORD)))
   })
-  return padded.join(GAP).trimEnd()
+  const gaps = GAP.length * (heads.length - 1)
+  if (sum(least) + gaps > columns) return undefined
+  for (let over = sum(widths) + gaps - columns; over > 0; over--) {
+    const spare = widths.map((width, at) => (width > least[at]! ? width : 0))
+    widths[spare.indexOf(Math.max(...spare))]!--
+  }
+  return widths
 }
 
-/** Takes from the widest column until the line fits, or nothing more can be taken. */
-function narrow(widths: number[], columns: number): void {
-  let over = widths.reduce((sum, width) => sum + width + GAP.length, -GAP.length) - columns
-  while (over > 0) {
-    const widest = widths.indexOf(Math.max(...widths))
-    if (widths[widest]! <= NARROWEST) return
-    widths[widest]!--
-    over--
-  }
+/** One row, in as many lines as its longest cell needs. */
+function lines(cells: readonly string[], widths: readonly number[]): string {
+  const wrapped = cells.map((text, at) => wrap(text, widths[at]!, true))
+  const height = Math.max(...wrapped.map(({ length }) => length))
+  return Array.from({ length: height }, (_, at) =>
+    wrapped
+      .map((parts, column) => pad(parts[at] ?? '', widths[column]!))
+      .join(GAP)
+      .trimEnd(),
+  ).join('\n')
+}
+
+function record(pairs: readonly (readonly [string, string])[], { columns }: Paper): string {
+  const width = Math.max(0, ...pairs.map(([key]) => widthOf(key)))
+  const left = (columns ?? Number.POSITIVE_INFINITY) - width - GAP.length
+  return pairs
+    .map(([key, text]) => {
+      if (left < BESIDE) return [key, ...wrap(text, (columns ?? 0) - GAP.length).map(line => GAP + line)].join('\n')
+      return pad(key, width) + GAP + wrap(text, left).join(`\n${' '.repeat(width + GAP.length)}`)
+    })
+    .join('\n')
 }
 
 function cell(value: unknown): string {
@@ -63,8 +101,12 @@ function cell(value: unknown): string {
   return printableLine(typeof value === 'object' ? JSON.stringify(value) : String(value))
 }
 
-function widthOf(text: string): number {
-  return [...text].length
+function zip(heads: readonly string[], row: readonly string[]): [string, string][] {
+  return heads.map((head, at) => [head.toLowerCase(), row[at]!])
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0)
 }
 
 function isRow(value: unknown): value is Row {

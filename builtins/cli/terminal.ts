@@ -1,43 +1,67 @@
 import type { Ports } from '#kernel'
 
-export interface Style {
-  bold(text: string): string
-  dim(text: string): string
-  red(text: string): string
-  yellow(text: string): string
-}
+const CODES = {
+  ...{ bold: [1, 22], dim: [2, 22], inverse: [7, 27] },
+  ...{ red: [31, 39], green: [32, 39], yellow: [33, 39], cyan: [36, 39] },
+} as const
+export type Style = Record<keyof typeof CODES, (text: string) => string>
 
 /** Standard output and standard error. A reader that has gone is no error: what it would have read is dropped. */
 export class Terminal {
-  /** Characters in a line; undefined when output goes elsewhere than to a terminal. */
-  readonly columns: number | undefined
   /** Whether standard error is a terminal, on which people read. */
   readonly watched: boolean
+  /** Of standard output, and of standard error. */
   readonly style: Style
+  readonly errStyle: Style
+  /** A passing line is on standard error. */
+  #passing = false
 
   constructor(env: Ports['env']) {
     const { stdout, stderr } = process
     for (const stream of [stdout, stderr]) stream.on('error', () => {})
-    this.columns = stdout.isTTY ? stdout.columns : undefined
     this.watched = stderr.isTTY === true
-    this.style = styleOf(stdout.isTTY === true && this.watched && !env.NO_COLOR && env.TERM !== 'dumb')
+    this.style = styleOf(isColoured(env, stdout.isTTY === true))
+    this.errStyle = styleOf(isColoured(env, this.watched))
+  }
+
+  /** Characters in a line; undefined when output goes elsewhere than to a terminal. */
+  get columns(): number | undefined {
+    return process.stdout.isTTY ? process.stdout.columns : undefined
   }
 
   out(text: string): void {
+    this.pass('')
     if (text !== '') process.stdout.write(`${text}\n`)
   }
 
   /** Text as it comes, without the end of a line. */
   part(text: string): void {
+    this.pass('')
     process.stdout.write(text)
   }
 
   err(text: string): void {
+    this.pass('')
     process.stderr.write(`${text}\n`)
+  }
+
+  /** A line that the next one takes the place of, for people who wait; none when it is empty, or nobody reads. */
+  pass(text: string): void {
+    if (!this.watched || (text === '' && !this.#passing)) return
+    process.stderr.write(text === '' ? '\r\x1b[K' : `\r${this.errStyle.dim(text)}\x1b[K`)
+    this.#passing = text !== ''
   }
 }
 
-function styleOf(coloured: boolean): Style {
-  const sgr = (on: number, off: number) => (text: string) => (coloured ? `\x1b[${on}m${text}\x1b[${off}m` : text)
-  return { bold: sgr(1, 22), dim: sgr(2, 22), red: sgr(31, 39), yellow: sgr(33, 39) }
+/** https://no-color.org and https://force-color.org: a variable that is empty says nothing. */
+function isColoured({ NO_COLOR, FORCE_COLOR, TERM }: Ports['env'], isTerminal: boolean): boolean {
+  if (NO_COLOR) return false
+  if (FORCE_COLOR) return FORCE_COLOR !== '0' && FORCE_COLOR !== 'false'
+  return isTerminal && TERM !== 'dumb'
+}
+
+export function styleOf(coloured: boolean): Style {
+  const sgr = ([on, off]: readonly number[]) =>
+    coloured ? (text: string) => `\x1b[${on}m${text}\x1b[${off}m` : (text: string) => text
+  return Object.fromEntries(Object.entries(CODES).map(([name, codes]) => [name, sgr(codes)])) as Style
 }

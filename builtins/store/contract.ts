@@ -198,6 +198,10 @@ export interface DatabaseReport {
 
 /** What is done with a database's file as such, without bringing up a process of the project. */
 export interface DatabaseFiles {
+  /** The version of SQLite itself. @throws when its native module cannot be loaded */
+  engineVersion(): Promise<string>
+  /** Whether somebody keeps all others from writing, for longer than any commit of ours takes. */
+  isLocked(file: string, ports: Ports): Promise<boolean>
   checkDatabase(file: string, ports: Ports): Promise<DatabaseReport>
   backupDatabase(file: string, target: string, ports: Ports): Promise<DatabaseReport>
   restoreDatabase(

@@ -6,6 +6,41 @@ import type { Database } from './database.ts'
 
 const OTHER = 'name another one'
 
+/** How long a lock is waited for before it counts as one that stays, and how often it is tried, in milliseconds. */
+const LOCK_STAYS_MS = 2_000
+const LOCK_TRIED_MS = 50
+
+/** The version of SQLite itself. @throws when its native module cannot be loaded */
+export async function engineVersion(): Promise<string> {
+  const { default: Sqlite } = await import('better-sqlite3')
+  const memory = new Sqlite(':memory:')
+  try {
+    return String(memory.prepare('SELECT sqlite_version()').pluck().get())
+  } finally {
+    memory.close()
+  }
+}
+
+/** Whether somebody keeps all others from writing, for longer than any commit of ours takes. */
+export async function isLocked(file: string, { clock }: Ports): Promise<boolean> {
+  const until = clock.monotonic() + LOCK_STAYS_MS
+  const database = await connect(file, clock, {})
+  try {
+    for (;;) {
+      try {
+        database.script('BEGIN IMMEDIATE; ROLLBACK')
+        return false
+      } catch (error) {
+        if (!/^SQLITE_(BUSY|LOCKED)/.test((error as { code?: string }).code ?? '')) throw error
+        if (clock.monotonic() >= until) return true
+      }
+      await clock.sleep(LOCK_TRIED_MS)
+    }
+  } finally {
+    database.close()
+  }
+}
+
 /** Reads a database's file through, beside whoever has it open. @throws DatabaseUnusableError for what is none of ours */
 export async function checkDatabase(file: string, ports: Ports): Promise<DatabaseReport> {
   return withFile(file, ports, database => {

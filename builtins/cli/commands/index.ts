@@ -1,6 +1,6 @@
 import type { HandWritten } from '../context.ts'
 import type { ArgumentSpec, CommandSpec, OptionSpec } from '../contract.ts'
-import { PLUGIN_KINDS } from '../scaffold/kinds.ts'
+import { PLUGIN_KINDS, TEMPLATES } from '../scaffold/kinds.ts'
 
 export interface OwnCommand extends CommandSpec {
   load(): Promise<{ default: HandWritten }>
@@ -46,6 +46,7 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
       flag('with-daemon', null, 'Run the daemon in this process'),
       { ...profiles, short: null },
       dev,
+      flag('reload', null, 'Start anew when the code changes, with --dev: for development'),
     ],
     () => import('./serve.ts'),
   ),
@@ -55,6 +56,39 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
     [],
     () => import('./mcp.ts'),
   ),
+  command(
+    'benchmark',
+    'Put models to scenarios, and say how they did',
+    [
+      text('models', 'm', 'Who: provider:model or provider:lite|standard|pro, several with commas'),
+      number('cycles', 'c', "Cycles of an agent's life where a scenario is about one; 5 unless told"),
+      number('runs', 'n', 'How often each scenario is run, for the error bars; 1 unless told'),
+      text('scenarios', 's', 'Only these: a,b; list them with: svc benchmark scenarios'),
+      text('task', 't', 'An instruction of your own in their place'),
+      number('seed', null, 'Which variants of the scenarios; the same again gives the same'),
+      text('output', 'o', 'File that the report is written to as JSON'),
+      text('html', null, 'File that the report is written to as a page with plots'),
+    ],
+    () => import('./benchmark.ts'),
+  ),
+  {
+    ...command(
+      'demo',
+      'Watch agents live, in a project of their own; without a name, list what there is',
+      [
+        text('model', 'm', 'provider:model, or provider:lite|standard|pro; the embedded one unless told'),
+        number('cycles', 'c', 'How many days it lasts, where it counts in days'),
+        number('seed', null, 'The same seed with the embedded model gives the same report'),
+        text('case', null, 'Which of its parts; svc demo lists them'),
+        text('keep', 'k', 'Folder in which its project is made and stays'),
+        text('output', 'o', 'File that the report is written to as Markdown'),
+        text('html', null, 'File that the report is written to as a page with plots'),
+        flag('quiet', 'q', 'Only the report'),
+      ],
+      () => import('./demo.ts'),
+    ),
+    arguments: [{ ...argument('name', 'Which demo'), required: false }],
+  },
   {
     ...command(
       'new',
@@ -71,6 +105,59 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
     })),
     path: ['new', 'profile'],
     arguments: [argument('name', 'What agents are spawned by')],
+  },
+  {
+    ...command(
+      'agent',
+      'Write an agent, with its memory, goals and all else that is its own, into a file',
+      [{ ...text('output', 'o', 'The file; - prints it') }, flag('force', 'f', 'Overwrite the file if it exists')],
+      async () => ({ default: (await import('./bundle.ts')).exportAgent }),
+    ),
+    path: ['agent', 'export'],
+    arguments: [argument('id', "An agent's id, or its name when only one has it")],
+  },
+  {
+    ...command(
+      'agent',
+      'Make an agent of a file that svc agent export has written; each time another one',
+      [
+        text('preset', null, 'A profile that it is to live by instead of its own'),
+        text('model', 'm', 'provider:model instead of its own'),
+      ],
+      async () => ({ default: (await import('./bundle.ts')).importAgent }),
+    ),
+    path: ['agent', 'import'],
+    arguments: [argument('file', 'The bundle')],
+  },
+  {
+    ...command(
+      'new',
+      'Make a folder with a project in it',
+      [
+        {
+          ...text('template', 't', 'Which presets it has: all, or those of a team'),
+          default: 'minimal',
+          choices: [...TEMPLATES],
+        },
+      ],
+      async () => ({ default: (await import('./new-project.ts')).default }),
+    ),
+    path: ['new', 'project'],
+    arguments: [argument('name', 'Of the folder, as in my-agents')],
+  },
+  {
+    ...command(
+      'agent',
+      'Talk with an agent; the same session goes on the next time',
+      [text('session', 's', 'A name of your own for the session; chat unless told')],
+      () => import('./chat.ts'),
+    ),
+    path: ['agent', 'chat'],
+    arguments: [argument('id', "An agent's id, or its name when only one has it")],
+  },
+  {
+    ...command('config', 'Say whether the configuration file would be taken', [], () => import('./config-validate.ts')),
+    path: ['config', 'validate'],
   },
   {
     ...command('db', 'Copy the database, also while the service runs', [], async () => ({
@@ -108,6 +195,38 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
     })),
     path: ['service', 'uninstall'],
   },
+  command(
+    'watch',
+    'See what goes on, as it goes on: agents, activity, what waits for you, and vitals',
+    [flag('compact', 'c', 'A line for each agent, and nothing else')],
+    () => import('./watch.ts'),
+  ),
+  command('doctor', 'Look at all that goes wrong, and say what to do about it', [], () => import('./doctor.ts')),
+  command(
+    'logs',
+    'What the daemon and the server have logged',
+    [
+      { ...text('lines', 'n', 'So many of the last ones'), type: 'number', default: 50 },
+      flag('follow', 'f', 'Go on with what comes'),
+      text('agent', 'a', 'Only what is about this agent'),
+      text('plugin', null, 'Only what this plugin or room says'),
+      { ...text('level', 'l', 'At least this grave'), choices: ['debug', 'info', 'warn', 'error'] },
+    ],
+    () => import('./logs.ts'),
+  ),
+  {
+    ...command(
+      'completion',
+      'Print what makes a shell complete commands, options and ids',
+      [],
+      () => import('./completion.ts'),
+    ),
+    arguments: [argument('shell', 'bash, zsh or fish')],
+  },
+  {
+    ...command('help', 'Say more of a command, or of exit-codes or environment', [], () => import('./help.ts')),
+    arguments: [{ ...argument('about', 'A command, or a topic'), required: false, rest: true }],
+  },
   {
     ...command('service', "Whether the daemon's systemd unit is there, enabled and active", [], async () => ({
       default: (await import('./systemd.ts')).status,
@@ -126,6 +245,10 @@ function command(word: string, summary: string, options: OptionSpec[], load: Own
 
 function flag(name: string, short: string | null, description: string): OptionSpec {
   return { ...text(name, short, description), type: 'boolean' }
+}
+
+function number(name: string, short: string | null, description: string): OptionSpec {
+  return { ...text(name, short, description), type: 'number' }
 }
 
 function text(name: string, short: string | null, description: string): OptionSpec {

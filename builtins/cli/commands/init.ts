@@ -1,59 +1,120 @@
 import { join, resolve } from 'node:path'
 import { type Ports, sentenceOf } from '#kernel'
 import type { Context, HandWritten } from '../context.ts'
+import { INTERRUPTED } from '../interrupt.ts'
 import { cannotWrite, makeFile, makeFolder } from '../making.ts'
 import { SCHEMA_OF, writeConfigSchema, writeProfileSchema } from '../schemas.ts'
 import { tsconfig } from '../tsconfig.ts'
 
-const CONFIG = `${SCHEMA_OF.config}
+/** What a person was asked when the project was made; nothing where nobody could be. */
+interface Wishes {
+  model?: string
+  budget_usd?: number
+}
+
+function configOf({ model, budget_usd }: Wishes): string {
+  const daemon = budget_usd === undefined ? '# daemon:' : `daemon:\n  budget_usd: ${budget_usd}`
+  const models =
+    model === undefined
+      ? '# model:\n#   default_model: openai:standard'
+      : `model:\n  default_model: ${JSON.stringify(model)}`
+  return `${SCHEMA_OF.config}
 # Configuration of svc. Every key has a default: write down only what should differ.
 # A running daemon applies most changes on its next heartbeat; those of server.* need a restart.
 
-# daemon:
+${daemon}
 #   heartbeat: 10               # seconds between an agent's cycles
 #   max_concurrent_agents: 8    # cycles that run at the same time
-# model:
-#   default_model: openai:standard
+${models}
 # server:
 #   api_key: ''                 # what X-Svc-Key must hold; SVC_API_KEY is another way to set it
 `
+}
 
 const IGNORED = ['.svc/', 'logs/']
 
 /** Makes what a project needs where it is missing, and touches nothing that is there. */
 const init: HandWritten = async ({ quiet }, context) => {
-  const root = resolve(context.named ?? context.ports.env.SVC_ROOT ?? process.cwd())
-  const told: string[] = []
-  for (const [name, make] of parts(root, context)) {
-    const made = await make().catch(error => {
-      throw cannotWrite(join(root, name), error)
-    })
-    told.push(`  ${made ? 'made' : 'kept'}  ${name}`)
-  }
-  if (quiet === true) return 0
-  context.terminal.out(
-    [
-      `Project: ${root}`,
-      ...told,
-      '',
-      'Next: svc serve --with-daemon --profiles coder,researcher',
-      'Agents call the model of OPENAI_API_KEY or OPENAI_BASE_URL; without either, a simulated one.',
-    ].join('\n'),
+  const { ports, terminal, json } = context
+  const root = resolve(context.named ?? ports.env.SVC_ROOT ?? process.cwd())
+  const isNew = await ports.files.stat(join(root, '.svc', 'config.yaml')).then(
+    () => false,
+    () => true,
   )
+  const wishes = isNew && quiet !== true && !json ? await ask(context) : {}
+  if (!wishes) return INTERRUPTED
+  const told = await makeProject(root, context, { wishes })
+  if (quiet === true) return 0
+  if (json) terminal.out(JSON.stringify({ root, ...told }, null, 2))
+  else {
+    const lines = [...told.parts.map(({ name, made }) => `  ${made ? 'made' : 'kept'}  ${name}`), '']
+    terminal.out([`Project: ${root}`, ...lines, ...NEXT].join('\n'))
+  }
   return 0
 }
 export default init
 
+const NEXT = [
+  'Next: svc serve --with-daemon --profiles coder,researcher',
+  'Agents call the model of OPENAI_API_KEY or OPENAI_BASE_URL; without either, a simulated one.',
+]
+
+/** Two questions at most, and only where somebody can answer. @returns undefined after Ctrl-C */
+async function ask({ terminal, ports }: Context): Promise<Wishes | undefined> {
+  if (process.stdin.isTTY !== true || terminal.columns === undefined) return {}
+  const { createInterface } = await import('node:readline/promises')
+  const lines = createInterface({ input: process.stdin, output: process.stdout })
+  const stop = new AbortController()
+  lines.once('SIGINT', () => stop.abort())
+  lines.once('close', () => stop.abort())
+  try {
+    const usual = ports.env.OPENAI_API_KEY || ports.env.OPENAI_BASE_URL ? 'openai:standard' : 'a simulated one'
+    const question = `Which model do agents call, as in openai:standard or ollama:llama3.2? (Enter: ${usual}) `
+    const model = (await lines.question(question, stop)).trim().replaceAll(/\s+/g, '')
+    const dollars = (
+      await lines.question('At most how many US dollars may they spend? (Enter: no limit) ', stop)
+    ).trim()
+    const budget_usd = Number(dollars.replace(/^\$/, ''))
+    return { ...(model ? { model } : {}), ...(budget_usd > 0 && budget_usd < 1e6 ? { budget_usd } : {}) }
+  } catch (error) {
+    if (stop.signal.aborted) return undefined
+    throw error
+  } finally {
+    lines.close()
+  }
+}
+
+/** Makes each part of a project that is missing. @returns which were. @throws CannotWriteError */
+export async function makeProject(
+  root: string,
+  context: Context,
+  { wishes = {}, presets = [] }: { wishes?: Wishes; presets?: readonly string[] } = {},
+): Promise<{ parts: { name: string; made: boolean }[] }> {
+  const told: { name: string; made: boolean }[] = []
+  for (const [name, make] of parts(root, wishes, presets, context)) {
+    const made = await make().catch(error => {
+      throw cannotWrite(join(root, name), error)
+    })
+    told.push({ name, made })
+  }
+  return { parts: told }
+}
+
 /** Each part makes itself if it is missing, and says whether it did. */
-function parts(root: string, context: Context): [string, () => Promise<boolean>][] {
+function parts(
+  root: string,
+  wishes: Wishes,
+  presets: readonly string[],
+  context: Context,
+): [string, () => Promise<boolean>][] {
   const { house, ports } = context
   const { files } = ports
   const at = (name: string) => join(root, name)
   return [
     ['.svc/', () => makeFolder(files, at('.svc'), 0o700)],
-    ['.svc/config.yaml', () => makeFile(files, at('.svc/config.yaml'), CONFIG, 0o600)],
+    ['.svc/config.yaml', () => makeFile(files, at('.svc/config.yaml'), configOf(wishes), 0o600)],
     ['plugins/', () => makeFolder(files, at('plugins'))],
-    ['profiles/', () => copyFolder(files, join(house.packageRoot, 'profiles'), at('profiles'))],
+    ['profiles/', () => copyFolder(files, join(house.packageRoot, 'profiles'), at('profiles'), presets)],
     ['tsconfig.json', () => makeFile(files, at('tsconfig.json'), tsconfig(root, house.packageRoot))],
     ['.svc/schema/', () => writeSchemas(root, context)],
     ['.gitignore', () => addLines(files, at('.gitignore'), IGNORED)],
@@ -73,10 +134,11 @@ async function writeSchemas(root: string, context: Context): Promise<boolean> {
 }
 
 /** The shipped presets, to read and to change: a project's own profile of a name goes before the packaged one. */
-async function copyFolder(files: Ports['files'], from: string, to: string): Promise<boolean> {
+async function copyFolder(files: Ports['files'], from: string, to: string, only: readonly string[]): Promise<boolean> {
   if (!(await makeFolder(files, to))) return false
   const names = await files.readdir(from).catch(() => [])
-  for (const name of names) await files.copyFile(join(from, name), join(to, name))
+  const wanted = names.filter(name => only.length === 0 || only.includes(name.replace(/\.ya?ml$/, '')))
+  for (const name of wanted) await files.copyFile(join(from, name), join(to, name))
   return true
 }
 

@@ -6,12 +6,14 @@ import { UsageError } from '../contract.ts'
 import { findProject } from '../project.ts'
 import { serveUntilSignal } from '../service.ts'
 import { inDevelopment } from './development.ts'
+import { reloading } from './reloading.ts'
 
 /** Serves the dashboard and the API; with `--with-daemon` the agents live in the same process. */
 const serve: HandWritten = async (input, context) => {
   const port = portOf(input.port)
   const host = String(input.host ?? '127.0.0.1')
   const root = await findProject(context.ports, context.named)
+  if (input.reload === true) return reloading(['serve', ...wordsOf(input), '--root', root], context)
   const withDaemon = input.with_daemon === true
   const roles: Role[] = withDaemon ? ['server', 'daemon'] : ['server']
   return serveUntilSignal(
@@ -32,6 +34,17 @@ const serve: HandWritten = async (input, context) => {
   )
 }
 export default serve
+
+/** The same command without `--reload`, in which plugin files are live as they are saved. */
+function wordsOf({ host, port, with_daemon, profiles }: Readonly<Record<string, unknown>>): string[] {
+  return [
+    ...(host === undefined ? [] : ['--host', String(host)]),
+    ...(port === undefined ? [] : ['--port', String(port)]),
+    ...(with_daemon === true ? ['--with-daemon'] : []),
+    ...(profiles === undefined ? [] : ['--profiles', String(profiles)]),
+    '--dev',
+  ]
+}
 
 const without: [string, string] = ['Daemon', 'not in this process; agents live while one runs: svc start']
 

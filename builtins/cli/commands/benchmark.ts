@@ -1,0 +1,90 @@
+import { dirname, resolve } from 'node:path'
+import { type Kernel, type Ports, replaceFile, type SvcError } from '#kernel'
+import { Benchmark, type BenchmarkReport } from '../../benchmark/contract.ts'
+import type { HandWritten } from '../context.ts'
+import { UsageError } from '../contract.ts'
+import { cannotWrite } from '../making.ts'
+import { printable, printableJson } from '../printable.ts'
+import { findProject } from '../project.ts'
+
+const USAGE = 'svc benchmark --models openai:lite,anthropic:standard --cycles 5'
+
+/**
+ * Puts models to scenarios, and tells how they did.
+ * @returns 1 when a model was not measured to the end
+ */
+const benchmark: HandWritten = async (input, context) => {
+  const { terminal, ports, house, json } = context
+  const models = listOf(input.models)
+  if (models.length === 0) throw new UsageError({ problem: 'benchmark: the option --models is missing', usage: USAGE })
+  const root = await findProject(ports, context.named)
+  // What costs money is not begun when there is nowhere to put it.
+  for (const path of [input.output, input.html]) await canWrite(ports, path)
+  const stop = new AbortController()
+  process.once('SIGINT', () => stop.abort())
+  process.once('SIGTERM', () => stop.abort())
+  const write = (line: string) => {
+    const { msg } = JSON.parse(line) as { msg?: string }
+    terminal.err(printable(`svc: warning: ${msg}`))
+  }
+  await using kernel = await house.open({ root, roles: ['cli'], log: { level: 'warn', write } })
+  const report = await run(kernel, input, models, stop.signal, line => terminal.err(printable(line))).catch(error => {
+    if (stop.signal.aborted) return undefined
+    throw error
+  })
+  if (!report) {
+    terminal.err('svc: stopped; nothing of it is kept.')
+    return 130
+  }
+  const { table, html } = kernel.use(Benchmark)
+  const text = `${JSON.stringify(report, null, 2)}\n`
+  await writeTo(ports, input.output, text)
+  await writeTo(ports, input.html, html(report))
+  terminal.out(json ? printableJson(text.trimEnd()) : printable(table(report)))
+  return report.models.every(({ complete }) => complete) ? 0 : 1
+}
+export default benchmark
+
+async function run(
+  kernel: Kernel,
+  { cycles, runs, seed, scenarios, task }: Readonly<Record<string, unknown>>,
+  models: readonly string[],
+  signal: AbortSignal,
+  progress: (line: string) => void,
+): Promise<BenchmarkReport> {
+  const chosen = scenarios === undefined ? {} : { scenarios: listOf(scenarios) }
+  const asked = { models, cycles, runs, seed, task, ...chosen }
+  const given = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined))
+  try {
+    return (await kernel.invoke('benchmark.run', given, { face: 'cli', signal, progress })) as BenchmarkReport
+  } catch (error) {
+    // What was given were the command's own words.
+    if ((error as SvcError).code === 'invalid_input') {
+      throw new UsageError({ problem: `benchmark: ${(error as Error).message}`, usage: USAGE })
+    }
+    throw error
+  }
+}
+
+function listOf(words: unknown): string[] {
+  return String(words ?? '')
+    .split(',')
+    .map(word => word.trim())
+    .filter(word => word !== '')
+}
+
+async function canWrite({ files }: Ports, path: unknown): Promise<void> {
+  if (path === undefined) return
+  const folder = dirname(resolve(String(path)))
+  await files.access(folder, files.constants.W_OK).catch(error => {
+    throw cannotWrite(resolve(String(path)), error)
+  })
+}
+
+async function writeTo({ files }: Ports, path: unknown, text: string): Promise<void> {
+  if (path === undefined) return
+  const file = resolve(String(path))
+  await replaceFile(files, file, text).catch(error => {
+    throw cannotWrite(file, error)
+  })
+}

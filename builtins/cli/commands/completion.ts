@@ -1,0 +1,15 @@
+import { SCRIPTS, SHELLS } from '../completion/scripts.ts'
+import type { HandWritten } from '../context.ts'
+import { UsageError } from '../contract.ts'
+
+/** Prints what makes a shell complete this program's commands. */
+const completion: HandWritten = async ({ shell }, { terminal }) => {
+  const known = SHELLS.find(name => name === shell)
+  if (!known) {
+    const problem = `completion: the shell is one of ${SHELLS.join(', ')}, not "${shell}"`
+    throw new UsageError({ problem, usage: `svc completion ${SHELLS.join('|')}` })
+  }
+  terminal.out(SCRIPTS[known])
+  return 0
+}
+export default completion

@@ -1,0 +1,30 @@
+import { join } from 'node:path'
+import type { Context } from '../context.ts'
+import { printableLine } from '../printable.ts'
+import { findProject } from '../project.ts'
+import { complete } from './complete.ts'
+import { valuesOf } from './values.ts'
+
+/** What a shell takes as "complete a file's name here". */
+const FILES = ':files'
+
+/**
+ * Answers a shell that asks what may come: a line for each candidate, with a tab before what it is about. Silent whatever
+ * goes wrong, since it is asked while somebody types.
+ */
+export async function answer(words: readonly string[], context: Context): Promise<number> {
+  const at = words.indexOf('--root')
+  const named = at >= 0 ? words[at + 1] : context.named
+  const root = await findProject(context.ports, named).catch(() => undefined)
+  const values = valuesOf(root, join(context.house.packageRoot, 'profiles'), context)
+  const candidates = await complete(words, context.commands, values).catch(() => [])
+  if (!candidates) context.terminal.out(FILES)
+  else {
+    const lines = candidates
+      // What cannot be typed as it is would be another word once it is on the line.
+      .filter(({ word }) => /^[\w@%+=:,./-]+$/.test(word))
+      .map(({ word, about }) => (about ? `${word}\t${printableLine(about).slice(0, 80)}` : word))
+    context.terminal.out(lines.join('\n'))
+  }
+  return 0
+}

@@ -1,0 +1,15 @@
+/** At most so many are offered: more is no help to whoever reads them. */
+const MOST = 200
+
+/** What is offered of each kind: an id as `word`, and what tells it from others as `about`. */
+export const QUERIES = {
+  agents: `SELECT agent_id AS word, role AS about FROM agents WHERE died_at IS NULL ORDER BY spawned_at LIMIT ${MOST}`,
+  approvals: `SELECT approval_id AS word, tool_name || ' ' || agent_id AS about FROM approvals WHERE status = 'pending' ORDER BY created_at LIMIT ${MOST}`,
+  goals: `SELECT goal_id AS word, objective AS about FROM goals WHERE status = 'active' ORDER BY created_at DESC LIMIT ${MOST}`,
+  sessions: `SELECT session_id AS word, agent_id || ' ' || task AS about FROM sessions WHERE status = 'running' ORDER BY started_at DESC LIMIT ${MOST}`,
+  tasks: `SELECT task_id AS word, instruction AS about FROM task_runs ORDER BY created_at DESC LIMIT ${MOST}`,
+  runs: `SELECT run_id AS word, kind AS about FROM runs ORDER BY started_at DESC LIMIT ${MOST}`,
+  schedules: `SELECT schedule_id AS word, objective AS about FROM schedules ORDER BY agent_id LIMIT ${MOST}`,
+  alarms: `SELECT alarm_id AS word, description AS about FROM alarms WHERE status = 'pending' ORDER BY fire_at LIMIT ${MOST}`,
+  models: `SELECT DISTINCT model AS word, '' AS about FROM spend ORDER BY model LIMIT ${MOST}`,
+} as const

@@ -1,0 +1,50 @@
+import { near } from '#kernel'
+import { type CommandSpec, UnknownCommandError } from './contract.ts'
+
+/** What other programs call what is here called otherwise. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  agents: 'status',
+  ps: 'status',
+  ls: 'status',
+  inspect: 'runs <id>',
+  replay: 'session transcript <session_id>',
+  chat: 'agent chat <id>',
+  delete: 'kill <id>',
+  rm: 'kill <id>',
+  up: 'start',
+  down: 'stop',
+}
+
+/**
+ * The command with the longest path that the words begin with; of two with one path, as in `runs` and `runs <id>`, the one
+ * that takes what follows. A word too many after a group of commands is none of it.
+ */
+export function find(commands: readonly CommandSpec[], words: readonly string[]): CommandSpec | undefined {
+  const fitting = commands.filter(({ path }) => path.every((word, at) => words[at] === word))
+  const longest = Math.max(0, ...fitting.map(({ path }) => path.length))
+  const next = words[longest]
+  const named = next !== undefined && !next.startsWith('-')
+  const same = fitting.filter(({ path }) => path.length === longest)
+  const best = same.find(command => command.arguments.length > 0 === named) ?? same[0]
+  if (!best || best.arguments.length > 0) return best
+  const isGroup = commands.some(({ path }) => path.length > best.path.length && path[0] === best.path[0])
+  return isGroup && next !== undefined && !next.startsWith('-') ? undefined : best
+}
+
+/** What is said of words that are no command: what was meant. */
+export function unknown(commands: readonly CommandSpec[], words: readonly string[]): Error {
+  const option = words.findIndex(word => word.startsWith('-'))
+  const given = words.slice(0, option < 0 ? 3 : Math.max(option, 1)).join(' ')
+  const names = commands.map(({ path }) => path.join(' '))
+  const below = names.filter(name => name.startsWith(`${words[0]} `))
+  const found = near(given, names)
+  const other = ELSEWHERE[words[0]!]
+  const meant = other
+    ? [other]
+    : found.length > 0
+      ? found
+      : below.length > 0
+        ? below.slice(0, 3)
+        : near(words[0]!, names)
+  return new UnknownCommandError({ words: given, near: meant })
+}

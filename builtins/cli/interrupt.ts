@@ -1,0 +1,39 @@
+import type { Clock } from '#kernel'
+
+/** What shells say of a program that Ctrl-C has ended: 128 and the number of SIGINT. */
+export const INTERRUPTED = 130
+/** How long what was interrupted has to end in order, in milliseconds. A second Ctrl-C ends it at once. */
+const GRACE_MS = 2_000
+
+/**
+ * Does work that Ctrl-C ends, and a reader of standard output that goes away: its signal is aborted.
+ * @returns the exit code: `INTERRUPTED` after Ctrl-C, 0 without a reader, else that of the work
+ */
+export async function interruptible(clock: Clock, work: (signal: AbortSignal) => Promise<number>): Promise<number> {
+  const stop = new AbortController()
+  let late = () => {}
+  const over = new Promise<number>(resolve => {
+    late = () => clock.after(GRACE_MS, () => resolve(why))
+  })
+  let why = INTERRUPTED
+  const interrupt = () => {
+    stop.abort()
+    late()
+  }
+  const unread = () => {
+    why = 0
+    interrupt()
+  }
+  process.once('SIGINT', interrupt)
+  process.stdout.once('error', unread)
+  try {
+    const exit = await Promise.race([work(stop.signal), over])
+    return stop.signal.aborted ? why : exit
+  } catch (error) {
+    if (stop.signal.aborted) return why
+    throw error
+  } finally {
+    process.off('SIGINT', interrupt)
+    process.stdout.off('error', unread)
+  }
+}

@@ -1,0 +1,119 @@
+import { join } from 'node:path'
+import type { Ports } from '#kernel'
+
+const CHUNK = 64 * 1024
+/** How often a file that is followed is looked at, in milliseconds. */
+const LOOK_MS = 250
+/** So many files that were set aside are read, the youngest first. */
+const SET_ASIDE = 5
+
+type Handle = Awaited<ReturnType<Ports['files']['open']>>
+
+export interface Tail {
+  /** The lines asked for, oldest first. */
+  lines: string[]
+  /** The file as it was read, and how far. */
+  at: { inode: number; offset: number } | undefined
+}
+
+/** The log of a project's long-running processes, with what was set aside of it. */
+export class LogFile {
+  readonly file: string
+  readonly #ports: Pick<Ports, 'files' | 'clock'>
+
+  constructor(root: string, ports: Pick<Ports, 'files' | 'clock'>) {
+    this.file = join(root, 'logs', 'svc.log')
+    this.#ports = ports
+  }
+
+  /** The last lines that are wanted. Read from the end, so that the length of the log does not matter. */
+  async tail(count: number, wanted: (line: string) => boolean): Promise<Tail> {
+    const found: string[] = []
+    let at: Tail['at']
+    for (let n = 0; n <= SET_ASIDE && (found.length < count || n === 0); n++) {
+      const handle = await this.#ports.files.open(n === 0 ? this.file : `${this.file}.${n}`, 'r').catch(() => undefined)
+      if (!handle) continue
+      try {
+        const { size, ino } = await handle.stat()
+        if (n === 0) at = { inode: ino, offset: size }
+        for await (const line of backwards(handle, size)) {
+          if (found.length >= count) break
+          if (wanted(line)) found.push(line)
+        }
+      } finally {
+        await handle.close()
+      }
+    }
+    return { lines: found.reverse(), at }
+  }
+
+  /** The lines that come from a place on, also after the file was set aside and a new one begun; until the signal is aborted. */
+  async *follow(from: Tail['at'], signal: AbortSignal): AsyncGenerator<string> {
+    const { files, clock } = this.#ports
+    let handle: Handle | undefined
+    let { inode, offset } = from ?? { inode: 0, offset: 0 }
+    try {
+      while (!signal.aborted) {
+        const next = await files.stat(this.file).catch(() => undefined)
+        handle ??= await this.#openAs(inode)
+        if (handle) {
+          const lines = await readOn(handle, offset)
+          offset += lines.length
+          for (const line of splitLines(lines)) if (line.length > 0) yield line.toString('utf8')
+        }
+        if (next && next.ino !== inode) {
+          await handle?.close()
+          handle = await files.open(this.file, 'r').catch(() => undefined)
+          inode = next.ino
+          offset = 0
+        } else await clock.sleep(LOOK_MS, signal)
+      }
+    } finally {
+      await handle?.close()
+    }
+  }
+
+  /** The file with this number, whether it has its name still or was set aside meanwhile. */
+  async #openAs(inode: number): Promise<Handle | undefined> {
+    for (const file of [this.file, `${this.file}.1`]) {
+      const handle = await this.#ports.files.open(file, 'r').catch(() => undefined)
+      if (handle && (await handle.stat()).ino === inode) return handle
+      await handle?.close()
+    }
+    return undefined
+  }
+}
+
+async function readOn(handle: Handle, offset: number): Promise<Buffer> {
+  const { size } = await handle.stat()
+  const bytes = Buffer.alloc(Math.max(0, Math.min(size - offset, CHUNK * 16)))
+  const { bytesRead } = await handle.read(bytes, 0, bytes.length, offset)
+  // A line is taken when it is whole, so that no character is torn.
+  const part = bytes.subarray(0, bytesRead)
+  const end = part.lastIndexOf(0x0a) + 1
+  return part.subarray(0, end === 0 && bytesRead === CHUNK * 16 ? bytesRead : end)
+}
+
+/** The lines of a file, the last one first. */
+async function* backwards(handle: Handle, size: number): AsyncGenerator<string> {
+  let rest = Buffer.alloc(0)
+  for (let end = size; end > 0; ) {
+    const begin = Math.max(0, end - CHUNK)
+    const part = Buffer.alloc(end - begin)
+    await handle.read(part, 0, part.length, begin)
+    const lines = splitLines(Buffer.concat([part, rest]))
+    rest = begin > 0 ? lines.shift()! : Buffer.alloc(0)
+    for (const line of lines.reverse()) if (line.length > 0) yield line.toString('utf8')
+    end = begin
+  }
+}
+
+function splitLines(bytes: Buffer): Buffer<ArrayBuffer>[] {
+  const lines: Buffer<ArrayBuffer>[] = []
+  let begin = 0
+  for (let at = bytes.indexOf(0x0a); at >= 0; at = bytes.indexOf(0x0a, begin)) {
+    lines.push(Buffer.from(bytes.subarray(begin, at)))
+    begin = at + 1
+  }
+  return [...lines, Buffer.from(bytes.subarray(begin))]
+}

@@ -1,0 +1,174 @@
+import { type Ports, SvcError, sentenceOf } from '#kernel'
+import type { Style } from '../terminal.ts'
+import type { Deeds, Feed } from './feed.ts'
+import { keysOf } from './keys.ts'
+import { HELP, type Over, page } from './page.ts'
+
+const NOTHING: Over = { kind: 'none' }
+/** What a key has done is told so long, in milliseconds. */
+const TOLD_MS = 5_000
+
+export interface AppParts {
+  feed: Feed
+  deeds: Deeds
+  clock: Ports['clock']
+  compact: boolean
+  /** Has the page drawn. */
+  redraw: () => void
+  /** Ends the program, with its exit code. */
+  quit: (exit: number) => void
+}
+
+/** What the keys do, and what is seen of it. */
+export class App {
+  readonly #parts: AppParts
+  #at = 0
+  #over: Over = NOTHING
+  #said = ''
+  #forget = () => {}
+  /** What an answer is for. */
+  #answered: (answer: string) => void = () => {}
+  /** Keys of the page of text that is shown. */
+  #choices: Readonly<Record<string, () => void>> = {}
+
+  constructor(parts: AppParts) {
+    this.#parts = parts
+  }
+
+  draw(columns: number, rows: number, style: Style): string[] {
+    const { feed, clock, compact } = this.#parts
+    const { snapshot } = feed
+    this.#at = Math.min(this.#at, Math.max(0, snapshot.agents.length - 1))
+    const time = clock.now().toTimeString().slice(0, 8)
+    return page({ snapshot, at: this.#at, over: this.#over, said: this.#said, time, compact }, columns, rows, style)
+  }
+
+  /** Takes the bytes that the terminal sent. */
+  press(bytes: string): void {
+    for (const key of keysOf(bytes)) {
+      if (key === 'ctrl-c') this.#parts.quit(130)
+      else if (this.#over.kind === 'ask') this.#type(this.#over, key)
+      else if (this.#over.kind === 'text') this.#read(this.#over, key)
+      else this.#command(key)
+    }
+    this.#parts.redraw()
+  }
+
+  #command(key: string): void {
+    const { feed, deeds, quit } = this.#parts
+    const agent = feed.snapshot.agents[this.#at]
+    const frozen = feed.snapshot.daemon?.frozen === true
+    if (key === 'q' || key === 'escape') quit(0)
+    else if (key === 'up' || key === 'k') this.#choose(this.#at - 1)
+    else if (key === 'down' || key === 'j') this.#choose(this.#at + 1)
+    else if (key === '?') this.#show('Keys', HELP, {})
+    else if (key === 'f')
+      this.#confirm(frozen ? 'Thaw all agents?' : 'Freeze all agents?', () => deeds.freezeOrThaw(frozen))
+    else if (key === 'a') void this.#review()
+    else if ((key === 'p' || key === 'n') && !agent) this.#say('There is no agent to choose.')
+    else if (key === 'p') this.#do(() => deeds.pauseOrResume(agent!))
+    else if (key === 'n') {
+      this.#ask(`To ${agent!.agent_id}:`, message => {
+        if (message.trim() !== '') this.#do(() => deeds.nudge(agent!.agent_id, message))
+      })
+    }
+  }
+
+  #choose(at: number): void {
+    const { feed } = this.#parts
+    const { agents } = feed.snapshot
+    this.#at = Math.min(Math.max(0, at), Math.max(0, agents.length - 1))
+    feed.chosen = agents[this.#at]?.agent_id
+    feed.look()
+  }
+
+  /** The call that waits longest, of the agent that was chosen if it has one: with all of its arguments, before anybody decides. */
+  async #review(): Promise<void> {
+    const { feed, deeds, redraw } = this.#parts
+    const { approvals, agents } = feed.snapshot
+    const own = approvals.find(({ agent_id }) => agent_id === agents[this.#at]?.agent_id)
+    const waiting = own ?? approvals[0]
+    if (!waiting) return this.#say('Nothing waits for a decision.')
+    try {
+      const { approval_id, agent_id, tool_name, danger, args_sha256, ...call } = await deeds.approval(
+        waiting.approval_id,
+      )
+      const lines = [
+        `${agent_id} wants to call ${tool_name}${danger ? ` (${danger})` : ''} with:`,
+        ...JSON.stringify(call.arguments, null, 2).split('\n'),
+        '',
+        `SHA-256 of the arguments: ${args_sha256}`,
+        ...(call.expires_at ? [`Denied by itself at ${call.expires_at}`] : []),
+      ]
+      this.#show(approval_id, lines, {
+        y: () => this.#do(() => deeds.decide(approval_id, 'approve')),
+        d: () =>
+          this.#ask('Deny, because (may be empty):', reason =>
+            this.#do(() => deeds.decide(approval_id, 'deny', reason)),
+          ),
+      })
+      this.#said = 'y approve  d deny  ↑↓ page  Esc back'
+    } catch (error) {
+      this.#say(sentenceOf(error))
+    }
+    redraw()
+  }
+
+  #show(title: string, lines: readonly string[], choices: Readonly<Record<string, () => void>>): void {
+    this.#over = { kind: 'text', title, lines, from: 0 }
+    this.#choices = choices
+    this.#said = ''
+  }
+
+  #read(over: Over & { kind: 'text' }, key: string): void {
+    const step = { up: -1, k: -1, down: 1, j: 1, 'page-up': -10, 'page-down': 10 }[key]
+    if (step !== undefined) this.#over = { ...over, from: Math.max(0, over.from + step) }
+    else {
+      this.#over = NOTHING
+      this.#said = ''
+      this.#choices[key]?.()
+    }
+  }
+
+  #ask(question: string, answered: (answer: string) => void): void {
+    this.#over = { kind: 'ask', question, answer: '' }
+    this.#answered = answered
+  }
+
+  #confirm(question: string, work: () => Promise<string>): void {
+    this.#ask(`${question} y/n`, answer => {
+      if (/^y(es)?$/i.test(answer.trim())) this.#do(work)
+    })
+  }
+
+  #type(over: Over & { kind: 'ask' }, key: string): void {
+    if (key === 'escape') this.#over = NOTHING
+    else if (key === 'enter') {
+      this.#over = NOTHING
+      this.#answered(over.answer)
+    } else if (key === 'backspace') this.#over = { ...over, answer: [...over.answer].slice(0, -1).join('') }
+    else if (key === 'ctrl-u') this.#over = { ...over, answer: '' }
+    else if ([...key].length === 1) this.#over = { ...over, answer: over.answer + key }
+  }
+
+  #do(work: () => Promise<string>): void {
+    this.#say('…')
+    work().then(
+      told => {
+        this.#say(told)
+        this.#parts.feed.look()
+      },
+      (error: unknown) => this.#say(error instanceof SvcError ? error.message : sentenceOf(error)),
+    )
+  }
+
+  #say(text: string): void {
+    this.#forget()
+    this.#said = text
+    this.#parts.redraw()
+    this.#forget = this.#parts.clock.after(TOLD_MS, () => {
+      this.#said = ''
+      this.#parts.redraw()
+    })
+  }
+}

@@ -1,0 +1,206 @@
+import { narrated } from '../narrate.ts'
+import { printableLine } from '../printable.ts'
+import type { Style } from '../terminal.ts'
+import { wrap } from '../width.ts'
+import type { Snapshot } from './feed.ts'
+import { beside, type Line, lay, type Panel, panel, type Span } from './paint.ts'
+
+type Member = Snapshot['agents'][number]
+type Event = Snapshot['events'][number]
+
+/** What is shown over the panels: a page of text, or a question below them. */
+export type Over =
+  | { kind: 'none' }
+  | { kind: 'text'; title: string; lines: readonly string[]; from: number }
+  | { kind: 'ask'; question: string; answer: string }
+
+/** What a page is drawn from. */
+export interface View {
+  snapshot: Snapshot
+  /** Which agent is chosen, from 0. */
+  at: number
+  over: Over
+  /** What came of the last key. */
+  said: string
+  /** The time of day, as HH:MM:SS. */
+  time: string
+  compact: boolean
+}
+
+const STATUS: Readonly<Record<string, readonly [mark: string, paint: keyof Style]>> = {
+  working: ['●', 'green'],
+  idle: ['○', 'dim'],
+  waiting: ['◌', 'yellow'],
+  waiting_approval: ['?', 'yellow'],
+  paused: ['‖', 'cyan'],
+  dead: ['×', 'red'],
+}
+const KEYS = 'q quit  ↑↓ choose  p pause  n nudge  a approve  f freeze  ? help'
+export const HELP = [
+  'q, Esc, Ctrl-C   leave; the agents go on',
+  '↑ ↓, j k         choose an agent',
+  'p                pause the agent, or have it go on',
+  'n                nudge it: a message that it reads before its next model call',
+  'a                look at the tool call that waits longest, with all of its arguments, and decide',
+  'f                freeze all: nothing is spent any more; or thaw',
+  '?                this page',
+  '',
+  '● works  ○ idle  ◌ waits  ? waits for your decision  ‖ paused  × dead',
+]
+/** Below this the panels stand one above the other. */
+const BESIDE_LEAST = 70
+
+/** All lines of the page, each in exactly so many columns. */
+export function page(view: View, columns: number, rows: number, style: Style): string[] {
+  const head = lay(header(view), columns, style)
+  const foot = lay(footer(view), columns, style)
+  const height = rows - 2
+  return [head, ...body(view, columns, height, style), foot].slice(0, Math.max(1, rows))
+}
+
+function body(view: View, columns: number, height: number, style: Style): string[] {
+  const { over, compact } = view
+  if (height <= 0) return []
+  if (over.kind === 'text') return panel({ title: over.title, lines: textLines(over, columns) }, columns, height, style)
+  if (compact) return panel(agents(view, columns), columns, height, style)
+  if (columns < BESIDE_LEAST) return stacked(view, columns, height, style)
+  const top = Math.max(5, Math.ceil(height * 0.45))
+  const bottom = height - top
+  const left = Math.floor((columns - 2) * 0.62)
+  const right = columns - 2 - left
+  const of = (each: Panel, width: number, rows: number) => panel(each, width, rows, style)
+  return [
+    ...beside(of(agents(view, left), left, top), of(vitals(view), right, top)),
+    ...beside(of(activity(view), left, bottom), of(attention(view, right), right, bottom)),
+  ]
+}
+
+function stacked(view: View, columns: number, height: number, style: Style): string[] {
+  const parts = [agents(view, columns), attention(view, columns), activity(view), vitals(view)]
+  const shares = [0.35, 0.2, 0.25].map(share => Math.max(2, Math.floor(height * share)))
+  const heights = [...shares, height - shares.reduce((sum, each) => sum + each, 0)]
+  return parts.flatMap((each, at) => panel(each, columns, heights[at]!, style)).slice(0, height)
+}
+
+function header({ snapshot: { daemon, problem }, time }: View): Line {
+  const state: Span = problem
+    ? [problem, 'red']
+    : !daemon
+      ? 'looking…'
+      : daemon.health === 'healthy'
+        ? [`daemon ${daemon.pid}, a heartbeat every ${daemon.heartbeat_s} s`, 'green']
+        : [daemon.health === 'stopped' ? 'no daemon: svc start' : `daemon ${daemon.health}`, 'yellow']
+  const frozen: Span[] = daemon?.frozen ? ['  ', ['FROZEN', 'red']] : []
+  return [['svc ', 'bold'], `${time}  `, state, ...frozen]
+}
+
+function footer({ over, said }: View): Line {
+  if (over.kind === 'ask') return [[`${over.question} `, 'bold'], over.answer, ['█', 'dim']]
+  if (over.kind === 'text') return [[said || '↑↓ page  Esc back', 'dim']]
+  return said ? [[said, 'yellow']] : [[KEYS, 'dim']]
+}
+
+function agents({ snapshot, at }: View, width: number): Panel {
+  const lines = snapshot.agents.map(agent => agentLine(agent, width))
+  const none: Line[] = [[['none yet; spawn one with: svc spawn coder', 'dim']]]
+  return {
+    title: `Agents (${snapshot.agents.length})`,
+    lines: lines.length > 0 ? lines : none,
+    marked: lines.length > 0 ? at : undefined,
+  }
+}
+
+function agentLine({ agent_id, status, goal, held, cost_usd, cycle_count }: Member, width: number): Line {
+  const [mark, paint] = STATUS[status] ?? ['·', 'dim']
+  const cost: Span[] =
+    width >= 60 ? [[`${cost_usd.toFixed(4).padStart(9)} $ ${String(cycle_count).padStart(5)} `, 'dim']] : []
+  return [[`${mark} `, paint], [`${agent_id.padEnd(20)} `, 'bold'], ...cost, held ? [held, 'yellow'] : (goal ?? status)]
+}
+
+function activity({ snapshot: { events } }: View): Panel {
+  return { title: 'Activity', lines: events.map(eventLine), atEnd: true }
+}
+
+/** An event for people, in a line. */
+export function eventLine({ at, agent_id, type, data }: Event): Line {
+  const who: Span[] = agent_id ? [[`${agent_id} `, 'bold']] : []
+  const bad = /fail|error|exceed|abandon|denied/.test(type) || data.ok === false
+  const words = narrated(type, data) ?? `${type.replaceAll('_', ' ')}${shortOf(data)}`
+  return [[`${new Date(at).toTimeString().slice(0, 8)} `, 'dim'], ...who, bad ? [words, 'red'] : words]
+}
+
+function shortOf({ agent_id: _, ...data }: Readonly<Record<string, unknown>>): string {
+  const plain = Object.entries(data).filter(([, value]) => ['string', 'number', 'boolean'].includes(typeof value))
+  return plain.length === 0 ? '' : `: ${plain.map(([name, value]) => `${name} ${value}`).join(', ')}`
+}
+
+function attention({ snapshot: { approvals, agents, daemon, budget } }: View, width: number): Panel {
+  const waiting = approvals.flatMap(({ agent_id, tool_name, approval_id, danger }): Line[] => [
+    [['? ', 'yellow'], [tool_name, 'bold'], ` ${agent_id}`],
+    [
+      ['  ', 'dim'],
+      [width > 40 && danger ? `${approval_id}  ${danger}` : approval_id, 'dim'],
+    ],
+  ])
+  const held = agents.filter(agent => agent.held && agent.status !== 'waiting_approval')
+  const lines: Line[] = [
+    ...(daemon?.health === 'stalled' || daemon?.health === 'dead'
+      ? [[[`daemon ${daemon.health}: svc doctor`, 'red'] as const]]
+      : []),
+    ...(budget?.exceeded ? [[[budget.message, 'red'] as const]] : []),
+    ...waiting,
+    ...held.map((agent): Line => [['! ', 'yellow'], `${agent.agent_id} ${agent.held}`]),
+  ]
+  const nothing: Line[] = [[['nothing waits for you', 'dim']]]
+  return { title: `Attention (${approvals.length} to decide)`, lines: lines.length > 0 ? lines : nothing }
+}
+
+function vitals({ snapshot: { budget, daemon, chosen } }: View): Panel {
+  const fact = (name: string, value: string, paint?: keyof Style): Line => [
+    [`${name.padEnd(10)}`, 'dim'],
+    paint ? [value, paint] : value,
+  ]
+  const { load, level } = (chosen?.suffering ?? {}) as { load?: number; level?: string }
+  const all: Line[] = [
+    ...(budget ? [fact('spent', `${budget.spent.usd.toFixed(4)} $, ${budget.spent.tokens} tokens`)] : []),
+    ...(budget
+      ? [fact('budget', budget.unlimited ? 'unlimited' : leftOf(budget), budget.exceeded ? 'red' : undefined)]
+      : []),
+    ...(daemon ? [fact('cycles', `${daemon.in_flight} run now`)] : []),
+  ]
+  if (!chosen) return { title: 'Vitals', lines: all }
+  const own: Line[] = [
+    [],
+    [[chosen.agent_id, 'bold']],
+    ...(load === undefined
+      ? []
+      : [fact('load', `${bar(load)} ${load.toFixed(2)} ${level ?? ''}`, load >= 0.7 ? 'red' : undefined)]),
+    ...(chosen.mood ? [fact('mood', chosen.mood)] : []),
+    fact('spent', `${chosen.cost_usd.toFixed(4)} $, ${chosen.tokens} tokens`),
+    fact('model', chosen.model || 'the default'),
+    fact('next', chosen.next.reason),
+    ...(chosen.error ? [fact('error', chosen.error, 'red')] : []),
+  ]
+  return { title: 'Vitals', lines: [...all, ...own] }
+}
+
+function leftOf({ remaining }: NonNullable<Snapshot['budget']>): string {
+  const parts = [
+    remaining.usd === null ? '' : `${remaining.usd.toFixed(4)} $`,
+    remaining.tokens === null ? '' : `${remaining.tokens} tokens`,
+  ]
+  return `${parts.filter(Boolean).join(', ')} left`
+}
+
+/** A number from 0 to 1. */
+function bar(part: number): string {
+  const full = Math.round(Math.min(1, Math.max(0, part)) * 10)
+  return '█'.repeat(full) + '░'.repeat(10 - full)
+}
+
+function textLines({ lines, from }: { lines: readonly string[]; from: number }, columns: number): Line[] {
+  return lines
+    .flatMap(line => wrap(printableLine(line), columns, true))
+    .slice(from)
+    .map(line => [line])
+}

@@ -1,0 +1,55 @@
+import { printableLine } from '../printable.ts'
+import type { Style } from '../terminal.ts'
+import { pad, take, widthOf } from '../width.ts'
+
+/** A piece of a line, and what it is drawn with. Whatever it holds is shown as text. */
+export type Span = string | readonly [text: string, paint: keyof Style]
+export type Line = readonly Span[]
+
+/** The line as text, as long as it is. */
+export function plain(line: Line): string {
+  return line.map(span => printableLine(typeof span === 'string' ? span : span[0])).join('')
+}
+
+/** The line in exactly so many columns. */
+export function lay(line: Line, width: number, style: Style, mark?: keyof Style): string {
+  let left = width
+  let laid = ''
+  for (const span of line) {
+    const [text, paint] = typeof span === 'string' ? [span] : span
+    const safe = printableLine(text)
+    const shown = widthOf(safe) <= left ? safe : left > 0 ? pad(`${take(safe, left - 1)}…`, left) : ''
+    left -= widthOf(shown)
+    laid += paint ? style[paint](shown) : shown
+    if (left <= 0) break
+  }
+  const filled = laid + ' '.repeat(Math.max(0, left))
+  return mark ? style[mark](filled) : filled
+}
+
+export interface Panel {
+  title: string
+  lines: readonly Line[]
+  /** Which line is marked, from 0. */
+  marked?: number | undefined
+  /** Shows its end where not all of it fits, rather than its beginning or what is marked. */
+  atEnd?: boolean
+}
+
+/** A panel in so many columns and rows. */
+export function panel({ title, lines, marked, atEnd }: Panel, width: number, height: number, style: Style): string[] {
+  if (height <= 0) return []
+  const head = style.bold(pad(take(`─ ${printableLine(title)} ${'─'.repeat(width)}`, width), width))
+  const room = height - 1
+  const first = atEnd ? Math.max(0, lines.length - room) : Math.max(0, (marked ?? 0) - room + 1)
+  const shown = lines.slice(first, first + room)
+  const body = Array.from({ length: room }, (_, at) =>
+    lay(shown[at] ?? [], width, style, marked !== undefined && first + at === marked ? 'inverse' : undefined),
+  )
+  return [head, ...body]
+}
+
+/** Two blocks of the same height, side by side. */
+export function beside(left: readonly string[], right: readonly string[]): string[] {
+  return left.map((line, at) => `${line}  ${right[at] ?? ''}`)
+}

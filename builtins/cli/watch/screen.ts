@@ -1,0 +1,97 @@
+import type { Terminal } from '../terminal.ts'
+
+const ENTER = '\x1b[?1049h\x1b[?25l\x1b[?7l'
+const LEAVE = '\x1b[?7h\x1b[?25h\x1b[?1049l'
+/** The exit codes of signals that end a process: 128 and their number. */
+const ENDS = { SIGTERM: 143, SIGHUP: 129 } as const
+
+/**
+ * A terminal as a page: it draws what has changed since the last time, gives keys as they are pressed, and is as it was when
+ * the process ends, however it ends.
+ */
+export class Screen implements Disposable {
+  readonly #terminal: Terminal
+  #drawn: readonly string[] = []
+  #open = false
+  readonly #leave = () => this.#restore()
+  readonly #ends = Object.entries(ENDS).map(([signal, code]) => [signal, () => this.#end(code)] as const)
+  #resized = () => {}
+  #pressed = (_bytes: string) => {}
+
+  constructor(terminal: Terminal) {
+    this.#terminal = terminal
+  }
+
+  get columns(): number {
+    return this.#terminal.columns || 80
+  }
+
+  get rows(): number {
+    return process.stdout.rows || 24
+  }
+
+  /** @param pressed told of the bytes of keys; @param resized told when the page has to be drawn anew */
+  open(pressed: (bytes: string) => void, resized: () => void): void {
+    this.#pressed = bytes => (bytes === '\x1a' ? this.#suspend() : pressed(bytes))
+    this.#resized = () => {
+      this.#drawn = []
+      resized()
+    }
+    process.once('exit', this.#leave)
+    for (const [signal, end] of this.#ends) process.once(signal, end)
+    process.stdout.on('resize', this.#resized)
+    this.#take()
+  }
+
+  /** Shows these lines, which fit the page. */
+  draw(lines: readonly string[]): void {
+    if (!this.#open) return
+    let out = ''
+    for (let at = 0; at < this.rows; at++) {
+      const line = lines[at] ?? ''
+      if (line !== this.#drawn[at]) out += `\x1b[${at + 1};1H${line}\x1b[K`
+    }
+    this.#drawn = lines
+    // In one piece, so that no half of it is seen.
+    if (out !== '') process.stdout.write(`\x1b[?2026h${out}\x1b[?2026l`)
+  }
+
+  [Symbol.dispose](): void {
+    this.#restore()
+    process.off('exit', this.#leave)
+    for (const [signal, end] of this.#ends) process.off(signal, end)
+    process.stdout.off('resize', this.#resized)
+  }
+
+  #take(): void {
+    this.#open = true
+    this.#drawn = []
+    process.stdin.setRawMode?.(true)
+    process.stdin.setEncoding('utf8').on('data', this.#pressed).resume()
+    process.stdout.write(`${ENTER}\x1b[2J`)
+  }
+
+  #restore(): void {
+    if (!this.#open) return
+    this.#open = false
+    process.stdout.write(LEAVE)
+    process.stdin.off('data', this.#pressed)
+    process.stdin.setRawMode?.(false)
+    process.stdin.pause()
+  }
+
+  /** As Ctrl-Z does to any program: the shell has the terminal until it is brought back. */
+  #suspend(): void {
+    this.#restore()
+    process.once('SIGCONT', () => {
+      this.#take()
+      this.#resized()
+    })
+    process.kill(process.pid, 'SIGTSTP')
+  }
+
+  #end(code: number): void {
+    this.#restore()
+    process.exit(code)
+  }
+}

@@ -1,0 +1,83 @@
+import { HostToken, type PluginHandle } from '#kernel'
+import { Budget } from '../budget/contract.ts'
+import { Models } from '../models/contract.ts'
+import { Profiles } from '../profiles/contract.ts'
+import { Sandbox } from '../sandbox/contract.ts'
+import { Store } from '../store/contract.ts'
+import { type DoctorCheck, finding } from './contract.ts'
+import { eventCount } from './repository.ts'
+
+const { ok, warn, fail } = finding
+
+/** With more events than this, lists and streams of the past get slow. */
+const EVENTS_MOST = 5_000_000
+
+/** What can be said of rooms by what they tell anybody. */
+export function ownChecks(svc: PluginHandle): DoctorCheck[] {
+  return [
+    { name: 'default_model', run: () => defaultModel(svc) },
+    { name: 'profiles', run: () => profiles(svc) },
+    { name: 'plugins', run: () => plugins(svc) },
+    { name: 'sandbox', run: () => sandbox(svc) },
+    { name: 'budget', run: () => budget(svc) },
+    { name: 'event_log', run: () => eventLog(svc) },
+  ]
+}
+
+/** Whether the model of agents that name none can be called: its key is there, its server answers. */
+async function defaultModel(svc: PluginHandle) {
+  const { id, provider } = await svc.use(Models).resolve(null)
+  if (provider.notice) {
+    const remedy = 'set OPENAI_API_KEY, or model.default_model to one of svc models, to use a real one'
+    return warn(`${id}: ${provider.notice}`, remedy)
+  }
+  const { available, reason } = await provider.availability()
+  return available ? ok(id) : fail(`${id} cannot be called: ${reason}`, 'svc models shows all providers')
+}
+
+async function profiles(svc: PluginHandle) {
+  const all = await svc.use(Profiles).list()
+  const bad = all.filter(({ error }) => error !== null)
+  if (bad.length > 0)
+    return warn(bad.map(({ error }) => error).join('; '), 'correct it; until then its agents keep the last good one')
+  return all.length > 0
+    ? ok(`${all.length} presets`)
+    : warn('there is no preset', 'write one with: svc new profile <name>')
+}
+
+/** Files that this process has not run are only counted. */
+async function plugins(svc: PluginHandle) {
+  const foreign = svc
+    .use(HostToken)
+    .list()
+    .filter(({ origin }) => origin !== 'builtin' && origin !== 'code')
+  const bad = foreign.filter(({ state, error }) => state === 'failed' || state === 'suspended' || error !== null)
+  const [first] = bad
+  if (first)
+    return warn(`${first.name} is ${first.state}: ${first.error ?? first.last_failure}`, 'svc plugins says more')
+  if (svc.config.get('plugins.enabled') === true) return ok(`${foreign.length} live`)
+  return ok('not run to be looked at; try one with: svc plugins check <file>')
+}
+
+async function sandbox(svc: PluginHandle) {
+  const { wall, reason, mode } = await svc.use(Sandbox).status()
+  if (wall !== 'none') return ok(reason)
+  const remedy = 'install bubblewrap, or leave the shell and git toolkits out of profiles'
+  const sentence = `Programs of agents run with your own rights, without a sandbox: ${reason}`
+  return mode === 'required' ? fail(sentence, remedy) : warn(sentence, remedy)
+}
+
+async function budget(svc: PluginHandle) {
+  const { unlimited, exceeded, message, problem } = await svc.use(Budget).status()
+  if (problem) return fail(problem, 'repair .svc/budget.json, or count from 0 with: svc budget reset')
+  if (exceeded) return warn(message, 'raise daemon.budget_usd, or count from 0 with: svc budget reset')
+  if (!unlimited) return ok(message)
+  return warn('nothing limits what agents spend', 'set a limit: svc config set daemon.budget_usd 5')
+}
+
+async function eventLog(svc: PluginHandle) {
+  const count = await eventCount(svc.use(Store))
+  const told = `${count} events`
+  if (count <= EVENTS_MOST) return ok(told)
+  return warn(told, 'let old ones go: svc config set retention.enabled true')
+}

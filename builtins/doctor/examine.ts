@@ -1,0 +1,43 @@
+import { join } from 'node:path'
+import { sentenceOf } from '#kernel'
+import { type DoctorFinding, type DoctorReport, finding, type Patient } from './contract.ts'
+import { clock, diskSpace, nativeModule, nodeVersion, openFiles, permissions, port, watches } from './machine.ts'
+import { daemon, database, databaseLock, logs, rooms } from './project.ts'
+
+const { ok, fail } = finding
+
+/** Looks at all that goes wrong with a machine, a project and its processes, and changes none of it. Runs no plugin file. */
+export async function examine(patient: Patient): Promise<DoctorReport[]> {
+  const { ports, project, progress } = patient
+  const found: DoctorReport[] = []
+  const look = async (name: string, check: () => DoctorFinding | Promise<DoctorFinding>) => {
+    progress(name)
+    const result = await Promise.resolve()
+      .then(check)
+      .catch((error: unknown) => fail(`could not be looked at: ${sentenceOf(error)}`, 'see svc logs'))
+    found.push({ name, ...result })
+    return result.level !== 'fail'
+  }
+
+  await look('node', () => nodeVersion(patient))
+  const native = await look('native_module', () => nativeModule(patient))
+  await look('open_files', () => openFiles(ports))
+  await look('watches', () => watches(ports))
+  await look('port', () => port(ports))
+  if ('missing' in project) {
+    await look('project', () => fail(project.missing, 'make one with: svc init'))
+    return found
+  }
+  const { root } = project
+  await look('project', () => ok(root))
+  await look('permissions', () => permissions(root, ports))
+  await look('disk', () => diskSpace(root, ports))
+  await look('clock', () => clock(root, ports))
+  await look('logs', () => logs(root, ports))
+  await look('daemon', async () => daemon(await patient.findDaemons(join(root, '.svc')), ports))
+  const whole = native && (await look('database', () => database(root, patient)))
+  const free = whole && (await look('database_lock', () => databaseLock(root, patient)))
+  progress('rooms')
+  if (native) found.push(...(await rooms(patient, whole && free)))
+  return found
+}

@@ -1,0 +1,126 @@
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { type Ports, sentenceOf } from '#kernel'
+import { type DoctorFinding, finding, type Patient } from './contract.ts'
+
+const { ok, warn, fail } = finding
+
+/** The port of `svc serve`, unless told. */
+const PORT = 8000
+const MIB = 1024 * 1024
+/** With less free space the service warns, and fails, in MiB. */
+const FREE_WARN = 1024
+const FREE_FAIL = 100
+/** Open files and watched folders below which a few dozen agents run into the limit. */
+const FILES_LEAST = 1024
+const WATCHES_LEAST = 8192
+/** Stamps of files that are later than now by more than this mean that the clock was set back, in milliseconds. */
+const CLOCK_SLACK_MS = 60_000
+/** Before this the clock was never set: the year of the first release. */
+const CLOCK_LEAST = Date.UTC(2025, 0, 1)
+
+export function nodeVersion({ needsNode }: Patient): DoctorFinding {
+  const numbers = (text: string) => text.replace(/^\D*/, '').split('.').map(Number)
+  const [major = 0, minor = 0] = numbers(process.version)
+  const [needsMajor = 0, needsMinor = 0] = numbers(needsNode)
+  const enough = major > needsMajor || (major === needsMajor && minor >= needsMinor)
+  if (enough) return ok(`Node ${process.version.slice(1)}`)
+  return fail(
+    `Node ${process.version.slice(1)} is too old: ${needsNode} is needed`,
+    'install a newer one from nodejs.org',
+  )
+}
+
+export async function nativeModule({ database }: Patient): Promise<DoctorFinding> {
+  try {
+    return ok(`SQLite ${await (await database()).engineVersion()}`)
+  } catch (error) {
+    const remedy = 'built for another Node or machine; run: npm rebuild better-sqlite3'
+    return fail(`SQLite's native module cannot be loaded: ${sentenceOf(error).split('\n')[0]}`, remedy)
+  }
+}
+
+export async function permissions(root: string, { files }: Ports): Promise<DoctorFinding> {
+  const svc = join(root, '.svc')
+  const wide: string[] = []
+  for (const path of [svc, ...['config.yaml', 'svc.db', 'svc.db-wal', 'service.env'].map(name => join(svc, name))]) {
+    const found = await files.stat(path).catch(() => undefined)
+    if (found && (found.mode & 0o077) !== 0) wide.push(path)
+  }
+  const blocked = await files.access(svc, files.constants.R_OK | files.constants.W_OK | files.constants.X_OK).then(
+    () => false,
+    () => true,
+  )
+  if (blocked) return fail(`${svc} cannot be written by this user`, `give it to yourself: chown -R "$USER" ${svc}`)
+  if (wide.length === 0) return ok(`${svc} is for its owner alone`)
+  const remedy = `it holds keys and transcripts: chmod go= ${wide.join(' ')}`
+  return warn(`Others on this machine may read ${wide.join(', ')}`, remedy)
+}
+
+export async function diskSpace(root: string, { files }: Ports): Promise<DoctorFinding> {
+  const { bavail, bsize, ffree, files: inodes } = await files.statfs(root)
+  const free = Math.floor((Number(bavail) * Number(bsize)) / MIB)
+  const told = free > 10 * 1024 ? `${Math.floor(free / 1024)} GiB free` : `${free} MiB free`
+  const remedy = 'make room; svc retention run removes what is old, svc db backup copies before that'
+  if (free < FREE_FAIL) return fail(`Only ${told}`, remedy)
+  // Some file systems have no fixed number of them, and say 0.
+  if (Number(inodes) > 0 && Number(ffree) < 1000)
+    return fail('The disk has almost no inodes left', 'remove small files')
+  return free < FREE_WARN ? warn(`Only ${told}`, remedy) : ok(told)
+}
+
+export async function clock(root: string, { files, clock }: Ports): Promise<DoctorFinding> {
+  const now = clock.ms()
+  const svc = join(root, '.svc')
+  const remedy = 'set the clock (timedatectl set-ntp true); schedules and leases wait until it has caught up'
+  if (now < CLOCK_LEAST) return fail(`The clock says ${clock.now().toISOString()}`, remedy)
+  for (const name of ['svc.db', 'svc.db-wal', 'daemon.json', 'config.yaml']) {
+    const { mtimeMs } = await files.stat(join(svc, name)).catch(() => ({ mtimeMs: 0 }))
+    const ahead = Math.round((mtimeMs - now) / 1000)
+    if (ahead * 1000 > CLOCK_SLACK_MS) {
+      return warn(`The clock was set back: ${join(svc, name)} was written ${ahead} s from now`, remedy)
+    }
+  }
+  return ok(clock.now().toISOString())
+}
+
+export async function openFiles({ files }: Ports): Promise<DoctorFinding> {
+  const text = await files.readFile('/proc/self/limits', 'utf8').catch(() => '')
+  const [, limit] = /^Max open files\s+(\d+|unlimited)/m.exec(text) ?? []
+  if (limit === undefined) return ok('this system does not say how many files may be open')
+  if (limit === 'unlimited' || Number(limit) >= FILES_LEAST) return ok(`${limit} files may be open`)
+  return warn(`Only ${limit} files may be open`, `raise it before the start: ulimit -n ${FILES_LEAST * 4}`)
+}
+
+export async function watches({ files }: Ports): Promise<DoctorFinding> {
+  const text = await files.readFile('/proc/sys/fs/inotify/max_user_watches', 'utf8').catch(() => '')
+  const limit = Number(text.trim() || 'x')
+  if (Number.isNaN(limit)) return ok('this system has no limit of watched files')
+  if (limit >= WATCHES_LEAST) return ok(`${limit} files may be watched`)
+  const remedy = `plugin changes may go unseen: sysctl fs.inotify.max_user_watches=${WATCHES_LEAST * 8}`
+  return warn(`Only ${limit} files may be watched`, remedy)
+}
+
+/** Whether `svc serve` would find its port free. One that answers there as we do is taken by a server of ours. */
+export async function port({ fetch, clock }: Ports): Promise<DoctorFinding> {
+  if (await isFree(PORT)) return ok(`port ${PORT} is free`)
+  const stop = new AbortController()
+  const cancel = clock.after(1_000, () => stop.abort())
+  const health = await fetch(`http://127.0.0.1:${PORT}/healthz`, { signal: stop.signal })
+    .then(answer => answer.json() as Promise<{ status?: unknown }>)
+    .catch(() => ({ status: undefined }))
+    .finally(cancel)
+  if (health.status !== undefined) return ok(`a server answers at port ${PORT}`)
+  return warn(
+    `Another program has port ${PORT}, which svc serve takes unless told`,
+    'take another: svc serve --port 8001',
+  )
+}
+
+function isFree(number: number): Promise<boolean> {
+  return new Promise(settle => {
+    const server = createServer()
+    server.once('error', (error: NodeJS.ErrnoException) => settle(error.code !== 'EADDRINUSE'))
+    server.listen({ host: '127.0.0.1', port: number, exclusive: true }, () => server.close(() => settle(true)))
+  })
+}

@@ -1,0 +1,27 @@
+import { operation, type PluginHandle, sentenceOf, within, z } from '#kernel'
+import { DoctorChecks, DoctorReport, finding } from './contract.ts'
+
+const { fail } = finding
+
+/** A check that takes longer has failed, in milliseconds. */
+const LIMIT_MS = 10_000
+
+export function doctorChecks(svc: PluginHandle) {
+  return operation({
+    name: 'doctor.checks',
+    summary: 'How the rooms and plugins of this process stand; svc doctor looks at the machine too',
+    input: z.object({}),
+    output: z.array(DoctorReport),
+    http: { method: 'GET', path: '/doctor' },
+    mcp: true,
+    run: () =>
+      Promise.all(
+        svc.list(DoctorChecks).map(async ({ name, run }) => {
+          const result = await within(svc.clock, LIMIT_MS, `The check "${name}"`, run()).catch((error: unknown) =>
+            fail(sentenceOf(error), 'see svc logs'),
+          )
+          return { name, ...result }
+        }),
+      ),
+  })
+}

@@ -1,0 +1,98 @@
+import { join } from 'node:path'
+import { type Ports, SvcError, sentenceOf } from '#kernel'
+import type { FoundDaemon } from '../daemon/contract.ts'
+import { type DoctorFinding, type DoctorReport, finding, type Patient } from './contract.ts'
+
+const { ok, warn, fail } = finding
+
+const LOGS_MOST = 500 * 1024 * 1024
+const MIB = 1024 * 1024
+
+export async function database(root: string, { ports, database }: Patient): Promise<DoctorFinding> {
+  const file = join(root, '.svc', 'svc.db')
+  if (!(await ports.files.stat(file).catch(() => undefined))) return ok('none yet; the first start makes it')
+  try {
+    const { version, bytes, faults } = await (await database()).checkDatabase(file, ports)
+    const [fault] = faults
+    if (fault) return fail(`${file} is damaged: ${fault}`, 'stop the service, then: svc db restore <backup>')
+    return ok(`whole, schema version ${version}, ${(bytes / MIB).toFixed(1)} MiB`)
+  } catch (error) {
+    return fail(sentenceOf(error), 'look at it with: svc db check')
+  }
+}
+
+export async function databaseLock(root: string, { ports, database }: Patient): Promise<DoctorFinding> {
+  const file = join(root, '.svc', 'svc.db')
+  if (!(await ports.files.stat(file).catch(() => undefined))) return ok('nobody holds it')
+  try {
+    if (!(await (await database()).isLocked(file, ports))) return ok('it can be written')
+    return fail(`A process keeps ${file} locked`, `end what holds it; find it with: fuser ${file}`)
+  } catch (error) {
+    return fail(`${file} cannot be opened: ${sentenceOf(error)}`, 'look at it with: svc db check')
+  }
+}
+
+/** Whether its daemon runs and moves, and what one that died has left. */
+export async function daemon(found: readonly FoundDaemon[], { clock }: Ports): Promise<DoctorFinding> {
+  const alive = found.filter(each => each.alive)
+  const dead = found.find(each => !each.alive)
+  const stalled = alive.find(each => each.stalled)
+  if (stalled) {
+    const idle = Math.round((clock.ms() - stalled.ticked_at) / 1000)
+    return fail(
+      `The daemon (PID ${stalled.holder.pid}) has not moved for ${idle} s`,
+      'see why in svc logs, then: svc restart',
+    )
+  }
+  if (dead) {
+    const { name, holder } = dead
+    return warn(`.svc/${name}.pid is stale: process ${holder.pid} ended without saying so`, 'remove it with: svc stop')
+  }
+  const [first] = alive
+  return first ? ok(`runs with PID ${first.holder.pid}`) : ok('not running; start it with: svc start')
+}
+
+export async function logs(root: string, { files }: Ports): Promise<DoctorFinding> {
+  const folder = join(root, 'logs')
+  let bytes = 0
+  for (const entry of await files.readdir(folder, { recursive: true, withFileTypes: true }).catch(() => [])) {
+    if (entry.isFile()) bytes += (await files.stat(join(entry.parentPath, entry.name)).catch(() => ({ size: 0 }))).size
+  }
+  const told = `${(bytes / MIB).toFixed(1)} MiB in ${folder}`
+  return bytes > LOGS_MOST ? warn(told, 'switch on retention: svc config set retention.enabled true') : ok(told)
+}
+
+/** What only rooms know: in the daemon, if one answers, with its plugins and its environment; else in a process without them. */
+export async function rooms(patient: Patient, usable: boolean): Promise<DoctorReport[]> {
+  const opened = await patient.open(usable ? ['cli'] : []).catch((error: unknown) => ({ error }))
+  if ('error' in opened) {
+    const isOurs = opened.error instanceof SvcError
+    const remedy = isOurs
+      ? '.svc/schema/config.json says what each key takes'
+      : 'install svc again: its files are not whole'
+    return [{ name: 'config', ...fail(sentenceOf(opened.error), remedy) }]
+  }
+  const { kernel, warnings } = opened
+  try {
+    const unknown = kernel.config.unknownKeys()
+    const config: DoctorReport[] = [
+      { name: 'config', ...ok('.svc/config.yaml is valid') },
+      {
+        name: 'config_keys',
+        ...(unknown.length > 0
+          ? warn(
+              unknown.map(({ path, message }) => `${path}: ${message}`).join('; '),
+              'svc config lists the keys there are',
+            )
+          : ok('all keys of the file are known')),
+      },
+    ]
+    if (!usable) return config
+    const others = warnings.filter(line => !unknown.some(({ path }) => line.includes(path)))
+    const said = others.map((line): DoctorReport => ({ name: 'start', ...warn(line, 'see above') }))
+    const checks = (await patient.askDaemon()) ?? ((await kernel.invoke('doctor.checks', {})) as DoctorReport[])
+    return [...config, ...checks, ...said]
+  } finally {
+    await kernel.close()
+  }
+}
