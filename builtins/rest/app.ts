@@ -149,6 +149,7 @@ async function answer(
   if (operation.events) return answerStream(parts, operation, input, call, request, reply)
   const output = await invoke(operation, input, call)
   if (operation.count) reply.headers(await windowHeaders(operation, input, request.url, call))
+  if (operation.http.headers) reply.headers(operation.http.headers(input as never))
   return sendOutput(reply, operation.http, output)
 }
 

@@ -6,6 +6,9 @@ import { markOf, tenantOf } from './gate.ts'
 const RESPONSE = Symbol('response')
 const GONE = Symbol('gone')
 
+/** https://www.w3.org/TR/trace-context/#traceparent-header; a header that is none is passed over. */
+const TRACEPARENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/
+
 const nobodyFollows = () => {}
 
 /** Who asks, as the headers of a request tell it. */
@@ -18,6 +21,7 @@ export class RestCall implements OperationCall {
   readonly request_id: string
   readonly idempotency_key?: string
   readonly last_event_id?: string
+  readonly traceparent?: string
   /** Aborted when the client goes away before it has its answer. */
   declare readonly signal: AbortSignal
   readonly [RESPONSE]: ServerResponse;
@@ -32,6 +36,8 @@ export class RestCall implements OperationCall {
     const seen = markOf(request, 'last-event-id')
     if (key !== undefined) this.idempotency_key = key
     if (seen !== undefined) this.last_event_id = seen
+    const { traceparent } = request.headers
+    if (typeof traceparent === 'string' && TRACEPARENT.test(traceparent)) this.traceparent = traceparent
     this[RESPONSE] = reply.raw
     Object.defineProperty(this, 'signal', SIGNAL)
   }

@@ -1,4 +1,5 @@
 import { defineError, token, z } from '#kernel'
+import type { EventEnvelope } from '../store/contract.ts'
 
 /** `daemon`: one life of the heartbeat in one process. `task`: one one-shot task. Rooms may have kinds of their own. */
 export const RunKind = z.string().regex(/^[a-z][a-z_]{0,31}$/)
@@ -143,6 +144,27 @@ export interface Runs {
   prune(keep: number): Promise<number>
 }
 export const Runs = token<Runs>('runs')
+
+/** What is known of a run, for whoever writes it down. */
+export interface RunRecord {
+  run: RunDetail
+  /** The newest events of its log, oldest first, without values of secrets. */
+  events: LoggedEvent[]
+  /** What these events make. */
+  trace: Trace
+}
+/** A line of a run's log. */
+export type LoggedEvent = Pick<EventEnvelope, 'seq' | 'type' | 'at' | 'agent_id' | 'cycle_num' | 'data'>
+
+export interface RunRecords {
+  /**
+   * Read from the end of the log, so that it costs the same however long the run was.
+   * @param limit how many events at most
+   * @throws RunNotFoundError
+   */
+  read(run_id: string, limit: number, signal: AbortSignal): Promise<RunRecord>
+}
+export const RunRecords = token<RunRecords>('run_records')
 
 /** A cycle in which something happened has ended. */
 export const CycleDone = z.object({

@@ -2,7 +2,7 @@ import { type Cycle, definePlugin } from '#kernel'
 import { DaemonStarts } from '../daemon/contract.ts'
 import { Effects } from '../store/contract.ts'
 import { RunsSection, runsConfig } from './config.ts'
-import { CycleDone, Runs } from './contract.ts'
+import { CycleDone, RunRecords, Runs } from './contract.ts'
 import { cycleBegins, cycleEnds } from './cycles.ts'
 import { runOperations } from './operations.ts'
 import { Recorder } from './recorder.ts'
@@ -10,6 +10,7 @@ import { RUN_EFFECTS } from './repository.ts'
 import { beginPruning, runsForget } from './retention.ts'
 import { RunDirectory } from './runs.ts'
 import { masker } from './secrets.ts'
+import { recordOf } from './tracing.ts'
 
 export default definePlugin({
   name: 'runs',
@@ -22,6 +23,7 @@ export default definePlugin({
     const runs = new RunDirectory(svc, recorder)
     const mask = masker(svc)
     svc.provide(Runs, runs)
+    svc.provide(RunRecords, { read: (...asked) => recordOf(svc, runs, recorder, ...asked) })
     for (const effect of RUN_EFFECTS) svc.add(Effects, effect.kind)
     for (const operation of runOperations(svc, runs, recorder)) svc.operation(operation)
     runsForget(svc, runs)

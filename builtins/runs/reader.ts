@@ -1,6 +1,6 @@
 import type { Ports } from '#kernel'
+import type { LoggedEvent } from './contract.ts'
 import { scanLines, segmentsOf } from './log.ts'
-import type { LoggedEvent } from './trace.ts'
 
 export interface ReadOptions {
   files: Ports['files']
@@ -41,13 +41,55 @@ export async function readLog(folder: string, options: ReadOptions): Promise<{ c
   return { complete: true, broken }
 }
 
+/**
+ * The newest events of a run, oldest first, each once. The log is read from its last file backwards: what the earlier ones
+ * hold costs nothing.
+ * @returns also whether these are all, and how many lines of what was read could not be
+ */
+export async function readNewest(
+  folder: string,
+  { files, signal, limit }: Pick<ReadOptions, 'files' | 'signal'> & { limit: number },
+): Promise<{ events: LoggedEvent[]; complete: boolean; broken: number }> {
+  let events: LoggedEvent[] = []
+  let broken = 0
+  let complete = true
+  const segments = await segmentsOf(files, folder)
+  for (const { path } of segments.reverse()) {
+    const room = limit - events.length
+    if (room === 0) return { events, complete: false, broken }
+    const before = events[0]?.seq ?? Number.POSITIVE_INFINITY
+    const lines: string[] = []
+    let seen = 0
+    const take = (line: Buffer): boolean => {
+      const seq = toldSeq(line)
+      if (seq === undefined) broken++
+      else if (seq > seen && seq < before) {
+        seen = seq
+        lines.push(line.toString())
+        // Cut now and then, not at each line.
+        if (lines.length >= 2 * room + TRIM) complete = lines.splice(0, lines.length - room).length === 0
+      }
+      return true
+    }
+    await scanLines(path, { files, signal, take, skip: () => void broken++ })
+    if (lines.length > room) complete = false
+    const read = lines.slice(-room).map(line => parse(line))
+    broken += read.filter(event => event === undefined).length
+    events = [...read.filter(event => event !== undefined), ...events]
+  }
+  return { events, complete, broken }
+}
+
+/** So many lines more than are wanted are held at most. */
+const TRIM = 1_000
+
 /** The seq with which our lines begin, read without parsing them. */
 function toldSeq(line: Buffer): number | undefined {
   const match = /^\{"seq":(\d{1,15}),/.exec(line.toString('latin1', 0, 24))
   return match ? Number(match[1]) : undefined
 }
 
-function parse(line: Buffer): LoggedEvent | undefined {
+function parse(line: Buffer | string): LoggedEvent | undefined {
   try {
     const event = JSON.parse(line.toString()) as Partial<LoggedEvent>
     const { seq, type, at, data, agent_id } = event

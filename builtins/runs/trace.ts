@@ -1,17 +1,7 @@
 import { isoTime, usdOf } from '../store/contract.ts'
-import type { RunFacts, Span } from './contract.ts'
+import type { LoggedEvent, RunFacts, Span } from './contract.ts'
 import { DEEDS } from './counts.ts'
 import type { RunRow } from './repository.ts'
-
-/** A line of the log, as far as a trace needs it. */
-export interface LoggedEvent {
-  seq: number
-  type: string
-  at: string
-  agent_id: string | null
-  cycle_num: number | null
-  data: Record<string, unknown>
-}
 
 /** Builds the tree of spans out of a run's events, given in their order, up to a number of spans. */
 export class TraceBuilder {

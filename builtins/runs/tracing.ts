@@ -1,8 +1,8 @@
 import { type PluginHandle, z } from '#kernel'
 import { ModelProviders } from '../models/contract.ts'
 import { Store, usdOf } from '../store/contract.ts'
-import type { Trace } from './contract.ts'
-import { readLog } from './reader.ts'
+import type { RunRecord, Trace } from './contract.ts'
+import { readLog, readNewest } from './reader.ts'
 import type { Recorder } from './recorder.ts'
 import { findRunAgent, listRunAgents, objectivesOf, type RunAgentRow, type RunRow } from './repository.ts'
 import { factsIn, type RunDirectory } from './runs.ts'
@@ -43,17 +43,40 @@ export async function traceOf(
   const builder = new TraceBuilder(run, factsIn(run), await runs.statusOf(run), limit)
   const take = builder.take.bind(builder)
   const read = await readLog(recorder.folderOf(run_id), { files: svc.ports.files, signal, after, agent_id, take })
-  const agents = await agentsOf(svc.use(Store), run_id, agent_id)
+  const trace = await finished(svc, run, builder, agent_id)
+  const next_after = read.complete ? null : builder.last
+  return { ...trace, complete: read.complete && after === 0, next_after, broken_lines: read.broken }
+}
+
+/** A run with its newest events, and the tree that these make. @throws RunNotFoundError */
+export async function recordOf(
+  svc: PluginHandle,
+  runs: RunDirectory,
+  recorder: Recorder,
+  run_id: string,
+  limit: number,
+  signal: AbortSignal,
+): Promise<RunRecord> {
+  const detail = await runs.detail(run_id)
+  const run = await runs.row(run_id)
+  const builder = new TraceBuilder(run, factsIn(run), detail.status, limit)
+  const read = await readNewest(recorder.folderOf(run_id), { files: svc.ports.files, signal, limit })
+  for (const event of read.events) builder.take(event)
+  const trace = await finished(svc, run, builder, undefined)
+  const { complete, broken: broken_lines } = read
+  return { run: detail, events: read.events, trace: { ...trace, complete, next_after: null, broken_lines } }
+}
+
+/** What the log does not tell comes from rows. */
+async function finished(svc: PluginHandle, run: RunRow, builder: TraceBuilder, agent_id: string | undefined) {
+  const agents = await agentsOf(svc.use(Store), run.run_id, agent_id)
   nameAgents(builder, agents)
   await nameGoals(builder, svc.use(Store))
   builder.root.attributes.notice = noticeOf(svc, [factsIn(run).default_model, ...builder.models])
   return {
-    run_id,
+    run_id: run.run_id,
     total_spans: builder.spans,
-    complete: read.complete && after === 0,
-    next_after: read.complete ? null : builder.last,
     left_out: Math.max(0, leavesOf(agent_id === undefined ? [run] : agents) - builder.leaves),
-    broken_lines: read.broken,
     root: builder.root,
   }
 }

@@ -68,8 +68,11 @@ export const SUPPRESSED = {
   message: 'Guardrails are on: the answer comes whole, at the end, once it was checked.',
 }
 
-export const TaskStarted = z.object({ agent_id: z.string(), task_id: z.string(), session_id: z.string() })
-export const TaskEnded = TaskStarted.extend({ status: z.enum(TASK_ENDS) })
+const TaskMoment = z.object({ agent_id: z.string(), task_id: z.string(), session_id: z.string() })
+export const TaskStarted = TaskMoment.extend({
+  traceparent: z.string().optional().describe('W3C trace context of whoever asked'),
+})
+export const TaskEnded = TaskMoment.extend({ status: z.enum(TASK_ENDS) })
 
 /** A task that somebody else than a client of ours wants done. */
 export interface NewTask {

@@ -83,7 +83,7 @@ export class TaskDesk {
       if (!row) continue
       const { response_schema } = input
       const check = response_schema ? originalOf(response_schema) : undefined
-      const run = this.#start(row, 0, { blocked: asked.blocked, check })
+      const run = this.#start(row, 0, { blocked: asked.blocked, check, traceparent: call.traceparent })
       return { task_id: row.task_id, carried: this.#carry(run, call) }
     }
     throw new AgentNotFoundError({ ref: input.id })

@@ -46,7 +46,7 @@ export async function prepareRun(
       ...{ agent_id, goal_id: null, cycle_num, workspace, model },
       ...(said.length === 0 ? {} : await unansweredCalls(svc.use(Store), task_id)),
       call_prefix: `${task_id}:${row.epoch}`,
-      purpose: { agent_id, goal_id: null, cycle_num, kind: 'task' },
+      purpose: { agent_id, goal_id: null, cycle_num, kind: 'task', task_id },
       fallback: profile.fallback,
       temperature: profile.temperature,
       max_tokens: profile.max_tokens,

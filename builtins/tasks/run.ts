@@ -33,6 +33,8 @@ export interface FirstTime {
   blocked?: SvcError | undefined
   /** What checks the answer in place of its JSON Schema. */
   check?: z.ZodType | undefined
+  /** W3C trace context of whoever asked. */
+  traceparent?: string | undefined
 }
 
 /** One stretch of work on a task in this process: until it ends, or waits for the operator. What happens is written down before it goes on. */
@@ -119,7 +121,8 @@ export class TaskRun {
         .use(Runs)
         .begin('task', { agent_id, task_id, session_id, ...(model ? { model } : {}) })
     }
-    if (this.row.epoch === 1) await this.#save([this.#event('task_started', {})])
+    const { traceparent } = this.#first
+    if (this.row.epoch === 1) await this.#save([this.#event('task_started', traceparent ? { traceparent } : {})])
     const end = await this.#loop(prepared, question)
     const ending = endingOf(end, prepared.profile.max_tokens, this.#output !== '')
     const unfit = ending.error || ending.status === 'waiting_approval' ? undefined : this.#form?.error

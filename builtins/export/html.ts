@@ -1,0 +1,40 @@
+/** HTML that is safe to put into a page. */
+export class Markup {
+  readonly text: string
+
+  constructor(text: string) {
+    this.text = text
+  }
+}
+
+export type Content = Markup | string | number | null | undefined | false | readonly Content[]
+
+/** Makes markup of a template; every value that is no markup itself is escaped, in text and in quoted attributes alike. */
+export function html(parts: TemplateStringsArray, ...values: readonly Content[]): Markup {
+  return new Markup(parts.reduce((text, part, n) => `${text}${textOf(values[n - 1])}${part}`))
+}
+
+function textOf(value: Content): string {
+  if (value instanceof Markup) return value.text
+  if (Array.isArray(value)) return value.map(textOf).join('')
+  return value === null || value === undefined || value === false ? '' : escaped(String(value))
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+  '`': '&#96;',
+}
+
+/** Characters of control say nothing in a page, and halves of pairs are no text. */
+const UNPRINTABLE = /(?![\n\t])[\p{Cc}\p{Cs}]/gu
+
+function escaped(text: string): string {
+  return text
+    .replace(/\r\n?/g, '\n')
+    .replace(UNPRINTABLE, '\ufffd')
+    .replace(/[&<>"'`]/g, character => ENTITIES[character]!)
+}

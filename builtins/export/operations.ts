@@ -1,0 +1,77 @@
+import { resolve } from 'node:path'
+import { operation, type PluginHandle, z } from '#kernel'
+import { RunNotFoundError } from '../runs/contract.ts'
+import { CannotExportError, ExportExistsError, ExportedRun } from './contract.ts'
+import { gather } from './gather.ts'
+import { POLICY, pageOf } from './page.ts'
+import { checkTarget, writePieces } from './write.ts'
+
+const limit = z.coerce
+  .number()
+  .int()
+  .min(1)
+  .max(10_000)
+  .default(2_000)
+  .describe('At most so many of the newest events of the log (1 to 10000)')
+
+const id = z.string().min(1).max(128).describe("A run's id")
+
+/** What a report is called that nobody named. */
+const nameOf = (run_id: string) => `svc-report-${run_id}.html`
+
+export function exportOperations(svc: PluginHandle) {
+  return [
+    operation({
+      name: 'runs.export',
+      summary: 'A run as one HTML page that needs nothing else: summary, timeline, cost, steps, transcripts, messages',
+      description:
+        'It has no script and loads nothing. Values of secrets are hidden; of a long run it holds the newest part.',
+      input: z.object({ id, limit }),
+      output: z.string(),
+      http: {
+        ...{ method: 'GET', path: '/runs/{id}/export', produces: 'text/html; charset=utf-8' },
+        headers: ({ id }: { id: string }) => ({
+          'content-disposition': `attachment; filename="${nameOf(id.replace(/[^\w-]/g, '_'))}"`,
+          'content-security-policy': `${POLICY}; frame-ancestors 'none'`,
+        }),
+      },
+      errors: [RunNotFoundError],
+      async run({ id, limit }, { signal }) {
+        const report = await gather(svc, id, limit, signal)
+        return [...pageOf(report)].join('')
+      },
+    }),
+    operation({
+      name: 'runs.write_export',
+      summary: 'Write a run to a file, as one HTML page that needs nothing else',
+      description:
+        'Summary, timeline, cost, steps, transcripts and messages, without values of secrets. What is there already stays, unless --force is given.',
+      input: z.object({
+        run_id: id,
+        output: z
+          .string()
+          .min(1)
+          .max(4096)
+          .optional()
+          .describe('The file; svc-report-<run>.html in this folder unless told'),
+        force: z.boolean().default(false).describe('Replace a file that is there'),
+        limit,
+      }),
+      output: ExportedRun,
+      cli: { usage: 'export <run_id>', short: { output: 'o', force: 'f', limit: 'n' } },
+      errors: [RunNotFoundError, ExportExistsError, CannotExportError],
+      async run({ run_id, output, force, limit }, { face, signal }) {
+        const file = resolve(face === 'cli' ? process.cwd() : svc.project.root, output ?? nameOf(run_id))
+        const report = await gather(svc, run_id, limit, signal)
+        await checkTarget(svc.ports.files, file, force)
+        const bytes = await writePieces(svc.ports, file, pageOf(report), { force, signal })
+        const { left_out, total_spans: spans } = report.trace
+        return { run_id, file, bytes, spans, left_out }
+      },
+      render: ({ file, bytes, spans, left_out }) => {
+        const more = left_out > 0 ? `; ${left_out} calls of models and tools are left out` : ''
+        return `${file}: ${spans} spans, ${Math.ceil(bytes / 1024)} KiB${more}`
+      },
+    }),
+  ]
+}

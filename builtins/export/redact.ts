@@ -1,0 +1,53 @@
+import { maskJson, type PluginHandle, secretsIn } from '#kernel'
+
+export const HIDDEN = '***'
+
+/** What a field is called that holds a secret: `api_key`, `accessToken`, `X-Svc-Key`, `client_secret`, `db_password`. */
+const SECRET_FIELD =
+  /(?:[a-z\d][_-]|[a-z\d](?=[A-Z]))(?:[kK]ey|KEY|[tT]oken|TOKEN)$|(?:secret|password|passwd|credentials?|authorization|cookie)s?$/i
+/** Fields of ours that are called so and hold a name. */
+const NAMES = new Set(['session_key', 'idempotency_key', 'memory_key'])
+/** What a bare `key` or `token` holds when it is no word. */
+const RANDOM = /^(?=.*\d)(?=.*[a-z])[\w.+/=~-]{16,}$/i
+
+/** The same in running text, in headers and in JSON that was cut, and the forms of keys that are widely known. */
+const SPOKEN: readonly [RegExp, string][] = [
+  [
+    /((?:[_-]key|apikey|[_-]token|\btoken|secret|passw(?:or)?d|authorization|cookie)\\?["']?\s{0,3}[:=]\s{0,3}\\?["']?(?:(?:bearer|basic)\s{1,3})?)[^\s"'\\,;&<>]{4,}/gi,
+    `$1${HIDDEN}`,
+  ],
+  [/\b(?:sk|pk|rk|gsk|fw|xai)[-_][\w-]{16,}/g, HIDDEN],
+  [/\b(?:ghp|gho|ghs|ghu|github_pat|glpat|xox[abprs])[-_][\w-]{12,}/g, HIDDEN],
+  [/\bA(?:KIA|SIA)[A-Z0-9]{16}\b/g, HIDDEN],
+  [/\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{4,}/g, HIDDEN],
+  [/(\bbearer\s{1,3})[\w.+/=~-]{8,}/gi, `$1${HIDDEN}`],
+  [/(:\/\/[^\s/:@]{1,100}:)[^\s/@]{1,200}@/g, `$1${HIDDEN}@`],
+  [/-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^-]*(?:-----END [A-Z ]{0,30}PRIVATE KEY-----)?/g, HIDDEN],
+]
+
+/** A function that gives a copy without secrets: values that we know, fields that are called like one, and what looks like one. */
+export function redactor(svc: PluginHandle): <T>(value: T) => T {
+  const known = secretsIn(svc.ports.env)
+  return <T>(value: T): T => {
+    const masked = maskJson(JSON.stringify(value ?? null), [...known, ...svc.config.secrets()])
+    return without(JSON.parse(masked)) as T
+  }
+}
+
+function without(value: unknown, field = ''): unknown {
+  if (typeof value === 'string') {
+    const bare = /^(?:key|token)$/i.test(field) && RANDOM.test(value)
+    return value !== '' && (bare || isSecretField(field)) ? HIDDEN : spoken(value)
+  }
+  if (Array.isArray(value)) return value.map(each => without(each, field))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, without(each, name)]))
+}
+
+function isSecretField(name: string): boolean {
+  return SECRET_FIELD.test(name) && !NAMES.has(name)
+}
+
+function spoken(text: string): string {
+  return SPOKEN.reduce((masked, [pattern, hidden]) => masked.replace(pattern, hidden), text)
+}

@@ -1,0 +1,102 @@
+import type { Store } from '../store/contract.ts'
+
+/** A text that is longer is cut by the database already, in characters. */
+export const LONGEST_TEXT = 8_000
+/** Parameters of one statement. */
+const BATCH = 500
+
+export interface GoalRow {
+  goal_id: string
+  reasoning: string | null
+  result: string | null
+}
+
+/** What is known of goals, as far as their agents still are there. */
+export function goalsOf(store: Store, ids: readonly string[]): Promise<GoalRow[]> {
+  return batches(ids, marks => `SELECT goal_id, reasoning, result FROM goals WHERE goal_id IN (${marks})`, store)
+}
+
+export interface CallRow {
+  call_id: string
+  arguments: string
+  outcome: string | null
+}
+
+/** What tools were given and gave, at greater length than the log has it. */
+export function callsOf(store: Store, ids: readonly string[]): Promise<CallRow[]> {
+  const columns = `call_id, substr(arguments, 1, ${LONGEST_TEXT}) AS arguments, substr(outcome, 1, ${LONGEST_TEXT}) AS outcome`
+  return batches(ids, marks => `SELECT ${columns} FROM tool_calls WHERE call_id IN (${marks})`, store)
+}
+
+export interface SaidRow {
+  /** The goal or the task in which it was said. */
+  about: string
+  message: string
+  at: number
+}
+
+/** What was said on the way to these goals, the newest `limit` messages, oldest first. Of goals that were reached it is not kept. */
+export async function goalTalk(store: Store, ids: readonly string[], from: number, to: number, limit: number) {
+  const recent = ids.slice(-BATCH)
+  const rows = await store.all<SaidRow>(
+    `SELECT goal_id AS about, message, created_at AS at FROM pursuit_transcripts
+     WHERE goal_id IN (${recent.map(() => '?').join(', ')}) AND created_at BETWEEN ? AND ?
+     ORDER BY created_at DESC, goal_id, seq DESC LIMIT ?`,
+    [...recent, from, to, limit],
+  )
+  return rows.reverse()
+}
+
+export async function taskTalk(store: Store, task_id: string, limit: number): Promise<SaidRow[]> {
+  const rows = await store.all<SaidRow>(
+    'SELECT task_id AS about, message, created_at AS at FROM task_messages WHERE task_id = ? ORDER BY seq DESC LIMIT ?',
+    [task_id, limit],
+  )
+  return rows.reverse()
+}
+
+export interface TaskRow {
+  task_id: string
+  instruction: string
+  output: string
+  status: string
+}
+
+export function findTask(store: Store, task_id: string): Promise<TaskRow | undefined> {
+  return store.get<TaskRow>(
+    `SELECT task_id, substr(instruction, 1, ${LONGEST_TEXT}) AS instruction, substr(output, 1, ${LONGEST_TEXT}) AS output, status
+     FROM task_runs WHERE task_id = ?`,
+    [task_id],
+  )
+}
+
+export interface MailRow {
+  type: string
+  from_agent: string
+  to_agent: string | null
+  subject: string
+  body: string
+  at: number
+}
+
+/** What agents of a run wrote to each other while it lasted, the newest `limit`, oldest first. */
+export async function mailOf(store: Store, agents: readonly string[], from: number, to: number, limit: number) {
+  const some = agents.slice(-BATCH)
+  const marks = some.map(() => '?').join(', ')
+  const rows = await store.all<MailRow>(
+    `SELECT type, from_agent, to_agent, subject, substr(body, 1, ${LONGEST_TEXT}) AS body, created_at AS at FROM a2a_messages
+     WHERE created_at BETWEEN ? AND ? AND (from_agent IN (${marks}) OR to_agent IN (${marks}))
+     ORDER BY seq DESC LIMIT ?`,
+    [from, to, ...some, ...some, limit],
+  )
+  return rows.reverse()
+}
+
+async function batches<R>(ids: readonly string[], sql: (marks: string) => string, store: Store): Promise<R[]> {
+  const rows: R[] = []
+  for (let at = 0; at < ids.length; at += BATCH) {
+    const some = ids.slice(at, at + BATCH)
+    rows.push(...(await store.all<R>(sql(some.map(() => '?').join(', ')), some)))
+  }
+  return rows
+}

@@ -1,0 +1,82 @@
+import { basename, dirname, join } from 'node:path'
+import { type Ports, SvcError, sentenceOf } from '#kernel'
+import { CannotExportError, ExportExistsError } from './contract.ts'
+
+type Failure = NodeJS.ErrnoException
+
+const PROBLEMS: Readonly<Record<string, string>> = {
+  ENOENT: 'its folder does not exist',
+  ENOTDIR: 'what should be its folder is a file',
+  EACCES: 'this user may not write there',
+  EPERM: 'this user may not write there',
+  EROFS: 'it is on a disk that is read-only',
+  ENOSPC: 'the disk is full',
+  ENAMETOOLONG: 'its name is too long',
+}
+
+/** Says early what would be wrong in the end. @throws ExportExistsError, CannotExportError */
+export async function checkTarget(files: Ports['files'], file: string, force: boolean): Promise<void> {
+  const found = await files.stat(file).catch((error: Failure) => {
+    if (error.code !== 'ENOENT') throw failed(file, error)
+    return undefined
+  })
+  if (found?.isDirectory()) throw new CannotExportError({ file, problem: 'it is a folder; name a file in it' })
+  if (found && !found.isFile()) throw new CannotExportError({ file, problem: 'it is no regular file' })
+  if (found && !force) throw new ExportExistsError({ file })
+  await files.access(dirname(file), files.constants.W_OK).catch((error: Failure) => {
+    throw failed(file, error)
+  })
+}
+
+/**
+ * Writes pieces to a file that is there whole, or not at all: beside it first, for its owner only, then in its place. What
+ * was there stays as it was when that fails.
+ * @returns how many bytes
+ * @throws ExportExistsError, CannotExportError; what the signal was aborted with
+ */
+export async function writePieces(
+  { files, ids }: Pick<Ports, 'files' | 'ids'>,
+  file: string,
+  pieces: Iterable<string>,
+  { force, signal }: { force: boolean; signal: AbortSignal },
+): Promise<number> {
+  const beside = join(dirname(file), `.${basename(file).slice(0, 100)}.${ids.make('part', 8)}`)
+  let bytes = 0
+  try {
+    const handle = await files.open(beside, 'wx', 0o600)
+    try {
+      for (const piece of pieces) {
+        signal.throwIfAborted()
+        const buffer = Buffer.from(piece)
+        await handle.appendFile(buffer)
+        bytes += buffer.length
+      }
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+    await put(files, beside, file, force)
+    return bytes
+  } catch (error) {
+    throw error instanceof SvcError || signal.aborted ? error : failed(file, error as Failure)
+  } finally {
+    await files.rm(beside, { force: true })
+  }
+}
+
+/** A link fails where somebody was faster; not every file system has them. */
+async function put(files: Ports['files'], beside: string, file: string, force: boolean): Promise<void> {
+  if (force) return files.rename(beside, file)
+  try {
+    await files.link(beside, file)
+  } catch (error) {
+    if ((error as Failure).code === 'EEXIST') throw new ExportExistsError({ file })
+    await checkTarget(files, file, force)
+    await files.rename(beside, file)
+  }
+}
+
+function failed(file: string, error: Failure): SvcError {
+  const problem = PROBLEMS[error.code ?? ''] ?? sentenceOf(error)
+  return new CannotExportError({ file, problem }, { cause: error })
+}
