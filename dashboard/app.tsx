@@ -9,11 +9,11 @@ import { Models } from './pages/models/index.tsx'
 import { Plugins } from './pages/plugins/index.tsx'
 import { Runs } from './pages/runs/index.tsx'
 import { Sessions } from './pages/sessions/index.tsx'
+import { Society } from './pages/society/index.tsx'
 import { Spend } from './pages/spend/index.tsx'
 import { type Place, usePlace } from './routes.ts'
 import { Head } from './shell/head.tsx'
 import { Nav } from './shell/nav.tsx'
-import { Empty } from './ui/states.tsx'
 import { Toasts } from './ui/toasts.tsx'
 
 interface Page {
@@ -26,6 +26,7 @@ interface Page {
 /** Every page by the first part of its address, in the order of the navigation. */
 const PAGES: readonly Page[] = [
   { page: '', name: 'Fleet', icon: 'fleet', view: Fleet },
+  { page: 'society', name: 'Society', icon: 'society', view: Society },
   { page: 'approvals', name: 'Approvals', icon: 'approvals', view: Approvals },
   { page: 'sessions', name: 'Sessions', icon: 'sessions', view: Sessions },
   { page: 'runs', name: 'Runs', icon: 'runs', view: Runs },
@@ -42,10 +43,13 @@ const AGENT: Page = { page: 'agents', name: 'Agent', icon: 'fleet', view: AgentP
 export function App() {
   const place = usePlace()
   const main = useRef<HTMLElement>(null)
+  const came = useRef(false)
   const found = [...PAGES, AGENT].find(({ page }) => page === place.page)
   useEffect(() => {
     document.title = found ? `${found.name} · svc` : 'svc'
-    main.current?.focus({ preventScroll: true })
+    // Who has just come begins at the top of the page; who goes elsewhere in it, at what is new.
+    if (came.current) main.current?.focus({ preventScroll: true })
+    came.current = true
     scrollTo(0, 0)
   }, [place.page, place.parts[0]])
   return (
@@ -56,7 +60,7 @@ export function App() {
       <Head />
       <Nav pages={PAGES} here={place.page} />
       <main id="main" tabIndex={-1} ref={main}>
-        {found ? <found.view place={place} /> : <Empty title="There is no such page." />}
+        {found ? <found.view place={place} /> : <h1>There is no such page.</h1>}
       </main>
       <Toasts />
     </>

@@ -11,6 +11,7 @@ import {
   OPERATOR,
   ThreadTooLongError,
 } from './contract.ts'
+import { graphOperation } from './graph.ts'
 import { countThreads, listThreads, messageOf, messagesOfThread } from './repository.ts'
 
 const id = z
@@ -143,6 +144,7 @@ export function messageOperations(svc: PluginHandle) {
       },
       count: async ({ id: ref }) => countThreads(svc.use(Store), await ownerOf(ref)),
     }),
+    graphOperation(svc),
   ]
 }
 

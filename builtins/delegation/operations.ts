@@ -2,13 +2,22 @@ import { operation, Page, type PluginHandle, z } from '#kernel'
 import { AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '../agents/contract.ts'
 import { Store } from '../store/contract.ts'
 import { Delegation } from './contract.ts'
-import { countDelegations, delegationOf, listDelegations } from './repository.ts'
+import { allDelegations, countAllDelegations, countDelegations, delegationOf, listDelegations } from './repository.ts'
 
 const id = AgentRef
 
 export function delegationOperations(svc: PluginHandle) {
   const idOf = async (ref: string) => (await svc.use(Agents).find(ref)).agent_id
   return [
+    operation({
+      name: 'delegations.all',
+      summary: 'What was delegated by whom to whom, newest first',
+      input: Page,
+      output: z.array(Delegation),
+      http: { method: 'GET', path: '/delegations' },
+      run: async ({ limit, offset }) => (await allDelegations(svc.use(Store), limit ?? -1, offset)).map(delegationOf),
+      count: () => countAllDelegations(svc.use(Store)),
+    }),
     operation({
       name: 'delegations.list',
       summary: 'What an agent delegated to others and took from them, newest first',

@@ -42,6 +42,17 @@ export async function countDelegations(store: Store, agent_id: string): Promise<
   return row?.n ?? 0
 }
 
+/** Of all agents, newest first. */
+export function allDelegations(store: Store, limit: number, offset: number): Promise<DelegationRow[]> {
+  return store.all(`SELECT ${COLUMNS} FROM delegations ORDER BY created_at DESC, delegation_id LIMIT ? OFFSET ?`, [
+    ...[limit, offset],
+  ])
+}
+
+export async function countAllDelegations(store: Store): Promise<number> {
+  return (await store.get<{ n: number }>('SELECT count(*) AS n FROM delegations'))?.n ?? 0
+}
+
 /** How much both sides have to do: the active goals of the one, the open delegations of the other. */
 export async function loadOf(store: Store, from_agent: string, to_agent: string) {
   const row = await store.get<{ goals: number; pending: number }>(

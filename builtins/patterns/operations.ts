@@ -1,4 +1,5 @@
 import { operation, Page, type PluginHandle, z } from '#kernel'
+import { A2AMessage } from '../a2a/contract.ts'
 import { AgentDeadError, AgentNotFoundError, AgentRef, AmbiguousAgentError } from '../agents/contract.ts'
 import { Store } from '../store/contract.ts'
 import {
@@ -9,7 +10,7 @@ import {
   PatternRunNotFoundError,
   TooManyPatternsError,
 } from './contract.ts'
-import { countRuns, listRuns } from './repository.ts'
+import { countRuns, listRuns, messagesOf } from './repository.ts'
 import type { PatternRunner } from './runner.ts'
 
 const ref = AgentRef
@@ -108,6 +109,20 @@ export function patternOperations(svc: PluginHandle, runner: PatternRunner) {
       mcp: true,
       errors: [PatternRunNotFoundError],
       run: ({ pattern_id: id }) => runner.shown(id),
+    }),
+    operation({
+      name: 'patterns.messages',
+      summary: 'What was said in a pattern, oldest first',
+      input: z.object({ pattern_id }),
+      output: z.array(
+        A2AMessage.omit({ thread_id: true, priority: true, expects_reply: true, read: true, metadata: true }),
+      ),
+      http: { method: 'GET', path: '/pattern-runs/{pattern_id}/messages' },
+      errors: [PatternRunNotFoundError],
+      async run({ pattern_id: id }) {
+        await runner.shown(id)
+        return messagesOf(svc.use(Store), id)
+      },
     }),
     operation({
       name: 'patterns.cancel',

@@ -29,7 +29,7 @@ export default definePlugin({
     for (const stressor of BUILT_IN) svc.add(Stressors, stressor)
     svc.add(Moods, circumplex)
     svc.provide(Suffering, lives)
-    for (const operation of sufferingOperations(svc, lives)) svc.operation(operation)
+    for (const operation of sufferingOperations(svc, config, lives)) svc.operation(operation)
     svc.event('stressor_added', StressorAdded)
     svc.event('stressor_eased', StressorEased)
     forgets(svc, { name: 'suffering_history', key: 'moment_id', where: 'at < ?' })

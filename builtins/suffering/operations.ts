@@ -1,21 +1,32 @@
 import { operation, type PluginHandle, z } from '#kernel'
 import { AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '../agents/contract.ts'
 import { Store } from '../store/contract.ts'
+import type { SufferingConfig } from './config.ts'
 import { PERSONA_FIELDS, PersonaFields, SufferingMoment, SufferingState } from './contract.ts'
+import { thresholdsOf } from './dynamics.ts'
 import type { InnerLives } from './inner-lives.ts'
 import { barOf, plotOf } from './plot.ts'
 import { countMoments, listMoments } from './repository.ts'
+
+const Thresholds = z.object({
+  prominent: z.number(),
+  constrained: z.number(),
+  dominant: z.number(),
+  crisis: z.number(),
+})
 
 const SufferingReport = SufferingState.extend({
   agent_id: z.string(),
   persona: PersonaFields.describe('As it is in effect'),
   base: PersonaFields.describe('The same without what stressors add'),
   home: PersonaFields.describe('To which the base returns: what its profile says'),
+  enabled: z.boolean().describe('false: nothing moves it'),
+  thresholds: Thresholds.describe('From these loads on it is at that level'),
   moments: z.number().int().describe('How many there are in its history'),
   history: z.array(SufferingMoment).describe('Newest first'),
 }).meta({ id: 'SufferingReport' })
 
-export function sufferingOperations(svc: PluginHandle, lives: InnerLives) {
+export function sufferingOperations(svc: PluginHandle, config: SufferingConfig, lives: InnerLives) {
   return [
     operation({
       name: 'suffering.get',
@@ -36,7 +47,13 @@ export function sufferingOperations(svc: PluginHandle, lives: InnerLives) {
         const store = svc.use(Store)
         const { state, ...fields } = await lives.look(agent)
         const history = await listMoments(store, agent_id, limit, offset)
-        return { agent_id, ...state, ...fields, moments: await countMoments(store, agent_id), history }
+        const [prominent, constrained, dominant, crisis] = thresholdsOf(config)
+        return {
+          ...{ agent_id, ...state, ...fields, enabled: config.enabled },
+          thresholds: { prominent, constrained, dominant, crisis },
+          moments: await countMoments(store, agent_id),
+          history,
+        }
       },
       render: report => render(report),
     }),

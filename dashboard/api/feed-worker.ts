@@ -1,6 +1,6 @@
 /// <reference lib="webworker" />
 import { followFeed } from './follow.ts'
-import type { FromTab, ToTab } from './messages.ts'
+import { type FromTab, type Happening, KEPT, type ToTab } from './messages.ts'
 
 /** A tab that has said nothing for so long is gone: a worker is not told. Hidden tabs are slowed down to a word a minute. */
 const GONE_MS = 200_000
@@ -8,6 +8,8 @@ const GONE_MS = 200_000
 interface Follower {
   tabs: Map<MessagePort, number>
   state: ToTab | undefined
+  /** For tabs that come later. */
+  latest: Happening[]
   stop(): void
 }
 
@@ -32,7 +34,10 @@ addEventListener('connect', event => {
     if (key !== mine) leave()
     mine = key
     const follower = followers.get(key) ?? begun(key, data.headers)
-    if (!follower.tabs.has(port!) && follower.state) port!.postMessage(follower.state)
+    if (!follower.tabs.has(port!)) {
+      if (follower.state) port!.postMessage(follower.state)
+      port!.postMessage({ type: 'events', events: follower.latest } satisfies ToTab)
+    }
     follower.tabs.set(port!, Date.now())
   }
 })
@@ -41,12 +46,13 @@ function begun(key: string, headers: Record<string, string>): Follower {
   const tabs = new Map<MessagePort, number>()
   const tell = (message: ToTab) => {
     if (message.type === 'state') follower.state = message
+    else follower.latest = [...follower.latest, ...message.events].slice(-KEPT)
     for (const [tab, seen] of tabs) {
       if (Date.now() - seen > GONE_MS) tabs.delete(tab)
       else tab.postMessage(message)
     }
   }
-  const follower: Follower = { tabs, state: undefined, stop: () => {} }
+  const follower: Follower = { tabs, state: undefined, latest: [], stop: () => {} }
   followers.set(key, follower)
   follower.stop = followFeed(headers, tell)
   return follower

@@ -1,14 +1,11 @@
 import { useEffect, useState } from 'preact/hooks'
 import { access, headerOf, onAccess } from './access.ts'
 import { followFeed } from './follow.ts'
-import type { FeedState, FromTab, Happening, ToTab } from './messages.ts'
+import { type FeedState, type FromTab, type Happening, KEPT, type ToTab } from './messages.ts'
 
 export type { FeedState, Happening } from './messages.ts'
 
 const HELLO_MS = 60_000
-/** So many of the latest events are kept, for pages that show what happened just now. */
-const KEPT = 1_000
-
 type Listener = (events: readonly Happening[]) => void
 
 /** What happens in the house, told to this tab by the one stream that all tabs share. */
@@ -71,9 +68,11 @@ class Feed {
       return
     }
     const last = this.latest.at(-1)?.seq ?? 0
-    this.latest.push(...message.events.filter(({ seq }) => seq > last))
+    const fresh = message.events.filter(({ seq }) => seq > last)
+    if (fresh.length === 0) return
+    this.latest.push(...fresh)
     this.latest.splice(0, this.latest.length - KEPT)
-    for (const listener of this.#listeners) listener(message.events)
+    for (const listener of this.#listeners) listener(fresh)
   }
 }
 
@@ -86,7 +85,12 @@ export const feed = new Feed()
 
 export function useFeedState(): FeedState {
   const [state, setState] = useState(feed.state)
-  useEffect(() => feed.onState(() => setState(feed.state)), [])
+  useEffect(() => {
+    const told = () => setState(feed.state)
+    // It may have changed before this was looked at.
+    told()
+    return feed.onState(told)
+  }, [])
   return state
 }
 
@@ -94,6 +98,9 @@ export function useFeedState(): FeedState {
 export function useLatest(matches: (event: Happening) => boolean, limit: number): readonly Happening[] {
   const pick = () => feed.latest.filter(matches).slice(-limit).reverse()
   const [events, setEvents] = useState(pick)
-  useEffect(() => feed.onEvents(came => came.some(matches) && setEvents(pick())), [])
+  useEffect(() => {
+    setEvents(pick())
+    return feed.onEvents(came => came.some(matches) && setEvents(pick()))
+  }, [])
   return events
 }

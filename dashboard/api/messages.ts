@@ -9,6 +9,9 @@ export interface Happening {
   data: Record<string, unknown>
 }
 
+/** So many of the latest events are kept, for pages that show what happened just now. */
+export const KEPT = 1_000
+
 export type FeedState = 'connecting' | 'live' | 'lost' | 'refused'
 
 export type ToTab = { type: 'state'; state: FeedState } | { type: 'events'; events: Happening[] }

@@ -5,6 +5,8 @@ import { feed, type Happening } from './feed.ts'
 
 /** Answers are asked for again at most so often, however much happens. */
 const REST_MS = 700
+/** And large ones, which take long, rest so many times as long as they took. */
+const REST_SHARE = 5
 /** And at least so often while they are looked at, since not everything is told as an event. */
 const REFRESH_MS = 5_000
 
@@ -47,6 +49,7 @@ export function useQuery<T>(key: string | null, { ask, on = () => true, every = 
     let again = false
     let timer: ReturnType<typeof setTimeout> | undefined
     let asked = Number.NEGATIVE_INFINITY
+    let rest = REST_MS
 
     const load = async () => {
       asked = performance.now()
@@ -59,6 +62,7 @@ export function useQuery<T>(key: string | null, { ask, on = () => true, every = 
         if (gone) return
         fault.current = faultOf(error)
       }
+      rest = Math.max(REST_MS, REST_SHARE * (performance.now() - asked))
       render(n => n + 1)
     }
     const now = async () => {
@@ -71,7 +75,7 @@ export function useQuery<T>(key: string | null, { ask, on = () => true, every = 
       await running
       running = undefined
       if (gone) return
-      later(again ? REST_MS : every)
+      later(again ? rest : every)
       again = false
     }
     const later = (pause: number | null) => {
@@ -82,7 +86,7 @@ export function useQuery<T>(key: string | null, { ask, on = () => true, every = 
     const soon = () => {
       if (document.hidden) return
       if (running) again = true
-      else later(Math.max(0, REST_MS - (performance.now() - asked)))
+      else later(Math.max(0, rest - (performance.now() - asked)))
     }
     const seen = () => document.hidden || soon()
     reload.current = now

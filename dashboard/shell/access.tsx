@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'preact/hooks'
+import { useCallback, useEffect, useRef } from 'preact/hooks'
 import { access, setAccess } from '../api/access.ts'
 import { toast } from '../ui/toasts.tsx'
 
@@ -15,15 +15,32 @@ export function AccessForm({ wanted }: { wanted: boolean }) {
     details.current!.open = false
     toast('Used from now on.')
   }
-  const { key, tenant } = access()
+  // As what is typed, not as an attribute: the key stands nowhere in the page's markup.
+  const filled = (name: 'key' | 'tenant') => (field: HTMLInputElement | null) => {
+    if (field && field.value === '') field.value = access()[name]
+  }
   return (
-    <details class="access" ref={details}>
+    <details
+      class="access"
+      ref={details}
+      onKeyDown={event => {
+        if (event.key !== 'Escape' || !details.current?.open) return
+        details.current.open = false
+        details.current.querySelector('summary')?.focus()
+      }}
+    >
       <summary>Access</summary>
       <form onSubmit={use}>
         {wanted && <p class="trouble">The key is missing or wrong.</p>}
         <label>
           Key
-          <input name="key" type="password" autocomplete="off" spellcheck={false} defaultValue={key} />
+          <input
+            name="key"
+            type="password"
+            autocomplete="off"
+            spellcheck={false}
+            ref={useCallback(filled('key'), [])}
+          />
         </label>
         <label>
           Tenant
@@ -33,7 +50,7 @@ export function AccessForm({ wanted }: { wanted: boolean }) {
             spellcheck={false}
             placeholder="default"
             pattern="[A-Za-z0-9._@\-]{1,128}"
-            defaultValue={tenant}
+            ref={useCallback(filled('tenant'), [])}
           />
         </label>
         <button type="submit">Use</button>

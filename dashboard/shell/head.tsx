@@ -6,7 +6,7 @@ import { ofKinds, useQuery } from '../api/query.ts'
 import { to } from '../routes.ts'
 import { Meter } from '../ui/meter.tsx'
 import { applyTheme, type Theme, theme } from '../ui/theme.ts'
-import { dollars } from '../ui/words.ts'
+import { count, dollars, usedOf, visible } from '../ui/words.ts'
 import { AccessForm } from './access.tsx'
 
 const FEED_WORDS = {
@@ -42,11 +42,20 @@ export function Head() {
 function Spent() {
   const { data } = useQuery('budget', { ask: () => api.budget.status(), on: ofKinds('cycle_end', 'budget_') })
   if (!data) return null
-  const { spent, limits } = data
+  const { spent, limits, exceeded } = data
+  const words =
+    limits.usd !== null
+      ? `${dollars(spent.usd)} of ${dollars(limits.usd)}`
+      : limits.tokens !== null
+        ? `${count(spent.tokens)} of ${count(limits.tokens)} tokens`
+        : `${dollars(spent.usd)} spent, unlimited`
   return (
-    <a class="spent" href={to('spend')} title={data.message}>
-      {dollars(spent.usd)} {limits.usd === null ? 'spent, unlimited' : `of ${dollars(limits.usd)}`}
-      {limits.usd !== null && <Meter label="Budget used" value={spent.usd / limits.usd} />}
+    <a class={exceeded ? 'spent over' : 'spent'} href={to('spend')} title={data.message}>
+      <span>
+        {exceeded && 'Budget reached: '}
+        {words}
+      </span>
+      {!data.unlimited && <Meter label="Budget used" value={usedOf(data)} />}
     </a>
   )
 }
@@ -63,12 +72,18 @@ function Freeze() {
   return (
     <>
       {!data.running && <span class="notice bad">No daemon runs: svc start</span>}
+      {data.health === 'stalled' && <span class="notice bad">The daemon stands still</span>}
+      {act.fault && (
+        <span class="notice bad" role="alert">
+          {visible(act.fault.message)}
+        </span>
+      )}
       <button
         type="button"
         class={frozen ? 'freeze on' : 'freeze'}
         aria-pressed={frozen}
         disabled={act.running}
-        title={act.fault?.message ?? (frozen ? 'Agents go on' : 'Nothing that costs is begun any more')}
+        title={frozen ? 'Agents go on' : 'Nothing that costs is begun any more'}
         onClick={() => void act.run(frozen)}
       >
         {frozen ? 'Frozen · resume' : 'Freeze'}

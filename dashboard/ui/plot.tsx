@@ -48,12 +48,15 @@ export function Plot({ label, times, lines, write = String, range, height = 180 
         axes: [axis, { ...axis, size: 64, values: (_, ticks) => ticks.map(write) }],
         series: [
           {},
-          ...lines.map(({ label, color, fill, dashed }) => ({
+          ...lines.map(({ label, color, fill, dashed, values }) => ({
             label,
             stroke: colorOf(color),
             width: 1.5,
             points: { show: times.length < 3 },
-            value: (_: uPlot, value: number | null) => (value === null ? '' : write(value)),
+            value: (_: uPlot, at: number | null, __: number, index: number | null) => {
+              const value = index === null ? values.findLast(each => each !== null) : at
+              return typeof value === 'number' ? write(value) : '–'
+            },
             ...(fill ? { fill: `color-mix(in srgb, ${colorOf(color)} 14%, transparent)` } : {}),
             ...(dashed ? { dash: [6, 5] } : {}),
           })),

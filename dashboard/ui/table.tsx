@@ -19,10 +19,14 @@ interface TableProps<T> {
   classOf?: (row: T) => string
 }
 
-/** All rows have this height where there are so many that only those in view are drawn. */
+/** All rows have this height where there are so many that only those in view are drawn; as `--row` in the stylesheet. */
 const ROW_PX = 56
+const CARD_PX = 132
+const asCards = matchMedia('(max-width: 600px)')
+const rowPx = () => (asCards.matches ? CARD_PX : ROW_PX)
 const MANY = 120
-const BEYOND = 12
+const BEYOND = 8
+const STEP = 8
 
 /** A table; of many rows it draws those that are in view, and stays one table for those who hear it. */
 export function Table<T>({ caption, columns, rows, keyOf, classOf = () => '' }: TableProps<T>) {
@@ -71,7 +75,7 @@ function Space({ rows, columns }: { rows: number; columns: number }) {
   if (rows <= 0) return null
   return (
     <tr class="space">
-      <td colSpan={columns} style={{ height: `${rows * ROW_PX}px` }} />
+      <td colSpan={columns} style={{ height: `${rows * rowPx()}px` }} />
     </tr>
   )
 }
@@ -83,8 +87,9 @@ function useWindow(body: { current: HTMLElement | null }, rows: number): [from: 
     if (rows === 0) return
     const look = () => {
       const top = body.current?.getBoundingClientRect().top ?? 0
-      const from = Math.max(0, Math.floor(-top / ROW_PX) - BEYOND)
-      const to = Math.min(rows, Math.ceil((innerHeight - top) / ROW_PX) + BEYOND)
+      // By whole steps, so that most of scrolling draws nothing anew.
+      const from = Math.max(0, Math.floor(-top / rowPx() / STEP) * STEP - BEYOND)
+      const to = Math.min(rows, Math.ceil((innerHeight - top) / rowPx() / STEP) * STEP + BEYOND)
       setRange(had => (had[0] === from && had[1] === to ? had : [from, Math.max(to, from)]))
     }
     look()

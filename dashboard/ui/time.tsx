@@ -17,13 +17,20 @@ export function useNow(): number {
   return now
 }
 
+interface WhenProps {
+  at: string | null | undefined
+  none?: string
+  /** It is something to come: what is overdue is due now. */
+  ahead?: boolean
+}
+
 /** A moment as it lies from now, with the full time for those who ask. */
-export function When({ at, none = '' }: { at: string | null | undefined; none?: string }) {
+export function When({ at, none = '', ahead = false }: WhenProps) {
   const now = useNow()
   if (!at) return <>{none}</>
   return (
     <time dateTime={at} title={moment(at)}>
-      {ago(at, now)}
+      {ahead && Date.parse(at) < now ? 'now' : ago(at, now)}
     </time>
   )
 }

@@ -15,6 +15,17 @@ export const percent = (share: number) => `${Math.round(share * 100)} %`
 export const plural = (n: number, one: string, many = `${one}s`) =>
   `${n.toLocaleString(LOCALE)} ${n === 1 ? one : many}`
 
+interface Amounts<N> {
+  usd: N
+  tokens: N
+}
+
+/** How much of the tighter of the two limits is used, from 0 to 1 and beyond. */
+export function usedOf({ spent, limits }: { spent: Amounts<number>; limits: Amounts<number | null> }): number {
+  const share = (of: number, limit: number | null) => (limit === null ? 0 : limit === 0 ? 1 : of / limit)
+  return Math.max(share(spent.usd, limits.usd), share(spent.tokens, limits.tokens))
+}
+
 const STEPS = [
   ['day', 86_400],
   ['hour', 3_600],

@@ -1,110 +1,204 @@
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { AgentSummary } from '../../builtins/agents/contract.ts'
-import { RunningSvc, svc, type TempDir, tempDir } from '../support/index.ts'
-import { hasChromium, launch, requestsOf } from './browser.ts'
+import { until } from '../support/index.ts'
+import { hasChromium } from './browser.ts'
+import { type Lit, type LitOptions, launchAlone, lit, visitor } from './dashboard-house.ts'
 
-describe.skipIf(!hasChromium)('the dashboard in a browser', () => {
-  let dir: TempDir
-  let server: RunningSvc
+describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
   let browser: Browser
-  let url: string
+  let alive: Lit
 
   beforeAll(async () => {
-    dir = await tempDir()
-    await svc(['init', '--quiet'], { cwd: dir.path })
-    await dir.write({ '.svc/config.yaml': 'daemon:\n  heartbeat: 0.2\nmodel:\n  sim_delay: 0.1\n' })
-    server = new RunningSvc(['serve', '--with-daemon', '--port', '0', '--profiles', 'coder,writer'], { cwd: dir.path })
-    url = String((await server.says(/(http:\/\/127\.0\.0\.1:\d+)\/$/m))[1])
-    browser = await launch('--host-resolver-rules=MAP evil.test 127.0.0.1, MAP rebind.test 127.0.0.1')
-  }, 60_000)
+    ;[browser, alive] = await Promise.all([launchAlone(), lit()])
+  })
   afterAll(async () => {
     await browser?.close()
-    await server?.end('SIGTERM')
-    await dir?.[Symbol.asyncDispose]()
+    await alive?.close()
   })
 
-  const agents = async () => (await fetch(`${url}/agents`).then(answer => answer.json())) as AgentSummary[]
+  const opened = async (options: LitOptions = {}) => {
+    const other = await lit(options)
+    onTestFinished(() => other.close())
+    return other
+  }
+  const statusOf = async (name: string) =>
+    (await alive.invoke<AgentSummary[]>('agents.list')).find(agent => agent.name === name)?.status
 
-  it('shows the agents and their goals as they change, and says that the model is simulated', async () => {
-    const page = await browser.newPage()
-    await page.goto(url)
-    await page.getByText('simulated, not an AI model').waitFor()
-    await page.locator('tbody tr', { hasText: 'coder' }).click()
-    const goals = page.getByText(/completed · \d+ steps/)
-    await goals.first().waitFor()
-    const before = await goals.count()
-    await expect.poll(() => goals.count(), { timeout: 15_000 }).toBeGreaterThan(before)
-    await page.close()
+  it('spawns a first agent in an empty project, and sees its goal, its steps and what comes after as they happen', async () => {
+    const person = await visitor(browser, alive)
+    const page = await person.open()
+    await page.getByText('No agent lives here yet.').waitFor()
+    await page.getByText('simulated, not an AI model').first().waitFor()
+    await page.getByRole('button', { name: 'Spawn an agent' }).click()
+    await page.getByLabel('Preset').selectOption('coder')
+    await page.getByRole('button', { name: 'Spawn', exact: true }).click()
+    await page.getByRole('heading', { level: 1, name: 'coder' }).waitFor()
+    await page.getByRole('heading', { name: 'Its goal' }).waitFor()
+    await page.locator('.steps li').first().waitFor()
+    const recent = page.locator('section', { hasText: 'Recent goals' }).getByText('completed')
+    await recent.nth(1).waitFor()
+    expect(await page.evaluate("performance.getEntriesByType('navigation').length")).toBe(1)
+    await person.leave()
   })
 
-  it('pauses, resumes and nudges', async () => {
-    const page = await browser.newPage()
-    await page.goto(url)
-    await page.locator('tbody tr', { hasText: 'writer' }).click()
+  it('pauses an agent, lets it go on, and tells it something that it then does', async () => {
+    const id = await alive.spawn('writer')
+    const person = await visitor(browser, alive)
+    const page = await person.open(`#/agents/${id}`)
     await page.getByRole('button', { name: 'Pause' }).click()
-    await expect.poll(async () => (await agents()).find(agent => agent.name === 'writer')?.status).toBe('paused')
+    await page.getByRole('button', { name: 'Resume' }).waitFor()
+    expect(await statusOf('writer')).toBe('paused')
     await page.getByRole('button', { name: 'Resume' }).click()
-    await expect.poll(async () => (await agents()).find(agent => agent.name === 'writer')?.status).not.toBe('paused')
+    await page.getByRole('button', { name: 'Pause' }).waitFor()
     await page.getByLabel('Tell it something').fill('write of lanterns, please')
     await page.getByRole('button', { name: 'Nudge' }).click()
+    await page.getByText('Told last').waitFor()
     await page
+      .locator('section', { hasText: 'Recent goals' })
       .getByText(/lanterns/)
       .first()
-      .waitFor({ timeout: 15_000 })
-    await page.close()
+      .waitFor()
+    await person.leave()
   })
 
-  it('treats what agents and people wrote as text, and asks nobody else for anything', async () => {
-    const hostile = `<img src=x onerror="fetch('/agents/*/pause',{method:'POST'})"><script>window.owned=1</script>`
-    const [coder] = await agents()
-    await fetch(`${url}/agents/${coder?.agent_id}`, {
-      method: 'PATCH',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ role: hostile }),
+  it('freezes all that costs, and lets it go on', async () => {
+    const person = await visitor(browser, alive)
+    const page = await person.open()
+    await page.getByRole('button', { name: 'Freeze' }).click()
+    await page.getByRole('button', { name: 'Frozen · resume' }).waitFor()
+    expect(await alive.invoke('daemon.status')).toMatchObject({ frozen: true })
+    await page.getByRole('button', { name: 'Frozen · resume' }).click()
+    await page.getByRole('button', { name: 'Freeze', exact: true }).waitFor()
+    expect(await alive.invoke('daemon.status')).toMatchObject({ frozen: false })
+    await person.leave()
+  })
+
+  it('has one stream of events for all tabs, however many, and every tab is live', async () => {
+    const open = new Set<ServerResponse>()
+    let most = 0
+    const heard = (message: unknown) => {
+      const { request, response } = message as { request: IncomingMessage; response: ServerResponse }
+      if (!request.url?.startsWith('/events')) return
+      open.add(response)
+      most = Math.max(most, open.size)
+      response.on('close', () => open.delete(response))
+    }
+    await alive.spawn('oracle')
+    await alive.invoke('daemon.pause')
+    onTestFinished(() => alive.invoke('daemon.resume').then(() => {}))
+    subscribe('http.server.request.start', heard)
+    onTestFinished(() => void unsubscribe('http.server.request.start', heard))
+    const person = await visitor(browser, alive)
+    for (let tab = 1; tab <= 9; tab++) {
+      const page = await person.open('#/events')
+      await page.getByText('Live', { exact: true }).waitFor()
+      await page.locator('.events li').first().waitFor()
+    }
+    expect([most, open.size]).toEqual([1, 1])
+    await person.leave()
+    await until(() => open.size === 0)
+  })
+
+  it('is told when the connection is lost, keeps what was known, and is live again without a reload', async () => {
+    const first = await lit()
+    await first.spawn('oracle')
+    const person = await visitor(browser, first)
+    const page = await person.open()
+    const row = page.locator('tbody tr', { hasText: 'oracle' })
+    await row.waitFor()
+    await page.evaluate('window.mark = 1')
+    // The project outlives its first server.
+    const { root } = first.home
+    const kept = await opened({ root, port: Number(new URL(first.url).port), ...(await ended(first)) })
+    await kept.spawn('gambler')
+    await page.locator('tbody tr', { hasText: 'gambler' }).waitFor()
+    await page.getByText('Live', { exact: true }).waitFor()
+    expect(await page.evaluate('window.mark')).toBe(1)
+    await person.leave()
+
+    async function ended({ home }: Lit): Promise<LitOptions> {
+      await home.kernel.close()
+      await page.getByText('Connection lost').waitFor()
+      await row.waitFor()
+      return {}
+    }
+  })
+
+  it('who has the wrong key is asked for the right one, and goes on with it; the key stays in the tab', async () => {
+    const locked = await opened({ env: { SVC_API_KEY: 'right key, ümläut' } })
+    await locked.spawn('oracle')
+    const person = await visitor(browser, locked)
+    const page = await person.open()
+    await page.getByText('The key is missing or wrong.').waitFor()
+    const field = page.getByLabel('Key', { exact: true })
+    await field.fill('wrong key')
+    await page.getByRole('button', { name: 'Use' }).click()
+    await page.getByText('Key needed').waitFor()
+    await page.getByText('The header X-Svc-Key is missing').first().waitFor()
+    await field.waitFor()
+    await field.fill('right key, ümläut')
+    await page.getByRole('button', { name: 'Use' }).click()
+    await page.getByText('Live', { exact: true }).waitFor()
+    await page.locator('tbody tr', { hasText: 'oracle' }).waitFor()
+    expect(await page.getByRole('alert').count()).toBe(0)
+    expect(await page.evaluate('JSON.stringify({ ...localStorage, cookie: document.cookie })')).not.toContain('key')
+    expect(await (await person.open()).evaluate("sessionStorage.getItem('key')")).toBeNull()
+    await person.leave()
+  })
+
+  it('sees the sessions of one tenant at a time', async () => {
+    const id = await alive.spawn('oracle')
+    for (const tenant of ['ann', 'bob']) {
+      const session = { agent_id: id, session_key: `of ${tenant}` }
+      await alive.home.kernel.invoke('sessions.create', session, { tenant })
+    }
+    const person = await visitor(browser, alive)
+    const page = await person.open('#/sessions')
+    await page.getByText('No session yet.').waitFor()
+    await page.getByText('Access', { exact: true }).click()
+    await page.getByLabel('Tenant').fill('ann')
+    await page.getByRole('button', { name: 'Use' }).click()
+    await page.getByRole('link', { name: 'of ann' }).waitFor()
+    expect(await page.getByRole('link', { name: 'of bob' }).count()).toBe(0)
+    await person.leave()
+  })
+
+  it('sees that the budget is reached, and counts from 0 again', async () => {
+    const tight = await opened({
+      config: { daemon: { heartbeat: 0.2, budget_tokens: 6_000, budget_mode: 'record_only' } },
     })
-    const page = await browser.newPage()
-    const asked = requestsOf(page)
-    await page.goto(url)
-    await page.getByText('window.owned=1').first().waitFor()
-    expect(await page.evaluate('window.owned')).toBeUndefined()
-    expect(asked.filter(each => each.startsWith('POST'))).toEqual([])
-    await page.close()
+    await tight.spawn('coder')
+    const person = await visitor(browser, tight)
+    const page = await person.open('#/spend')
+    await page.getByRole('link', { name: /Budget reached: .* of 6K tokens/ }).waitFor()
+    await page
+      .getByText(/budget is used up|exceeded|reached/i)
+      .first()
+      .waitFor()
+    await page.locator('.plot canvas').waitFor()
+    await page.getByRole('button', { name: 'Freeze' }).click()
+    await page.getByRole('button', { name: 'Frozen · resume' }).waitFor()
+    await page.getByRole('button', { name: 'Count from 0 again' }).click()
+    await page.getByRole('link', { name: /^0 of 6K tokens/ }).waitFor()
+    await person.leave()
   })
 
-  it('cannot be driven or read by a page of another site, nor by one whose name was rebound, nor framed', async () => {
-    const attack = `<iframe src="${url}/"></iframe><script>
-      const go = async () => {
-        const told = []
-        for (const [path, init] of [['/agents/*/pause', { method: 'POST' }], ['/agents/*/pause', { method: 'POST', mode: 'no-cors' }],
-          ['/agents', {}], ['/agents', { method: 'POST', mode: 'no-cors', body: '{"preset":"coder"}' }]]) {
-          told.push(await fetch('${url}' + path, init).then(async answer => answer.type === 'opaque' ? 'opaque' : answer.status + (await answer.text()).slice(0, 40), error => 'failed'))
-        }
-        document.title = JSON.stringify(told)
-      }
-      go()</script>`
-    const evil = createServer((_, answer) => answer.setHeader('content-type', 'text/html').end(attack)).listen(
-      0,
-      '127.0.0.1',
-    )
-    await once(evil, 'listening')
-    const { port } = evil.address() as AddressInfo
-    const page = await browser.newPage()
-    await page.goto(`http://evil.test:${port}/`)
-    await page.waitForFunction("document.title.startsWith('[')")
-    expect(JSON.parse(await page.title())).toEqual(['failed', 'failed', 'failed', 'failed'])
-    const framed = page.frames().find(frame => frame !== page.mainFrame())
-    expect(framed?.url().startsWith(url)).toBe(false)
-    const rebound = await browser.newPage()
-    const answer = await rebound.goto(`${url.replace('127.0.0.1', 'rebind.test')}/agents`)
-    expect(answer?.status()).toBe(403)
-    expect((await agents()).map(agent => agent.status)).not.toContain('paused')
-    expect(await agents()).toHaveLength(2)
-    await page.close()
-    await rebound.close()
-    evil.close()
+  it('is told in a sentence what a server without a daemon cannot know', async () => {
+    const served = await opened({ roles: ['server'] })
+    const id = await served.spawn('oracle')
+    const person = await visitor(browser, served)
+    const page = await person.open('#/spend')
+    await page.getByText('No daemon runs: svc start').waitFor()
+    await page.getByText('The budget is kept by the daemon').waitFor()
+    for (const hash of ['#/spend', '#/', `#/agents/${id}`, '#/runs', '#/approvals', '#/models']) {
+      await page.goto(`${served.url}/${hash}`)
+      await page.getByRole('heading', { level: 1 }).waitFor()
+      await expect.poll(() => page.locator('.skeleton').count(), { timeout: 20_000 }).toBe(0)
+      expect(await page.getByRole('alert').allTextContents(), hash).toEqual([])
+    }
+    await person.leave()
   })
 })

@@ -1,127 +1,110 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { api, type Fault, faultOf } from '../../api/client.ts'
+import { ofKinds, useQuery } from '../../api/query.ts'
 import { to } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
-import { Said, type SaidMessage, Words } from '../../ui/said.tsx'
-import { Trouble } from '../../ui/states.tsx'
-import { dollars } from '../../ui/words.ts'
+import { Loaded, Trouble } from '../../ui/states.tsx'
+import type { Item } from '../../ui/types.ts'
+import { Ask } from './ask.tsx'
 import type { ViewProps } from './index.tsx'
+import { Turn } from './turn.tsx'
 
-const KEY = 'dashboard'
+export type Task = Item<'tasks.list'>
 
-/** One-shot tasks in one session of this agent: the answer comes as it is written. */
+const SHOWN = 30
+/** Of one session for each agent: a key belongs to one agent only. */
+const keyOf = (agent_id: string) => `dashboard:${agent_id}`
+
+interface Writing {
+  instruction: string
+  text: string
+  info: string
+}
+
+/** One-shot tasks in one session of this agent: the answer comes as it is written, and what was said before stays. */
 export function Chat({ agent: { agent_id: id, status } }: ViewProps) {
-  const [said, setSaid] = useState<readonly SaidMessage[]>([])
-  const [text, setText] = useState<string | undefined>(undefined)
-  const [info, setInfo] = useState('')
-  const [cost, setCost] = useState('')
+  const [writing, setWriting] = useState<Writing | undefined>(undefined)
   const [fault, setFault] = useState<Fault | undefined>(undefined)
-  const running = useRef<AbortController | undefined>(undefined)
-  useEffect(() => () => running.current?.abort(), [])
+  const stream = useRef<AbortController | undefined>(undefined)
+  const tasks = useQuery(`chat ${id}`, { ask: () => tasksOf(id), on: ofKinds('task_', 'approval_') })
+  // Who leaves stops listening only: the task goes on, and is here when one comes back.
+  useEffect(() => () => stream.current?.abort(), [])
 
   const ask = async (instruction: string) => {
     const control = new AbortController()
-    running.current = control
+    stream.current = control
     setFault(undefined)
-    setInfo('')
-    setSaid(before => [...before, { role: 'user', content: instruction }])
-    setText('')
-    let answer = ''
+    setWriting({ instruction, text: '', info: '' })
+    const call = { signal: control.signal, idempotencyKey: newKey() }
     try {
-      const call = { signal: control.signal, idempotencyKey: crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}` }
-      for await (const { event, data } of api.tasks.stream({ id, instruction, session_key: KEY }, call)) {
-        if (event === 'token') {
-          answer += data.text
-          setText(answer)
-        } else if (event === 'info') setInfo(data.message)
-        else if (event === 'done') {
-          answer = data.output ?? answer
-          setCost(dollars(data.cost_usd))
-          if (data.status === 'waiting_approval')
-            setInfo('A tool call waits for your approval; the task goes on when you decide.')
-          else if (data.error) setFault(faultOf({ ...data.error, message: data.error.detail }))
-        }
+      for await (const { event, data } of api.tasks.stream({ id, instruction, session_key: keyOf(id) }, call)) {
+        if (event === 'token') setWriting(had => had && { ...had, text: had.text + data.text })
+        else if (event === 'info') setWriting(had => had && { ...had, info: data.message })
       }
     } catch (error) {
       if (!control.signal.aborted) setFault(faultOf(error))
-    } finally {
-      if (answer) setSaid(before => [...before, { role: 'assistant', content: answer }])
-      setText(undefined)
-      running.current = undefined
     }
+    await tasks.reload()
+    setWriting(undefined)
+  }
+  const running = tasks.data?.findLast(task => task.status === 'running')
+  const stop = async () => {
+    try {
+      for (const task of await tasksOf(id)) {
+        if (task.status === 'running') await api.tasks.cancel({ task_id: task.task_id })
+      }
+    } catch (error) {
+      setFault(faultOf(error))
+    }
+    stream.current?.abort()
+    await tasks.reload()
   }
 
   return (
     <Card title="Chat" aside={<a href={to('sessions')}>Sessions</a>}>
       <div class="stack">
-        {said.length === 0 && text === undefined && (
-          <p class="soft">
-            Have it do one thing now. It keeps what was said before in this session; its own goals go on.
-          </p>
-        )}
-        <Said messages={said} />
-        {text !== undefined && (
-          <div class="answering" aria-live="polite">
-            {text ? <Words text={text} /> : <span class="soft">{info || 'It thinks…'}</span>}
-          </div>
-        )}
-        {text === undefined && info && <p class="soft">{info}</p>}
+        <Loaded query={tasks}>
+          {said => (
+            <>
+              {said.length === 0 && !writing && (
+                <p class="soft">
+                  Have it do one thing now. It keeps what was said before in this session; its own goals go on.
+                </p>
+              )}
+              <ol class="plain said">
+                {said
+                  .filter(task => !(writing && task === running))
+                  .map(task => (
+                    <Turn key={task.task_id} task={task} />
+                  ))}
+                {writing && <Turn writing={writing} />}
+              </ol>
+            </>
+          )}
+        </Loaded>
         <Trouble fault={fault} />
         <Ask
-          busy={text !== undefined}
+          busy={writing !== undefined || running !== undefined}
           dead={status === 'dead'}
           onAsk={instruction => void ask(instruction)}
-          onStop={() => running.current?.abort()}
+          onStop={() => void stop()}
         />
-        {cost && <small>The last answer cost {cost}.</small>}
       </div>
     </Card>
   )
 }
 
-interface AskProps {
-  busy: boolean
-  dead: boolean
-  onAsk: (instruction: string) => void
-  onStop: () => void
+/** The newest tasks of this tab's tenant in the session that the dashboard has with an agent, oldest first. */
+async function tasksOf(id: string): Promise<readonly Task[]> {
+  const sessions = await api.sessions.list({ agent_id: id, limit: 100 })
+  const mine = sessions.find(({ session_key, status }) => session_key === keyOf(id) && status === 'running')
+  if (!mine) return []
+  const tasks = await api.tasks.list({ id, limit: SHOWN })
+  return tasks.filter(({ session_id }) => session_id === mine.session_id).reverse()
 }
 
-function Ask({ busy, dead, onAsk, onStop }: AskProps) {
-  const form = useRef<HTMLFormElement>(null)
-  return (
-    <form
-      ref={form}
-      class="row ask"
-      onSubmit={event => {
-        event.preventDefault()
-        const instruction = String(new FormData(event.currentTarget).get('instruction')).trim()
-        if (!instruction || busy) return
-        onAsk(instruction)
-        event.currentTarget.reset()
-      }}
-    >
-      <textarea
-        name="instruction"
-        aria-label="What it should do"
-        rows={2}
-        required
-        disabled={dead}
-        placeholder="What should it do? Enter sends, Shift+Enter breaks the line."
-        onKeyDown={event => {
-          if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
-          event.preventDefault()
-          form.current?.requestSubmit()
-        }}
-      />
-      {busy ? (
-        <button type="button" onClick={onStop}>
-          Stop
-        </button>
-      ) : (
-        <button type="submit" class="primary" disabled={dead}>
-          Send
-        </button>
-      )}
-    </form>
-  )
+/** Pages that came over plain HTTP from another machine have no `randomUUID`. */
+function newKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16))
+  return Array.from(bytes, byte => byte.toString(16).padStart(2, '0')).join('')
 }

@@ -5,13 +5,19 @@ import { type Place, to } from '../../routes.ts'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { Tabs } from '../../ui/tabs.tsx'
 import type { Agent } from '../../ui/types.ts'
+import { visible } from '../../ui/words.ts'
 import { Chat } from './chat.tsx'
+import { Checkpoints } from './checkpoints.tsx'
 import { Goals } from './goals.tsx'
 import { Head } from './head.tsx'
+import { Identity } from './identity.tsx'
+import { Inner } from './inner.tsx'
 import { Memory } from './memory.tsx'
 import { Messages } from './messages.tsx'
 import { Overview } from './overview.tsx'
+import { Schedules } from './schedules.tsx'
 import { Tools } from './tools.tsx'
+import { World } from './world.tsx'
 
 export interface ViewProps {
   agent: Agent
@@ -23,8 +29,13 @@ const VIEWS: readonly { id: string; name: string; view: ComponentType<ViewProps>
   { id: 'overview', name: 'Now', view: Overview },
   { id: 'goals', name: 'Goals', view: Goals },
   { id: 'chat', name: 'Chat', view: Chat },
+  { id: 'inner', name: 'Inner life', view: Inner },
+  { id: 'identity', name: 'Identity', view: Identity },
   { id: 'memory', name: 'Memory', view: Memory },
   { id: 'messages', name: 'Messages', view: Messages },
+  { id: 'world', name: 'World', view: World },
+  { id: 'schedules', name: 'Schedules', view: Schedules },
+  { id: 'checkpoints', name: 'Checkpoints', view: Checkpoints },
   { id: 'tools', name: 'Tools', view: Tools },
 ]
 
@@ -40,18 +51,21 @@ export function AgentPage({ place }: { place: Place }) {
   }))
   const shown = VIEWS.find(each => each.id === view)
   return (
-    <Loaded query={query}>
-      {agent => (
-        <>
-          <Head agent={agent} reload={query.reload} />
-          <Tabs label={`Views of ${agent.name}`} tabs={tabs} here={view} />
-          {shown ? (
-            <shown.view agent={agent} place={place} reload={query.reload} />
-          ) : (
-            <Empty title="There is no such view." />
-          )}
-        </>
-      )}
-    </Loaded>
+    <>
+      {!query.data && <h1>{visible(id)}</h1>}
+      <Loaded query={query}>
+        {agent => (
+          <>
+            <Head agent={agent} reload={query.reload} />
+            <Tabs label={`Views of ${agent.name}`} tabs={tabs} here={view} />
+            {shown ? (
+              <shown.view agent={agent} place={place} reload={query.reload} />
+            ) : (
+              <Empty title="There is no such view." />
+            )}
+          </>
+        )}
+      </Loaded>
+    </>
   )
 }

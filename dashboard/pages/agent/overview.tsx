@@ -18,15 +18,12 @@ export function Overview({ agent, reload }: ViewProps) {
   return (
     <>
       <dl class="card figures">
-        <Figure
-          label="Next"
-          value={agent.next.at ? <When at={agent.next.at} /> : '–'}
-          note={visible(agent.next.reason)}
-        />
+        <Figure label="Next" value={agent.next.at ? <When at={agent.next.at} ahead /> : '–'} />
         <Figure label="Cycles" value={agent.cycle_count.toLocaleString('en')} />
         <Figure label="Spent" value={dollars(agent.cost_usd)} note={`${count(agent.tokens)} tokens`} />
         <Figure label="Active" value={<When at={agent.last_active} none="never" />} />
       </dl>
+      <p class="soft">{visible(agent.next.reason)}</p>
       {agent.error && <p class="trouble">{visible(agent.error)}</p>}
       <div class="columns">
         <div class="stack">

@@ -41,7 +41,7 @@ function Step({ call }: { call: Call }) {
         <summary>
           <span class="soft">{step}</span> <code>{visible(tool)}</code>{' '}
           {state !== 'done' && approval_id ? (
-            <a href={to('approvals', ['item', approval_id])}>waits for approval</a>
+            <Tag kind="warn">waits for approval</Tag>
           ) : ok === null ? (
             <Tag kind="warn">{state === 'started' ? 'runs' : 'waits'}</Tag>
           ) : (
@@ -53,6 +53,7 @@ function Step({ call }: { call: Call }) {
         <Code value={pretty(args)} label={`Arguments of ${tool}`} />
         {output !== null && <Code value={output} label={`What ${tool} returned`} />}
       </details>
+      {state !== 'done' && approval_id && <a href={to('approvals', ['item', approval_id])}>Decide on {tool}</a>}
     </li>
   )
 }

@@ -1,8 +1,8 @@
 import { api } from '../../api/client.ts'
 import { ofKinds, useQuery } from '../../api/query.ts'
 import { to } from '../../routes.ts'
+import { Arguments } from '../../ui/arguments.tsx'
 import { Card } from '../../ui/card.tsx'
-import { Code } from '../../ui/code.tsx'
 import { Diff } from '../../ui/diff.tsx'
 import { Loaded } from '../../ui/states.tsx'
 import { Status } from '../../ui/status.tsx'
@@ -60,7 +60,7 @@ export function Detail({ id }: { id: string }) {
                 {approval.edited ? (
                   <Diff before={approval.original_arguments} after={approval.arguments} label="What was changed" />
                 ) : (
-                  <Code value={approval.arguments} label="Arguments" />
+                  <Arguments value={approval.arguments} whole />
                 )}
               </div>
             </Card>

@@ -56,13 +56,14 @@ export function Grant({
         </label>
         <label>
           For so many hours
-          <input name="hours" type="number" min="0" step="0.5" placeholder="until revoked" defaultValue="1" />
+          <input name="hours" type="number" min="0" step="0.5" placeholder="any time" defaultValue="1" />
         </label>
         <label>
           At most so often
           <input name="uses" type="number" min="1" step="1" placeholder="any number" />
         </label>
       </div>
+      <p class="hint">One of the two at least; it can be revoked at any time.</p>
       <Trouble fault={grant.fault} />
       <div class="row">
         <button type="submit" class="primary" disabled={grant.running}>

@@ -1,28 +1,47 @@
-import { useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
 import { to } from '../../routes.ts'
-import { Code } from '../../ui/code.tsx'
+import { Arguments } from '../../ui/arguments.tsx'
 import { focused } from '../../ui/focus.ts'
 import { Trouble } from '../../ui/states.tsx'
 import { Tag } from '../../ui/status.tsx'
 import { When } from '../../ui/time.tsx'
-import type { Item } from '../../ui/types.ts'
+import type { Approval, Item } from '../../ui/types.ts'
 import { visible } from '../../ui/words.ts'
 import { Edit } from './edit.tsx'
 import { Grant } from './grant.tsx'
 
 export type Waiting = Item<'approvals.queue'>
 
-/** One call that waits: exactly what would run, and what can be said to it. */
-export function Request({ approval, onDecided }: { approval: Waiting; onDecided: () => void }) {
-  const { approval_id, agent_id, tool_name, danger, args_chars, args_sha256, created_at, expires_at, task_id } =
-    approval
+/**
+ * One call that waits: exactly what would run, and what can be said to it. Lists leave long arguments out; who wants to
+ * let such a call run is shown all of them first.
+ */
+export function Request({ approval: listed, onDecided }: { approval: Waiting; onDecided: () => void }) {
+  const { approval_id, agent_id, tool_name, danger, args_chars, args_sha256, created_at, expires_at, task_id } = listed
+  const [whole, setWhole] = useState<Approval | undefined>(undefined)
   const [mode, setMode] = useState<'' | 'deny' | 'edit' | 'grant'>('')
+  const opener = useRef<HTMLElement | null>(null)
+  const approval = whole ?? listed
+  const isCut = approval.arguments === null && args_chars > 'null'.length
+  const see = useAction(async () => setWhole(await api.approvals.show({ approval_id })))
+  const decided = () => {
+    onDecided()
+    document.getElementById('main')?.focus({ preventScroll: true })
+  }
   const approve = useAction(async () => {
     await api.approvals.decide({ approval_id, decision: 'approve' })
-    onDecided()
+    decided()
   }, `Approved: ${tool_name}.`)
+  const open = (chosen: 'deny' | 'edit' | 'grant') => (event: { currentTarget: HTMLElement }) => {
+    opener.current = event.currentTarget
+    setMode(chosen)
+  }
+  const cancel = () => {
+    setMode('')
+    opener.current?.focus()
+  }
   return (
     <li class="card request">
       <header>
@@ -43,46 +62,45 @@ export function Request({ approval, onDecided }: { approval: Waiting; onDecided:
           {approval_id}
         </a>
       </header>
-      <Shown approval={approval} />
+      {isCut ? (
+        <p class="held">
+          These arguments are long. See all of them before you decide:{' '}
+          <button type="button" class="small" disabled={see.running} onClick={() => void see.run()}>
+            Show all {args_chars.toLocaleString('en')} characters
+          </button>
+        </p>
+      ) : (
+        <Arguments value={approval.arguments} whole={whole !== undefined} />
+      )}
       <p class="hint">
         {args_chars.toLocaleString('en')} characters · SHA-256{' '}
         <code title={args_sha256}>{args_sha256.slice(0, 16)}…</code>
       </p>
-      <Trouble fault={approve.fault} />
+      <Trouble fault={see.fault ?? approve.fault} />
       <div class="row">
-        <button type="button" class="primary" disabled={approve.running} onClick={() => void approve.run()}>
-          Approve
-        </button>
-        <button type="button" class="danger" aria-expanded={mode === 'deny'} onClick={() => setMode('deny')}>
+        {!isCut && (
+          <button type="button" class="primary" disabled={approve.running} onClick={() => void approve.run()}>
+            Approve
+          </button>
+        )}
+        <button type="button" class="danger" aria-expanded={mode === 'deny'} onClick={open('deny')}>
           Deny…
         </button>
-        <button type="button" aria-expanded={mode === 'edit'} onClick={() => setMode('edit')}>
-          Edit and approve…
-        </button>
-        <button type="button" class="quiet" aria-expanded={mode === 'grant'} onClick={() => setMode('grant')}>
-          Allow from now on…
-        </button>
+        {!isCut && (
+          <>
+            <button type="button" aria-expanded={mode === 'edit'} onClick={open('edit')}>
+              Edit and approve…
+            </button>
+            <button type="button" class="quiet" aria-expanded={mode === 'grant'} onClick={open('grant')}>
+              Allow from now on…
+            </button>
+          </>
+        )}
       </div>
-      {mode === 'deny' && <Deny approval={approval} onDone={onDecided} onCancel={() => setMode('')} />}
-      {mode === 'edit' && <Edit approval={approval} onDone={onDecided} onCancel={() => setMode('')} />}
-      {mode === 'grant' && <Grant approval={approval} onDone={onDecided} onCancel={() => setMode('')} />}
+      {mode === 'deny' && <Deny approval={approval} onDone={decided} onCancel={cancel} />}
+      {mode === 'edit' && <Edit approval={approval} onDone={decided} onCancel={cancel} />}
+      {mode === 'grant' && <Grant approval={approval} onDone={decided} onCancel={cancel} />}
     </li>
-  )
-}
-
-/** The stored arguments: all of them, or as many as the list holds with a link to the rest. */
-function Shown({ approval: { arguments: args, args_chars, approval_id } }: { approval: Waiting }) {
-  const isCut = typeof args === 'string' && args_chars > args.length
-  return (
-    <>
-      <Code value={args} label="Arguments" />
-      {isCut && (
-        <p class="trouble">
-          Only the beginning is shown.{' '}
-          <a href={to('approvals', ['item', approval_id])}>See all of it before you decide.</a>
-        </p>
-      )}
-    </>
   )
 }
 

@@ -36,7 +36,7 @@ export function Rules() {
                     kind: 'grow',
                     cell: ({ arguments: args }) => (args === null ? 'any' : <Code value={args} label="Arguments" />),
                   },
-                  { name: 'Until', kind: 'narrow', cell: ({ until }) => <When at={until} none="revoked" /> },
+                  { name: 'Until', kind: 'narrow', cell: ({ until }) => <When at={until} none="used up" /> },
                   {
                     name: 'Used',
                     kind: 'number',

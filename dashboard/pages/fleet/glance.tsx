@@ -31,7 +31,7 @@ export function Glance({ members }: { members: readonly Member[] }) {
       {next && (
         <Figure
           label="Wakes next"
-          value={<When at={next.next_run_at} />}
+          value={<When at={next.next_run_at} ahead />}
           note={<a href={to('agents', [next.agent_id])}>{visible(next.name)}</a>}
         />
       )}

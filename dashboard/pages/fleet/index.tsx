@@ -94,7 +94,12 @@ function Members({ members, place }: { members: readonly Member[]; place: Place 
           },
           { name: 'Status', kind: 'narrow', cell: ({ status }) => <Status of={status} /> },
           { name: 'Doing', kind: 'grow', cell: member => <Doing member={member} /> },
-          { name: 'Next', kind: 'narrow', wide: true, cell: ({ next_run_at }) => <When at={next_run_at} none="–" /> },
+          {
+            name: 'Next',
+            kind: 'narrow',
+            wide: true,
+            cell: ({ next_run_at }) => <When at={next_run_at} none="–" ahead />,
+          },
           {
             name: 'Active',
             kind: 'narrow',
@@ -113,11 +118,11 @@ function Members({ members, place }: { members: readonly Member[]; place: Place 
 }
 
 /** Its goal, and what keeps it from that. */
-function Doing({ member: { goal, held, steps } }: { member: Member }) {
+function Doing({ member: { goal, held, steps, status } }: { member: Member }) {
   return (
     <>
       <span class="clamp" title={goal ?? ''}>
-        {goal ? visible(goal) : <span class="soft">No goal</span>}
+        {goal ? visible(goal) : <span class="soft">{status === 'working' ? 'Looks for a goal' : 'No goal'}</span>}
         {goal && steps !== null && steps > 0 && <small> · step {steps}</small>}
       </span>
       {held && <small class="held clamp">{visible(held)}</small>}

@@ -9,7 +9,7 @@ import { type Line, Plot } from '../../ui/plot.tsx'
 import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import type { Answer, Item } from '../../ui/types.ts'
-import { count, dollars, moment, visible } from '../../ui/words.ts'
+import { count, dollars, moment, usedOf, visible } from '../../ui/words.ts'
 
 type Spending = Item<'budget.spending'>
 type Budget = Answer<'budget.status'>
@@ -39,7 +39,13 @@ export function Spend({ place }: { place: Place }) {
   return (
     <>
       <h1>Spend</h1>
-      <Loaded query={budget}>{status => <Window budget={status} onReset={budget.reload} />}</Loaded>
+      {budget.fault?.code === 'daemon_not_running' ? (
+        <p class="soft">
+          The budget is kept by the daemon, which does not run in this server. What was spent is shown all the same.
+        </p>
+      ) : (
+        <Loaded query={budget}>{status => <Window budget={status} onReset={budget.reload} />}</Loaded>
+      )}
       <Card
         title={VIEWS[span].name}
         aside={
@@ -104,7 +110,7 @@ function Window({ budget, onReset }: { budget: Budget; onReset: () => void }) {
         />
         {approximate.usd > 0 && <Figure label="Of it estimated" value={dollars(approximate.usd)} />}
       </dl>
-      {limits.usd !== null && <Meter label="Share of the budget that is spent" value={spent.usd / limits.usd} />}
+      {!budget.unlimited && <Meter label="Share of the budget that is spent" value={usedOf(budget)} />}
       <div class="row">
         <button type="button" class="small" disabled={reset.running} onClick={() => void reset.run()}>
           Count from 0 again

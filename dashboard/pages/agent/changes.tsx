@@ -1,0 +1,96 @@
+import { api } from '../../api/client.ts'
+import { useQuery } from '../../api/query.ts'
+import { Card } from '../../ui/card.tsx'
+import { Loaded } from '../../ui/states.tsx'
+import { Tag } from '../../ui/status.tsx'
+import type { Item } from '../../ui/types.ts'
+import { plural, visible } from '../../ui/words.ts'
+
+type Change = Item<'checkpoints.diff'>
+
+const SHOWN = 100
+const FEW = 12
+const LONG = 400
+const WORDS = { add: 'new', remove: 'gone', replace: 'changed' }
+const KINDS = { add: 'good', remove: 'bad', replace: 'warn' } as const
+
+interface ChangesProps {
+  id: string
+  from: string
+  /** Now unless told. */
+  to?: string | undefined
+  /** Told as what becomes of now when it is put back. */
+  isBack?: boolean
+}
+
+/** What has changed between two moments of an agent, by the room that keeps it. */
+export function Changes({ id, from, to, isBack = false }: ChangesProps) {
+  const query = useQuery(`changes ${id} ${from} ${to ?? ''}`, {
+    ask: () => api.checkpoints.diff({ id, checkpoint_id: from, ...(to ? { to } : {}) }),
+    on: () => false,
+    every: to ? null : 10_000,
+  })
+  return (
+    <Loaded query={query}>
+      {changes => {
+        if (changes.length === 0) return <p class="soft">Nothing has changed.</p>
+        const shown = isBack ? changes.map(reversed) : changes
+        return (
+          <Card title={isBack ? `${plural(changes.length, 'thing')} will change` : plural(changes.length, 'change')}>
+            {partsOf(shown).map(([part, own]) => (
+              <Part key={part} part={part} changes={own} />
+            ))}
+          </Card>
+        )
+      }}
+    </Loaded>
+  )
+}
+
+/** By the part of the checkpoint that they are in: the first word of their path. */
+function partsOf(changes: readonly Change[]): [part: string, changes: Change[]][] {
+  const parts = new Map<string, Change[]>()
+  for (const change of changes) {
+    const part = change.path.split('/')[1] ?? ''
+    parts.set(part, [...(parts.get(part) ?? []), change])
+  }
+  return [...parts]
+}
+
+/** Few are shown at once, many to those who ask. */
+function Part({ part, changes }: { part: string; changes: readonly Change[] }) {
+  return (
+    <details class="part" open={changes.length <= FEW}>
+      <summary>
+        {visible(part)} <small>{plural(changes.length, 'change')}</small>
+      </summary>
+      <ul class="plain list changes">
+        {changes.slice(0, SHOWN).map(change => (
+          <li key={`${change.op} ${change.path}`}>
+            <Tag kind={KINDS[change.op]}>{WORDS[change.op]}</Tag>
+            <div>
+              <code>{visible(change.path.split('/').slice(2).join(' › ') || part)}</code>
+              {change.op !== 'add' && <del>{written(change.was)}</del>}
+              {change.op !== 'remove' && <ins>{written(change.value)}</ins>}
+            </div>
+          </li>
+        ))}
+      </ul>
+      {changes.length > SHOWN && <p class="hint">and {changes.length - SHOWN} more</p>}
+    </details>
+  )
+}
+
+function reversed({ op, path, was, value }: Change): Change {
+  if (op === 'add') return { op: 'remove', path, was: value }
+  return op === 'remove' ? { op: 'add', path, value: was } : { op, path, was: value, value: was }
+}
+
+function written(value: unknown): string {
+  const text = typeof value === 'string' ? value : (JSON.stringify(value, short) ?? 'nothing')
+  return visible(text.length > LONG ? `${text.slice(0, LONG)}…` : text)
+}
+
+/** Figures as people read them. */
+const short = (_: string, value: unknown) =>
+  typeof value === 'number' && !Number.isInteger(value) ? Number(value.toPrecision(4)) : value

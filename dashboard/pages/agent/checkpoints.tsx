@@ -1,0 +1,243 @@
+import { useState } from 'preact/hooks'
+import { useAction } from '../../api/action.ts'
+import { api } from '../../api/client.ts'
+import { ofKinds, useQuery } from '../../api/query.ts'
+import { Card } from '../../ui/card.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
+import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
+import { Tag } from '../../ui/status.tsx'
+import { Table } from '../../ui/table.tsx'
+import { When } from '../../ui/time.tsx'
+import type { Item } from '../../ui/types.ts'
+import { plural, visible } from '../../ui/words.ts'
+import { Changes } from './changes.tsx'
+import type { ViewProps } from './index.tsx'
+
+type Kept = Item<'checkpoints.list'>
+
+const SHOWN = 200
+
+/** The agent as it stood at moments: kept, compared, put back to; and all of it as a file. */
+export function Checkpoints({ agent: { agent_id: id, name, status }, reload }: ViewProps) {
+  const query = useQuery(`checkpoints ${id}`, {
+    ask: () => api.checkpoints.list({ id, limit: SHOWN }),
+    on: ofKinds('checkpoint_'),
+  })
+  const [from, setFrom] = useState('')
+  const [to, setTo] = useState('')
+  const [restoring, setRestoring] = useState<Kept | undefined>(undefined)
+  return (
+    <div class="stack">
+      <Take id={id} name={name} onTaken={query.reload} />
+      <Loaded query={query}>
+        {all =>
+          all.length === 0 ? (
+            <Empty title="No checkpoint yet.">One is kept when the daemon stops; keep one now above.</Empty>
+          ) : (
+            <>
+              <List id={id} all={all} canRestore={status !== 'dead'} onRestore={setRestoring} onGone={query.reload} />
+              <Compare all={all} from={from} to={to} onFrom={setFrom} onTo={setTo} />
+              <Changes id={id} from={known(all, from) ?? all[0]!.checkpoint_id} to={known(all, to)} />
+            </>
+          )
+        }
+      </Loaded>
+      {restoring && (
+        <Restore
+          id={id}
+          name={name}
+          kept={restoring}
+          onDone={async () => {
+            setRestoring(undefined)
+            await Promise.all([query.reload(), reload()])
+          }}
+          onClose={() => setRestoring(undefined)}
+        />
+      )}
+    </div>
+  )
+}
+
+const known = (all: readonly Kept[], id: string) => all.find(each => each.checkpoint_id === id)?.checkpoint_id
+
+function Take({ id, name, onTaken }: { id: string; name: string; onTaken: () => Promise<void> }) {
+  const take = useAction(async (form: HTMLFormElement) => {
+    await api.checkpoints.take({ id, label: String(new FormData(form).get('label')) })
+    form.reset()
+    await onTaken()
+  }, 'Kept.')
+  const download = useAction(async () => save(`${name}.svcagent`, await api.bundles.export({ id })))
+  return (
+    <Card
+      title="Keep it as it stands"
+      aside={
+        <button type="button" disabled={download.running} onClick={() => void download.run()}>
+          Download the agent
+        </button>
+      }
+    >
+      <form
+        class="row ask"
+        onSubmit={event => {
+          event.preventDefault()
+          void take.run(event.currentTarget)
+        }}
+      >
+        <input name="label" aria-label="What it is kept for" maxLength={200} placeholder="What it is kept for" />
+        <button type="submit" class="primary" disabled={take.running}>
+          Keep
+        </button>
+      </form>
+      <Trouble fault={take.fault ?? download.fault} />
+      <p class="hint apart">
+        The download holds its goals, memory and all else that makes another one of it:{' '}
+        <code>svc agent import {visible(name)}.svcagent</code>
+      </p>
+    </Card>
+  )
+}
+
+/** Hands the reader a file. What is asked for needs the key, so a link alone would not do. */
+function save(file: string, content: unknown): void {
+  const text = typeof content === 'string' ? content : JSON.stringify(content)
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(new Blob([text], { type: 'application/json' }))
+  link.download = file.replace(/[^\w.-]+/g, '-')
+  link.click()
+  // The download has begun by then.
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
+}
+
+interface ListProps {
+  id: string
+  all: readonly Kept[]
+  canRestore: boolean
+  onRestore: (kept: Kept) => void
+  onGone: () => Promise<void>
+}
+
+function List({ id, all, canRestore, onRestore, onGone }: ListProps) {
+  const remove = useAction(async (checkpoint_id: string) => {
+    await api.checkpoints.delete({ id, checkpoint_id })
+    await onGone()
+  }, 'Deleted.')
+  return (
+    <Card title={plural(all.length, 'checkpoint')}>
+      <Trouble fault={remove.fault} />
+      <Table
+        caption="Checkpoints"
+        rows={all}
+        keyOf={({ checkpoint_id }) => checkpoint_id}
+        columns={[
+          {
+            name: 'Kept for',
+            kind: 'grow',
+            cell: ({ label, origin, checkpoint_id }) => (
+              <>
+                <span class="clamp">{visible(label) || 'A checkpoint'}</span>
+                <small>
+                  <code>{checkpoint_id}</code> {origin === 'automatic' && <Tag>automatic</Tag>}
+                </small>
+              </>
+            ),
+          },
+          {
+            name: 'Holds',
+            wide: true,
+            cell: ({ parts }) => <span class="clamp">{visible(parts.join(', ') || 'nothing')}</span>,
+          },
+          { name: 'Size', kind: 'number', wide: true, cell: ({ bytes }) => `${(bytes / 1024).toFixed(1)} KB` },
+          { name: 'When', kind: 'narrow', cell: ({ created_at }) => <When at={created_at} /> },
+          {
+            name: 'Action',
+            kind: 'narrow',
+            cell: kept => (
+              <div class="row actions">
+                <button type="button" class="small" disabled={!canRestore} onClick={() => onRestore(kept)}>
+                  Restore…
+                </button>
+                <button
+                  type="button"
+                  class="small danger"
+                  disabled={remove.running}
+                  onClick={() => void remove.run(kept.checkpoint_id)}
+                >
+                  Delete
+                </button>
+              </div>
+            ),
+          },
+        ]}
+      />
+    </Card>
+  )
+}
+
+interface CompareProps {
+  all: readonly Kept[]
+  from: string
+  to: string
+  onFrom: (id: string) => void
+  onTo: (id: string) => void
+}
+
+function Compare({ all, from, to, onFrom, onTo }: CompareProps) {
+  const options = all.map(({ checkpoint_id, label, created_at }) => (
+    <option key={checkpoint_id} value={checkpoint_id}>
+      {visible(`${created_at.slice(0, 19).replace('T', ' ')} ${label || checkpoint_id}`.slice(0, 80))}
+    </option>
+  ))
+  return (
+    <div class="fields">
+      <label>
+        What has changed from
+        <select value={known(all, from) ?? all[0]!.checkpoint_id} onChange={event => onFrom(event.currentTarget.value)}>
+          {options}
+        </select>
+      </label>
+      <label>
+        to
+        <select value={known(all, to) ?? ''} onChange={event => onTo(event.currentTarget.value)}>
+          <option value="">now</option>
+          {options}
+        </select>
+      </label>
+    </div>
+  )
+}
+
+interface RestoreProps {
+  id: string
+  name: string
+  kept: Kept
+  onDone: () => Promise<void>
+  onClose: () => void
+}
+
+function Restore({ id, name, kept: { checkpoint_id, label, created_at }, onDone, onClose }: RestoreProps) {
+  const restore = useAction(async () => {
+    await api.checkpoints.restore({ id, checkpoint_id })
+    await onDone()
+  }, 'It is back there; what it was is kept as a checkpoint.')
+  return (
+    <Dialog title={`Put ${visible(name)} back?`} onClose={onClose}>
+      <div class="stack">
+        <p>
+          To “{visible(label || checkpoint_id)}”, <When at={created_at} />. Its goals, its persona and all else that the
+          checkpoint holds become what they were then; what it is at now is cut off. What it is now is kept as a
+          checkpoint first.
+        </p>
+        <Changes id={id} from={checkpoint_id} isBack />
+        <Trouble fault={restore.fault} />
+        <div class="row">
+          <button type="button" class="danger" disabled={restore.running} onClick={() => void restore.run()}>
+            Restore
+          </button>
+          <button type="button" class="quiet" onClick={onClose}>
+            Cancel
+          </button>
+        </div>
+      </div>
+    </Dialog>
+  )
+}

@@ -1,0 +1,171 @@
+import { useAction } from '../../api/action.ts'
+import { api } from '../../api/client.ts'
+import { ofAgent, useQuery } from '../../api/query.ts'
+import { to } from '../../routes.ts'
+import { Card } from '../../ui/card.tsx'
+import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
+import { Tag } from '../../ui/status.tsx'
+import { Table } from '../../ui/table.tsx'
+import { When } from '../../ui/time.tsx'
+import type { Item } from '../../ui/types.ts'
+import { duration, moment, plural, visible } from '../../ui/words.ts'
+import type { ViewProps } from './index.tsx'
+import { AddAlarm, AddSchedule } from './when-forms.tsx'
+
+type Schedule = Item<'schedules.list'>
+
+/** Goals that come again and again, and what it is told at a time. */
+export function Schedules({ agent: { agent_id: id } }: ViewProps) {
+  const schedules = useQuery(`schedules ${id}`, { ask: () => api.schedules.list({ id }), on: ofAgent(id) })
+  const alarms = useQuery(`alarms ${id}`, { ask: () => api.alarms.list({ id }), on: ofAgent(id) })
+  return (
+    <div class="stack">
+      <AddSchedule id={id} onAdded={schedules.reload} />
+      <Loaded query={schedules}>
+        {all =>
+          all.length === 0 ? (
+            <Empty title="No goal comes to it by a schedule." />
+          ) : (
+            <All schedules={all} onChanged={schedules.reload} />
+          )
+        }
+      </Loaded>
+      <AddAlarm id={id} onAdded={alarms.reload} />
+      <Loaded query={alarms}>
+        {all =>
+          all.length === 0 ? (
+            <Empty title="No alarm is set for it." />
+          ) : (
+            <Alarms alarms={all} onChanged={alarms.reload} />
+          )
+        }
+      </Loaded>
+    </div>
+  )
+}
+
+interface AllProps {
+  schedules: readonly Schedule[]
+  onChanged: () => Promise<void>
+}
+
+function All({ schedules, onChanged }: AllProps) {
+  const turn = useAction(async (schedule_id: string, enabled: boolean) => {
+    await api.schedules.update({ schedule_id, enabled })
+    await onChanged()
+  })
+  const remove = useAction(async (schedule_id: string) => {
+    await api.schedules.remove({ schedule_id })
+    await onChanged()
+  }, 'Removed.')
+  return (
+    <Card title={plural(schedules.length, 'schedule')}>
+      <Trouble fault={turn.fault ?? remove.fault} />
+      <Table
+        caption="Schedules"
+        rows={schedules}
+        keyOf={({ schedule_id }) => schedule_id}
+        columns={[
+          {
+            name: 'Objective',
+            kind: 'grow',
+            cell: ({ objective, agent_id, last_goal_id }) =>
+              last_goal_id ? (
+                <a class="clamp" href={to('agents', [agent_id, 'goals', last_goal_id])}>
+                  {visible(objective)}
+                </a>
+              ) : (
+                <span class="clamp">{visible(objective)}</span>
+              ),
+          },
+          { name: 'How often', cell: schedule => visible(rhythmOf(schedule)) },
+          { name: 'Next', kind: 'narrow', cell: schedule => <Next schedule={schedule} /> },
+          { name: 'Came', kind: 'number', wide: true, cell: ({ fired }) => `${fired}×` },
+          { name: 'By', wide: true, cell: ({ created_by }) => <Tag>{visible(created_by)}</Tag> },
+          {
+            name: 'Action',
+            kind: 'narrow',
+            cell: ({ schedule_id, enabled }) => (
+              <div class="row actions">
+                <button
+                  type="button"
+                  class="small"
+                  disabled={turn.running}
+                  onClick={() => void turn.run(schedule_id, !enabled)}
+                >
+                  {enabled ? 'Disable' : 'Enable'}
+                </button>
+                <button
+                  type="button"
+                  class="small danger"
+                  disabled={remove.running}
+                  onClick={() => void remove.run(schedule_id)}
+                >
+                  Remove
+                </button>
+              </div>
+            ),
+          },
+        ]}
+      />
+    </Card>
+  )
+}
+
+function rhythmOf({ every_n_cycles, every, cron, time_zone }: Schedule): string {
+  if (cron !== null) return time_zone ? `${cron} (${time_zone})` : cron
+  if (every !== null) return `every ${duration(every * 1000)}`
+  return `every ${plural(every_n_cycles ?? 1, 'cycle')}`
+}
+
+function Next({ schedule: { enabled, held_by, next_at, next_cycle } }: { schedule: Schedule }) {
+  if (!enabled) return <Tag>disabled</Tag>
+  if (held_by) return <span class="held">{visible(held_by)}</span>
+  return <When at={next_at} none={next_cycle === null ? '–' : `cycle ${next_cycle}`} />
+}
+
+interface AlarmsProps {
+  alarms: readonly Item<'alarms.list'>[]
+  onChanged: () => Promise<void>
+}
+
+function Alarms({ alarms, onChanged }: AlarmsProps) {
+  const cancel = useAction(async (alarm_id: string) => {
+    await api.alarms.cancel({ alarm_id })
+    await onChanged()
+  }, 'Taken back.')
+  return (
+    <Card title={plural(alarms.length, 'alarm')}>
+      <Trouble fault={cancel.fault} />
+      <Table
+        caption="Alarms"
+        rows={alarms}
+        keyOf={({ alarm_id }) => alarm_id}
+        columns={[
+          {
+            name: 'What it is told',
+            kind: 'grow',
+            cell: ({ description }) => <span class="clamp">{visible(description)}</span>,
+          },
+          { name: 'At', cell: ({ at }) => moment(at) },
+          { name: 'That is', kind: 'narrow', cell: ({ at }) => <When at={at} /> },
+          { name: 'By', wide: true, cell: ({ created_by }) => <Tag>{visible(created_by)}</Tag> },
+          {
+            name: 'Action',
+            kind: 'narrow',
+            cell: ({ alarm_id }) => (
+              <button
+                type="button"
+                class="small danger"
+                disabled={cancel.running}
+                onClick={() => void cancel.run(alarm_id)}
+              >
+                Take back
+              </button>
+            ),
+          },
+        ]}
+      />
+    </Card>
+  )
+}

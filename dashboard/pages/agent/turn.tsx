@@ -1,0 +1,61 @@
+import { to } from '../../routes.ts'
+import { Words } from '../../ui/said.tsx'
+import { Status } from '../../ui/status.tsx'
+import { When } from '../../ui/time.tsx'
+import { dollars, plural, visible } from '../../ui/words.ts'
+import type { Task } from './chat.tsx'
+
+type TurnProps = { task: Task } | { writing: { instruction: string; text: string; info: string } }
+
+/** What one asked, and what it answers: a task as it stands, or the answer while it is written. */
+export function Turn(props: TurnProps) {
+  if ('writing' in props) {
+    const { instruction, text, info } = props.writing
+    return (
+      <>
+        <Instruction text={instruction} />
+        <li class="by-assistant" aria-live="polite">
+          {text ? <Words text={text} /> : <span class="soft">{info ? visible(info) : 'It thinks…'}</span>}
+        </li>
+      </>
+    )
+  }
+  const { instruction, output, status, error, approval_ids, cost_usd, tool_calls_made, created_at } = props.task
+  return (
+    <>
+      <Instruction text={instruction} at={created_at} />
+      <li class="by-assistant">
+        {output && <Words text={output} />}
+        {status === 'waiting_approval' && (
+          <p class="held">
+            A tool call waits for you:{' '}
+            {approval_ids.map(id => (
+              <a key={id} href={to('approvals', ['item', id])}>
+                {id}
+              </a>
+            ))}
+          </p>
+        )}
+        {error && <p class="trouble">{visible(error.detail)}</p>}
+        <small class="row">
+          <Status of={status} /> {tool_calls_made > 0 && plural(tool_calls_made, 'tool call')}{' '}
+          {cost_usd > 0 && dollars(cost_usd)}
+        </small>
+      </li>
+    </>
+  )
+}
+
+function Instruction({ text, at }: { text: string; at?: string }) {
+  return (
+    <li class="by-user">
+      <header>
+        <strong>You</strong>
+        <small>
+          <When at={at} />
+        </small>
+      </header>
+      <Words text={text} />
+    </li>
+  )
+}

@@ -1,0 +1,131 @@
+import { useState } from 'preact/hooks'
+import { useAction } from '../../api/action.ts'
+import { api } from '../../api/client.ts'
+import { Trouble } from '../../ui/states.tsx'
+
+interface AddProps {
+  id: string
+  onAdded: () => Promise<void>
+}
+
+const RHYTHMS = {
+  cron: 'By the calendar',
+  every: 'Every so many minutes',
+  cycles: 'Every so many of its cycles',
+} as const
+type Rhythm = keyof typeof RHYTHMS
+
+/** Gives it a goal again and again. */
+export function AddSchedule({ id, onAdded }: AddProps) {
+  const [rhythm, setRhythm] = useState<Rhythm>('cron')
+  const add = useAction(async (form: FormData, element: HTMLFormElement) => {
+    const often = String(form.get('often'))
+    await api.schedules.add({
+      ...{ id, objective: String(form.get('objective')), priority: Number(form.get('priority')) },
+      ...(rhythm === 'cron'
+        ? { cron: often, time_zone: Intl.DateTimeFormat().resolvedOptions().timeZone }
+        : rhythm === 'every'
+          ? { every: Number(often) * 60 }
+          : { every_n_cycles: Number(often) }),
+    })
+    element.reset()
+    await onAdded()
+  }, 'Scheduled.')
+  return (
+    <details class="card">
+      <summary>Give it a goal again and again</summary>
+      <form
+        class="stack"
+        onSubmit={event => {
+          event.preventDefault()
+          void add.run(new FormData(event.currentTarget), event.currentTarget)
+        }}
+      >
+        <label>
+          What is to be reached each time
+          <textarea name="objective" rows={2} required maxLength={4000} />
+        </label>
+        <div class="fields">
+          <label>
+            When
+            <select value={rhythm} onChange={event => setRhythm(event.currentTarget.value as Rhythm)}>
+              {Object.entries(RHYTHMS).map(([key, name]) => (
+                <option key={key} value={key}>
+                  {name}
+                </option>
+              ))}
+            </select>
+          </label>
+          {rhythm === 'cron' ? (
+            <label>
+              Minute, hour, day, month, weekday
+              <input key="cron" name="often" required placeholder="0 9 * * 1-5" />
+            </label>
+          ) : (
+            <label>
+              {rhythm === 'every' ? 'Minutes' : 'Cycles'}
+              <input
+                key={rhythm}
+                name="often"
+                type="number"
+                min="1"
+                max={rhythm === 'every' ? 525600 : 1000000}
+                required
+              />
+            </label>
+          )}
+          <label>
+            Priority, 1 to 10
+            <input name="priority" type="number" min="1" max="10" defaultValue="4" required />
+          </label>
+        </div>
+        <Trouble fault={add.fault} />
+        <div class="row">
+          <button type="submit" class="primary" disabled={add.running}>
+            Schedule
+          </button>
+        </div>
+      </form>
+    </details>
+  )
+}
+
+/** Has it told something at a time. */
+export function AddAlarm({ id, onAdded }: AddProps) {
+  const add = useAction(async (form: FormData, element: HTMLFormElement) => {
+    // Without an offset it is meant where the reader is.
+    const at = new Date(String(form.get('at'))).toISOString()
+    await api.alarms.set({ id, at, description: String(form.get('description')) })
+    element.reset()
+    await onAdded()
+  }, 'Set.')
+  return (
+    <details class="card">
+      <summary>Set it an alarm</summary>
+      <form
+        class="stack"
+        onSubmit={event => {
+          event.preventDefault()
+          void add.run(new FormData(event.currentTarget), event.currentTarget)
+        }}
+      >
+        <div class="fields">
+          <label>
+            What it is told
+            <input name="description" required maxLength={500} />
+          </label>
+          <label>
+            When
+            <input name="at" type="datetime-local" required />
+          </label>
+        </div>
+        <Trouble fault={add.fault} />
+        <div class="row">
+          <button type="submit" class="primary" disabled={add.running}>
+            Set
+          </button>
+        </div>
+      </form>
+    </details>
+  )
+}

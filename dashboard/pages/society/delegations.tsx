@@ -1,0 +1,75 @@
+import { api } from '../../api/client.ts'
+import { ofKinds, useQuery } from '../../api/query.ts'
+import { to } from '../../routes.ts'
+import { Card } from '../../ui/card.tsx'
+import { Empty, Loaded } from '../../ui/states.tsx'
+import { Status, Tag } from '../../ui/status.tsx'
+import { Table } from '../../ui/table.tsx'
+import { When } from '../../ui/time.tsx'
+import { visible } from '../../ui/words.ts'
+import { PartyOf } from './party.tsx'
+
+const SHOWN = 200
+
+/** Goals that agents gave to each other, and what came of them. */
+export function Delegations() {
+  const query = useQuery('delegations', {
+    ask: () => api.delegations.all({ limit: SHOWN }),
+    on: ofKinds('message_sent', 'delegation_ended'),
+  })
+  return (
+    <Loaded query={query}>
+      {all =>
+        all.length === 0 ? (
+          <Empty title="Nobody has delegated anything yet.">
+            An agent hands on a goal with <code>delegate_task</code>; you do with a message of type delegate.
+          </Empty>
+        ) : (
+          <Card title={`${all.length} newest`}>
+            <Table
+              caption="Delegations"
+              rows={all}
+              keyOf={({ delegation_id }) => delegation_id}
+              columns={[
+                {
+                  name: 'What',
+                  kind: 'grow',
+                  cell: ({ to_agent, goal_id, objective, result }) => (
+                    <>
+                      <a class="clamp" href={to('agents', [to_agent, 'goals', goal_id])}>
+                        {visible(objective)}
+                      </a>
+                      {result && <small class="clamp">{visible(result)}</small>}
+                    </>
+                  ),
+                },
+                {
+                  name: 'Who',
+                  cell: ({ from_agent, to_agent }) => (
+                    <>
+                      <PartyOf id={from_agent} /> → <PartyOf id={to_agent} />
+                    </>
+                  ),
+                },
+                {
+                  name: 'Status',
+                  kind: 'narrow',
+                  cell: ({ status, waits }) => (
+                    <>
+                      <Status of={status} /> {status === 'pending' && waits && <Tag>waited for</Tag>}
+                    </>
+                  ),
+                },
+                {
+                  name: 'When',
+                  kind: 'narrow',
+                  cell: ({ ended_at, created_at }) => <When at={ended_at ?? created_at} />,
+                },
+              ]}
+            />
+          </Card>
+        )
+      }
+    </Loaded>
+  )
+}

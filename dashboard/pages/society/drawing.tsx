@@ -1,0 +1,157 @@
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { go, to } from '../../routes.ts'
+import { plural, visible } from '../../ui/words.ts'
+import { type Link, layout, type Point } from './layout.ts'
+import type { Member, Pair } from './pairs.ts'
+
+const WIDE = { width: 960, height: 560, margin: 48 }
+const NARROW = { width: 420, height: 460, margin: 40 }
+const phone = matchMedia('(max-width: 600px)')
+const SMALLEST = 7
+const LARGEST = 26
+/** Beyond so many, only the names of the few who talk most are written; all are told on focus and under the pointer. */
+const MANY = 40
+const NAMED = 12
+
+interface DrawingProps {
+  agents: readonly Member[]
+  pairs: readonly Pair[]
+  chosen: string
+  onChoose: (key: string) => void
+}
+
+/** The graph: a node is an agent, as large as it talks much; a line is a conversation, in the colour of what it is about. */
+export function Drawing({ agents, pairs, chosen, onChoose }: DrawingProps) {
+  const frame = useFrame()
+  const points = useLayout(agents, pairs, frame)
+  const [at, setAt] = useState('')
+  const [told, setTold] = useState('')
+  const drawing = useRef<SVGSVGElement>(null)
+  const most = Math.max(1, ...agents.map(total))
+  const liveliest = Math.max(1, ...pairs.map(({ messages }) => messages))
+  const current = agents.some(({ agent_id }) => agent_id === at) ? at : agents[0]?.agent_id
+
+  const step = (event: KeyboardEvent, n: number) => {
+    const by = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: 1, ArrowUp: -1 }[event.key]
+    if (by === undefined) return
+    event.preventDefault()
+    if (event.key === 'ArrowRight' || event.key === 'ArrowLeft') {
+      drawing.current?.querySelectorAll<SVGElement>('.node')[(n + by + agents.length) % agents.length]?.focus()
+      return
+    }
+    const next = neighbour(pairs, agents[n]!, chosen, by)
+    if (!next) return
+    onChoose(next.key)
+    setTold(`${visible(next.one.name)} and ${visible(next.other.name)}: ${plural(next.messages, 'message')}`)
+  }
+  const enter = (agent_id: string) => {
+    setAt(agent_id)
+    const own = pairs.filter(pair => isOf(pair, agent_id))
+    if (own[0] && !own.some(({ key }) => key === chosen)) onChoose(own[0].key)
+  }
+
+  return (
+    <>
+      <p class="unseen" role="status">
+        {told}
+      </p>
+      {/* biome-ignore lint/a11y/useSemanticElements: there is no element for a group of drawn things. */}
+      <svg
+        class="graph"
+        ref={drawing}
+        viewBox={`0 0 ${frame.width} ${frame.height}`}
+        role="group"
+        aria-label="Who talks to whom"
+      >
+        {pairs.map(pair => {
+          const [a, b] = [points.get(pair.one.agent_id), points.get(pair.other.agent_id)]
+          if (!a || !b) return null
+          const line = { x1: a.x, y1: a.y, x2: b.x, y2: b.y }
+          return (
+            <g key={pair.key} class={`edge kind-${pair.kind} ${pair.key === chosen ? 'chosen' : ''}`}>
+              <line {...line} stroke-width={1 + 6 * Math.sqrt(pair.messages / liveliest)} />
+              {/* As wide as a finger. */}
+              <line
+                {...line}
+                class="reach"
+                onPointerEnter={() => onChoose(pair.key)}
+                onPointerDown={() => onChoose(pair.key)}
+              />
+            </g>
+          )
+        })}
+        {agents.map((member, n) => {
+          const { agent_id, name, alive, sent, received } = member
+          const point = points.get(agent_id)
+          if (!point) return null
+          const radius = SMALLEST + (LARGEST - SMALLEST) * Math.sqrt(total(member) / most)
+          const says = `${visible(name)}: sent ${sent}, received ${plural(received, 'message')}`
+          const isOwn = alive && agent_id !== 'operator'
+          return (
+            <a
+              key={agent_id}
+              class={`node ${alive ? '' : 'gone'} ${agent_id === 'operator' ? 'person' : ''}`}
+              href={isOwn ? to('agents', [agent_id, 'messages']) : to('society')}
+              aria-label={says}
+              tabIndex={agent_id === current ? 0 : -1}
+              onFocus={() => enter(agent_id)}
+              onPointerEnter={() => enter(agent_id)}
+              onKeyDown={event => step(event, n)}
+              onClick={event => {
+                event.preventDefault()
+                if (isOwn) go(to('agents', [agent_id, 'messages']))
+              }}
+            >
+              <title>{says}</title>
+              <circle cx={point.x} cy={point.y} r={radius} />
+              <text x={point.x} y={point.y + radius + 15} class={agents.length <= MANY || n < NAMED ? '' : 'late'}>
+                {visible(name).slice(0, 24)}
+              </text>
+            </a>
+          )
+        })}
+      </svg>
+    </>
+  )
+}
+
+const total = ({ sent, received }: Member) => sent + received
+const isOf = ({ one, other }: Pair, agent_id: string) => one.agent_id === agent_id || other.agent_id === agent_id
+
+/** The next or the last conversation of an agent, round and round. */
+function neighbour(pairs: readonly Pair[], { agent_id }: Member, chosen: string, by: number): Pair | undefined {
+  const own = pairs.filter(pair => isOf(pair, agent_id))
+  const at = own.findIndex(({ key }) => key === chosen)
+  return own[(at + by + own.length) % own.length]
+}
+
+/** Laid out anew only when somebody comes or goes, or begins to talk to somebody else; who was there stays about where it was. */
+function useLayout(agents: readonly Member[], pairs: readonly Pair[], frame: typeof WIDE): ReadonlyMap<string, Point> {
+  const known = useRef(new Map<string, Point>())
+  const ids = agents.map(({ agent_id }) => agent_id).sort()
+  const shape = [...ids, ...pairs.map(({ key }) => key).sort()].join('\n')
+  return useMemo(() => {
+    const places = new Map(ids.map((id, n) => [id, n]))
+    const most = Math.max(1, ...pairs.map(({ messages }) => messages))
+    const links: Link[] = pairs.map(({ one, other, messages }) => ({
+      from: places.get(one.agent_id)!,
+      to: places.get(other.agent_id)!,
+      weight: Math.sqrt(messages / most),
+    }))
+    const before = ids.map(id => known.current.get(id))
+    const points = layout(ids.length, links, frame, before)
+    known.current = new Map(ids.map((id, n) => [id, points[n]!]))
+    return known.current
+  }, [shape, frame])
+}
+
+/** On phones the same letters need a smaller frame. */
+function useFrame(): typeof WIDE {
+  const [narrow, setNarrow] = useState(phone.matches)
+  useEffect(() => {
+    const changed = () => setNarrow(phone.matches)
+    phone.addEventListener('change', changed)
+    return () => phone.removeEventListener('change', changed)
+  }, [])
+  return narrow ? NARROW : WIDE
+}

@@ -1,0 +1,28 @@
+import { type Place, to } from '../../routes.ts'
+import { Empty } from '../../ui/states.tsx'
+import { Tabs } from '../../ui/tabs.tsx'
+import { Delegations } from './delegations.tsx'
+import { Patterns } from './patterns.tsx'
+import { Swarm } from './swarm.tsx'
+import { Talk } from './talk.tsx'
+
+const VIEWS = [
+  { id: 'talk', name: 'Who talks to whom', view: Talk },
+  { id: 'patterns', name: 'Patterns', view: Patterns },
+  { id: 'delegations', name: 'Delegations', view: Delegations },
+  { id: 'swarm', name: 'Swarm', view: Swarm },
+]
+
+/** What agents are to each other: who talks to whom, what they do together, and what all of them have learned. */
+export function Society({ place }: { place: Place }) {
+  const [view = 'talk'] = place.parts
+  const shown = VIEWS.find(({ id }) => id === view)
+  const tabs = VIEWS.map(({ id, name }) => ({ id, name, href: to('society', id === 'talk' ? [] : [id]) }))
+  return (
+    <>
+      <h1>Society</h1>
+      <Tabs label="Society" tabs={tabs} here={view} />
+      {shown ? <shown.view place={place} /> : <Empty title="There is no such view." />}
+    </>
+  )
+}

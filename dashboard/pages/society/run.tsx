@@ -1,0 +1,130 @@
+import { useAction } from '../../api/action.ts'
+import { api } from '../../api/client.ts'
+import { ofKinds, useQuery } from '../../api/query.ts'
+import { to } from '../../routes.ts'
+import { Card, Figure } from '../../ui/card.tsx'
+import { Code } from '../../ui/code.tsx'
+import { Words } from '../../ui/said.tsx'
+import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
+import { Status, Tag } from '../../ui/status.tsx'
+import { When } from '../../ui/time.tsx'
+import type { Answer } from '../../ui/types.ts'
+import { count, dollars, visible } from '../../ui/words.ts'
+import { PartyOf } from './party.tsx'
+
+type Run = Answer<'patterns.get'>
+
+/** One pattern: how far it is, what came of it, and all that was said. */
+export function PatternRun({ id }: { id: string }) {
+  const query = useQuery(`pattern ${id}`, {
+    ask: () => api.patterns.get({ pattern_id: id }),
+    on: ofKinds('pattern_', 'message_sent'),
+  })
+  const cancel = useAction(async () => {
+    await api.patterns.cancel({ pattern_id: id })
+    await query.reload()
+  }, 'Cancelled.')
+  return (
+    <Loaded query={query}>
+      {run => (
+        <div class="stack">
+          <Card
+            title={`${visible(run.name)} ${run.pattern_id}`}
+            aside={
+              <>
+                <Status of={run.status} />
+                {run.status === 'running' && (
+                  <button
+                    type="button"
+                    class="danger small"
+                    disabled={cancel.running}
+                    onClick={() => void cancel.run()}
+                  >
+                    Cancel
+                  </button>
+                )}
+                <a href={to('society', ['patterns'])}>All</a>
+              </>
+            }
+          >
+            <div class="stack">
+              <Words text={run.task} />
+              <p class="soft">
+                On behalf of <PartyOf id={run.initiator} />, with{' '}
+                {run.participants.map((each, at) => (
+                  <>
+                    {at > 0 && ', '}
+                    <PartyOf key={each} id={each} />
+                  </>
+                ))}
+              </p>
+              <Figures run={run} />
+              <Trouble fault={cancel.fault} />
+            </div>
+          </Card>
+          <div class="columns">
+            <Said run={run} />
+            <Card title="What came of it">
+              {run.result ? <Code value={run.result} label="Result" /> : <p class="soft">Nothing yet.</p>}
+            </Card>
+          </div>
+        </div>
+      )}
+    </Loaded>
+  )
+}
+
+function Figures({ run: { messages, spent, budget, rounds, created_at, ended_at, deadline } }: { run: Run }) {
+  const limit = [
+    ...(budget.usd === null ? [] : [dollars(budget.usd)]),
+    ...(budget.tokens === null ? [] : [`${count(budget.tokens)} tokens`]),
+  ].join(', ')
+  return (
+    <dl class="figures">
+      <Figure label="Messages" value={messages} note={rounds > 1 ? `at most ${rounds} rounds` : ''} />
+      <Figure label="Spent" value={dollars(spent.usd)} note={`${count(spent.tokens)} tokens`} />
+      <Figure label="Budget" value={limit || 'none'} />
+      <Figure label="Began" value={<When at={created_at} />} />
+      {ended_at ? (
+        <Figure label="Ended" value={<When at={ended_at} />} />
+      ) : (
+        <Figure label="Ends at the latest" value={<When at={deadline} />} />
+      )}
+    </dl>
+  )
+}
+
+function Said({ run: { pattern_id, messages } }: { run: Run }) {
+  const query = useQuery(`pattern said ${pattern_id} ${messages}`, {
+    ask: () => api.patterns.messages({ pattern_id }),
+    on: ofKinds('pattern_', 'message_sent'),
+  })
+  return (
+    <Card title="What was said">
+      <Loaded query={query}>
+        {said =>
+          said.length === 0 ? (
+            <Empty title="Nothing was said yet." />
+          ) : (
+            <ol class="plain list tall">
+              {said.map(({ message_id, type, from_agent, to_agent, subject, body, ts }) => (
+                <li key={message_id}>
+                  <div>
+                    <p>
+                      <Tag>{type}</Tag> <PartyOf id={from_agent} /> → <PartyOf id={to_agent} />{' '}
+                      {subject && <strong>{visible(subject)}</strong>}
+                    </p>
+                    <Words text={body} />
+                  </div>
+                  <small>
+                    <When at={ts} />
+                  </small>
+                </li>
+              ))}
+            </ol>
+          )
+        }
+      </Loaded>
+    </Card>
+  )
+}

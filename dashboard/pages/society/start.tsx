@@ -1,0 +1,135 @@
+import { useState } from 'preact/hooks'
+import { useAction } from '../../api/action.ts'
+import { api } from '../../api/client.ts'
+import { ofKinds, useQuery } from '../../api/query.ts'
+import { go, to } from '../../routes.ts'
+import { Loaded, Trouble } from '../../ui/states.tsx'
+import type { Item } from '../../ui/types.ts'
+import { plural, visible } from '../../ui/words.ts'
+
+/** Lets agents begin to work together by a pattern. */
+export function Start() {
+  const [open, setOpen] = useState(false)
+  return (
+    <details class="card" open={open} onToggle={event => setOpen(event.currentTarget.open)}>
+      <summary>Start a pattern</summary>
+      {open && <Ready />}
+    </details>
+  )
+}
+
+function Ready() {
+  const patterns = useQuery('patterns', { ask: () => api.patterns.list(), on: ofKinds('plugin_'), every: null })
+  const agents = useQuery('agents', { ask: () => api.agents.list(), on: ofKinds('agent_') })
+  return (
+    <Loaded query={patterns}>
+      {found => (
+        <Loaded query={agents}>
+          {all => {
+            const alive = all.filter(({ status }) => status !== 'dead')
+            return alive.length < 2 ? (
+              <p class="soft">A pattern takes two agents at least; spawn some first.</p>
+            ) : (
+              <Form patterns={found} agents={alive} />
+            )
+          }}
+        </Loaded>
+      )}
+    </Loaded>
+  )
+}
+
+interface FormProps {
+  patterns: readonly Item<'patterns.list'>[]
+  agents: readonly Item<'agents.list'>[]
+}
+
+function Form({ patterns, agents }: FormProps) {
+  const [name, setName] = useState(patterns[0]?.name ?? '')
+  const [initiator, setInitiator] = useState(agents[0]!.agent_id)
+  const pattern = patterns.find(each => each.name === name)
+  const start = useAction(async (form: FormData) => {
+    const budget = String(form.get('budget_usd'))
+    const { pattern_id } = await api.patterns.start({
+      ...{ name, initiator, task: String(form.get('task')) },
+      participants: form.getAll('participants').map(String),
+      rounds: Number(form.get('rounds')),
+      ...(budget ? { budget_usd: Number(budget) } : {}),
+    })
+    go(to('society', ['patterns', pattern_id]))
+  }, 'Started.')
+  return (
+    <form
+      class="stack"
+      onSubmit={event => {
+        event.preventDefault()
+        void start.run(new FormData(event.currentTarget))
+      }}
+    >
+      <div class="fields">
+        <label>
+          Pattern
+          <select value={name} onChange={event => setName(event.currentTarget.value)}>
+            {patterns.map(each => (
+              <option key={each.name}>{each.name}</option>
+            ))}
+          </select>
+        </label>
+        <label>
+          On whose behalf
+          <select value={initiator} onChange={event => setInitiator(event.currentTarget.value)}>
+            {agents.map(({ agent_id, name }) => (
+              <option key={agent_id} value={agent_id}>
+                {visible(`${name} (${agent_id})`)}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label>
+          Rounds, at most
+          <input
+            key={name}
+            name="rounds"
+            type="number"
+            min="1"
+            max="10"
+            defaultValue={String(pattern?.rounds ?? 1)}
+            required
+          />
+        </label>
+        <label>
+          Budget in US dollars
+          <input name="budget_usd" type="number" min="0" step="any" placeholder="as configured" />
+        </label>
+      </div>
+      {pattern && <p class="hint">{visible(pattern.summary)}.</p>}
+      <fieldset>
+        <legend>{pattern ? takes(pattern) : 'Who takes part'}</legend>
+        <div class="choices">
+          {agents
+            .filter(({ agent_id }) => agent_id !== initiator)
+            .map(({ agent_id, name }) => (
+              <label key={agent_id}>
+                <input type="checkbox" name="participants" value={agent_id} />
+                <span title={agent_id}>{visible(name)}</span>
+              </label>
+            ))}
+        </div>
+      </fieldset>
+      <label>
+        What it is about
+        <textarea name="task" rows={3} required maxLength={8000} />
+      </label>
+      <Trouble fault={start.fault} />
+      <div class="row">
+        <button type="submit" class="primary" disabled={start.running}>
+          Start
+        </button>
+      </div>
+    </form>
+  )
+}
+
+function takes({ min, max }: { min: number; max: number }): string {
+  return `Who takes part: ${min === max ? plural(min, 'agent') : `${min} to ${max} agents`}`
+}

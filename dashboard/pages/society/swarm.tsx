@@ -1,0 +1,201 @@
+import { useAction } from '../../api/action.ts'
+import { api } from '../../api/client.ts'
+import { ofKinds, useQuery } from '../../api/query.ts'
+import { Card, Figure } from '../../ui/card.tsx'
+import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
+import { Status, Tag } from '../../ui/status.tsx'
+import { Table } from '../../ui/table.tsx'
+import { When } from '../../ui/time.tsx'
+import type { Answer, Item } from '../../ui/types.ts'
+import { percent, plural, visible } from '../../ui/words.ts'
+import { PartyOf } from './party.tsx'
+
+type Report = Item<'swarm.reports'>
+type State = Answer<'swarm.show'>
+
+const SHOWN = 50
+
+/** What all agents together have learned, what was done about it, and the way to take that back. */
+export function Swarm() {
+  const state = useQuery('swarm', { ask: () => api.swarm.show(), on: ofKinds('swarm_') })
+  const reports = useQuery('swarm reports', { ask: () => api.swarm.reports({ limit: SHOWN }), on: ofKinds('swarm_') })
+  return (
+    <>
+      <Loaded query={state}>
+        {shown => (
+          <div class="columns">
+            <Now state={shown} />
+            <Skills state={shown} />
+          </div>
+        )}
+      </Loaded>
+      <Loaded query={reports}>
+        {all =>
+          all.length === 0 ? (
+            <Empty title="Nothing was learned yet.">On every fifth heartbeat the daemon looks at how all fare.</Empty>
+          ) : (
+            <Reports all={all.filter(isNews)} looked={all.length} onReverted={reports.reload} />
+          )
+        }
+      </Loaded>
+    </>
+  )
+}
+
+function Now({ state: { policy, acts, latest, in_force } }: { state: State }) {
+  return (
+    <Card title="Now" aside={<Tag kind={acts ? 'good' : ''}>policy: {visible(policy)}</Tag>}>
+      <div class="stack">
+        <p class="soft">
+          {acts ? 'What is learned is acted on.' : 'What is learned is told, and nothing is done about it.'}
+        </p>
+        {latest && <Figures report={latest} />}
+        {in_force.length === 0 ? (
+          <p class="soft">Nothing that a report did holds now.</p>
+        ) : (
+          <ul class="plain list tall">
+            {in_force.map(effect => (
+              <Effect key={effect.effect_id} effect={effect} />
+            ))}
+          </ul>
+        )}
+      </div>
+    </Card>
+  )
+}
+
+function Figures({ report: { agents, figures, deltas } }: { report: Report }) {
+  const points = Math.round((deltas.success_rate ?? 0) * 100)
+  return (
+    <dl class="figures">
+      <Figure label="Agents" value={agents} />
+      <Figure
+        label="Goals completed"
+        value={rateOf(figures.success_rate)}
+        note={points === 0 ? '' : `${points > 0 ? '+' : '−'}${Math.abs(points)} points`}
+      />
+      <Figure label="Specialization" value={percent(figures.mean_specialization)} />
+    </dl>
+  )
+}
+
+function Skills({ state: { specializations } }: { state: State }) {
+  const known = specializations.filter(({ goals }) => goals > 0)
+  return (
+    <Card title="Who is good at what">
+      {known.length === 0 ? (
+        <Empty title="No goal has ended yet." />
+      ) : (
+        <ul class="plain list tall">
+          {known.map(({ agent_id, goals, strengths, score }) => (
+            <li key={agent_id}>
+              <div class="stack tight">
+                <p>
+                  <PartyOf id={agent_id} /> <small>{plural(goals, 'goal')}</small>
+                </p>
+                <p class="row">
+                  {strengths.map(each => (
+                    <Tag key={each} kind="good">
+                      {visible(each)}
+                    </Tag>
+                  ))}
+                </p>
+              </div>
+              <small>{percent(score)} specialized</small>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Card>
+  )
+}
+
+function Effect({ effect: { kind, topic, agent_id, text, status } }: { effect: State['in_force'][number] }) {
+  return (
+    <li>
+      <div>
+        <Tag>{kind}</Tag> <PartyOf id={agent_id} /> {visible(text || topic)}
+      </div>
+      <Status of={status} />
+    </li>
+  )
+}
+
+/** Most reports find what the one before found, and nothing comes of them. */
+const isNews = ({ recommendations, effects }: Report) => recommendations.length + effects.length > 0
+
+interface ReportsProps {
+  all: readonly Report[]
+  /** How many there are with those that brought nothing. */
+  looked: number
+  onReverted: () => Promise<void>
+}
+
+function Reports({ all, looked, onReverted }: ReportsProps) {
+  const revert = useAction(async (report_id: string) => {
+    await api.swarm.revert({ report_id })
+    await onReverted()
+  }, 'Taken back.')
+  if (all.length === 0)
+    return (
+      <Card title="Reports">
+        <Empty title={`The last ${plural(looked, 'report')} recommended nothing.`} />
+      </Card>
+    )
+  return (
+    <Card title="Reports" aside={<small>{`${looked - all.length} of the last ${looked} brought nothing`}</small>}>
+      <Trouble fault={revert.fault} />
+      <Table
+        caption="Reports"
+        rows={all}
+        keyOf={({ report_id }) => report_id}
+        columns={[
+          { name: 'Heartbeat', kind: 'narrow', cell: ({ beat }) => beat },
+          { name: 'Recommended', kind: 'grow', cell: report => <Recommended report={report} /> },
+          { name: 'Goals completed', kind: 'number', cell: ({ figures }) => rateOf(figures.success_rate) },
+          { name: 'Did', kind: 'number', cell: ({ effects }) => effects.length },
+          { name: 'When', kind: 'narrow', cell: ({ created_at }) => <When at={created_at} /> },
+          {
+            name: 'Action',
+            kind: 'narrow',
+            cell: ({ report_id, effects, reverted_at }) =>
+              reverted_at ? (
+                <Tag>taken back</Tag>
+              ) : (
+                effects.length > 0 && (
+                  <button
+                    type="button"
+                    class="small"
+                    disabled={revert.running}
+                    onClick={() => void revert.run(report_id)}
+                  >
+                    Take back
+                  </button>
+                )
+              ),
+          },
+        ]}
+      />
+    </Card>
+  )
+}
+
+function Recommended({ report: { recommendations, effects } }: { report: Report }) {
+  return (
+    <ul class="plain story">
+      {recommendations.map(({ kind, text }, at) => (
+        <li key={at}>
+          <Tag>{kind}</Tag> {visible(text)}
+        </li>
+      ))}
+      {effects.map(({ effect_id, kind, topic, agent_id, status }) => (
+        <li key={effect_id}>
+          <Tag kind="good">did: {kind}</Tag> {visible(topic)} for <PartyOf id={agent_id} />{' '}
+          <small>{status.replaceAll('_', ' ')}</small>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+const rateOf = (rate: number | null) => (rate === null ? '–' : percent(rate))

@@ -1,0 +1,159 @@
+import { useMemo, useState } from 'preact/hooks'
+import { api } from '../../api/client.ts'
+import { ofKinds, useQuery } from '../../api/query.ts'
+import { type Place, refine } from '../../routes.ts'
+import { Card } from '../../ui/card.tsx'
+import { Empty, Loaded } from '../../ui/states.tsx'
+import { Table } from '../../ui/table.tsx'
+import { When } from '../../ui/time.tsx'
+import { plural, visible } from '../../ui/words.ts'
+import { Drawing } from './drawing.tsx'
+import { Last } from './last.tsx'
+import { type Graph, KIND_NAMES, KINDS, type Pair, pairsOf } from './pairs.ts'
+import { Party } from './party.tsx'
+
+const SPANS = {
+  hour: { name: 'The last hour', length: 3_600_000 },
+  day: { name: 'The last day', length: 86_400_000 },
+  week: { name: 'The last week', length: 604_800_000 },
+  month: { name: 'The last 30 days', length: 2_592_000_000 },
+} as const
+
+/** Who talks to whom: as a picture, and the same as a table. */
+export function Talk({ place }: { place: Place }) {
+  const span = place.query.span && place.query.span in SPANS ? (place.query.span as keyof typeof SPANS) : 'day'
+  const { name, length } = SPANS[span]
+  const query = useQuery(`talk ${span}`, {
+    ask: () => api.messages.graph({ since: new Date(Date.now() - length).toISOString() }),
+    on: ofKinds('message_sent'),
+  })
+  return (
+    <>
+      <div class="row">
+        <select
+          class="pick"
+          aria-label="Span"
+          value={span}
+          onChange={event => refine({ span: event.currentTarget.value })}
+        >
+          {Object.entries(SPANS).map(([id, each]) => (
+            <option key={id} value={id}>
+              {each.name}
+            </option>
+          ))}
+        </select>
+        {query.data && <small>{toldOf(query.data)}</small>}
+      </div>
+      <Loaded query={query}>
+        {graph =>
+          graph.edges.length === 0 ? (
+            <Card title={name}>
+              <Empty title="Nobody said anything to anybody in this time.">
+                Agents talk by <code>send_message</code>; you can write to one on its page, under Messages.
+              </Empty>
+            </Card>
+          ) : (
+            <Shown graph={graph} title={name} />
+          )
+        }
+      </Loaded>
+    </>
+  )
+}
+
+function toldOf({ agents, messages, complete, left_out }: Graph): string {
+  const more = complete ? '' : '; only the newest are counted'
+  const others = left_out > 0 ? `, ${left_out} more talk and are left out` : ''
+  return `${plural(messages, 'message')} of ${plural(agents.length, 'agent')}${others}${more}`
+}
+
+function Shown({ graph, title }: { graph: Graph; title: string }) {
+  const pairs = useMemo(() => pairsOf(graph), [graph])
+  const [chosen, choose] = useState<string | undefined>(undefined)
+  const pair = pairs.find(({ key }) => key === chosen) ?? pairs[0]!
+  return (
+    <div class="society">
+      <Card title={title} aside={<Legend pairs={pairs} />}>
+        <Drawing agents={graph.agents} pairs={pairs} chosen={pair.key} onChoose={choose} />
+        <p class="hint">
+          Arrow keys: left and right go from agent to agent, up and down through its conversations. Enter opens the
+          agent.
+        </p>
+      </Card>
+      <Last pair={pair} />
+      <Card title="The same as a table">
+        <Pairs pairs={pairs} chosen={pair.key} onChoose={choose} />
+      </Card>
+    </div>
+  )
+}
+
+function Legend({ pairs }: { pairs: readonly Pair[] }) {
+  const there = KINDS.filter(kind => pairs.some(pair => pair.kind === kind))
+  return (
+    <ul class="plain legend">
+      {there.map(kind => (
+        <li key={kind} class={`kind-${kind}`}>
+          {KIND_NAMES[kind]}
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+const about = (kinds: Pair['kinds']) =>
+  KINDS.filter(kind => kinds[kind])
+    .map(kind => `${KIND_NAMES[kind]} ${kinds[kind]}`)
+    .join(' · ')
+
+interface PairsProps {
+  pairs: readonly Pair[]
+  chosen: string
+  onChoose: (key: string) => void
+}
+
+function Pairs({ pairs, chosen, onChoose }: PairsProps) {
+  return (
+    <Table
+      caption="Who talks to whom"
+      rows={pairs}
+      keyOf={({ key }) => key}
+      classOf={({ key }) => (key === chosen ? 'chosen' : '')}
+      columns={[
+        {
+          name: 'Between',
+          kind: 'grow',
+          cell: ({ one, other, kinds }) => (
+            <>
+              <Party {...one} /> and <Party {...other} />
+              <small class="line">{about(kinds)}</small>
+            </>
+          ),
+        },
+        {
+          name: 'Each way',
+          kind: 'number',
+          wide: true,
+          cell: ({ messages, sent }) => `${sent} : ${messages - sent}`,
+        },
+        { name: 'Messages', kind: 'number', cell: ({ messages }) => messages },
+        { name: 'Last', kind: 'narrow', cell: ({ last_at }) => <When at={last_at} /> },
+        {
+          name: 'Action',
+          kind: 'narrow',
+          cell: ({ key, one, other }) => (
+            <button
+              type="button"
+              class="small"
+              aria-pressed={key === chosen}
+              aria-label={`Show what ${visible(one.name)} and ${visible(other.name)} said last`}
+              onClick={() => onChoose(key)}
+            >
+              Show
+            </button>
+          ),
+        },
+      ]}
+    />
+  )
+}

@@ -1,0 +1,244 @@
+import { readFile } from 'node:fs/promises'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { AgentSummary } from '../../builtins/agents/contract.ts'
+import type { CheckpointSummary } from '../../builtins/checkpoints/contract.ts'
+import type { Citizen } from '../../builtins/economy/contract.ts'
+import type { IdentityRecord } from '../../builtins/identity/contract.ts'
+import { askQuestion, formOpinion, reviseWorldview } from '../../builtins/identity/repository.ts'
+import type { Alarm, Schedule } from '../../builtins/schedules/contract.ts'
+import { Store } from '../../builtins/store/contract.ts'
+import { recordMoment, restoreLife } from '../../builtins/suffering/repository.ts'
+import { faultsOf, settled } from './axe.ts'
+import { hasChromium } from './browser.ts'
+import { type Lit, launchAlone, lit, type Visitor, visitor } from './dashboard-house.ts'
+
+const PATIENT = { timeout: 15_000 }
+const PROFILE = {
+  'profiles/ann.yaml': 'name: ann\nrole: does what ann does\nmax_steps: 6\npersona:\n  happiness: 0.5\n',
+}
+
+const HOSTILE = `<img src=x onerror="window.owned=1"> \u202egnp.exe`
+
+describe.skipIf(!hasChromium)("the views of an agent's life", () => {
+  let browser: Browser
+  let house: Lit
+  let person: Visitor
+  let page: Page
+  let ann: string
+
+  beforeAll(async () => {
+    // Nobody lives but by what the test does.
+    const config = { economy: { enabled: true, starting_balance: 500 }, suffering: { threshold_crisis: 0.95 } }
+    ;[browser, house] = await Promise.all([launchAlone(), lit({ roles: ['server'], config, files: PROFILE })])
+    ann = await house.spawn('ann')
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await house?.close()
+  })
+  beforeEach(async () => {
+    person = await visitor(browser, house)
+    page = await person.open()
+  })
+  afterEach(() => person.leave())
+
+  const store = () => house.home.kernel.use(Store)
+  const go = (view: string, id = ann) => page.goto(`${house.url}/#/agents/${id}/${view}`)
+  /** What a plot tells those who do not see it. */
+  const plotted = (label: string) => page.locator('figure.plot', { hasText: label }).locator('figcaption').innerText()
+
+  it('are empty in words before anything has happened', async () => {
+    for (const [view, told] of [
+      ['inner', 'Nothing weighs on it.'],
+      ['identity', 'It has formed no opinion yet.'],
+      ['identity', 'Its notepad is empty.'],
+      ['schedules', 'No goal comes to it by a schedule.'],
+      ['schedules', 'No alarm is set for it.'],
+      ['checkpoints', 'No checkpoint yet.'],
+      ['world', 'Nothing has happened to it yet.'],
+    ] as const) {
+      await go(view)
+      await page.getByText(told).waitFor()
+    }
+  })
+
+  it('inner life: what weighs on it and until when, load and persona over time, a crisis marked', async () => {
+    const persona = { risk_tolerance: 0.3, social_drive: 0.5, concentration: 0.4, autonomy_level: 0.5, happiness: 0.2 }
+    const moment = { agent_id: ann, severities: { loneliness: 0.6 }, persona, base: { ...persona, happiness: 0.5 } }
+    const record = (load: number, crisis: boolean, mood: string) =>
+      store().apply([recordMoment({ ...moment, load, crisis, mood })])
+    await record(0.2, false, 'content')
+    await record(0.97, true, 'overwhelmed')
+    const zero = { risk_tolerance: 0, social_drive: 0, concentration: 0, autonomy_level: 0, happiness: 0 }
+    const inner = {
+      ...{ waking_ms: 7_200_000, offsets: zero, crisis: true, outcomes: [], hours_without_goal: 0, hours_unheard: 0 },
+      stressors: [
+        {
+          stressor: 'repeated_failure',
+          severity: 0.62,
+          peak: 0.7,
+          trend: 'rising' as const,
+          since: Date.now() - 60_000,
+        },
+        { stressor: 'existential_threat', severity: 0.36, peak: 0.4, trend: 'easing' as const, since: Date.now() },
+      ],
+      ...{ refusals: 0, told: null },
+    }
+    await store().apply([restoreLife({ agent_id: ann, inner })])
+    await go('inner')
+    await page.getByText('It is in a crisis').waitFor()
+    const weighs = page.getByRole('listitem').filter({ hasText: 'repeated failure' })
+    expect(await weighs.innerText()).toMatch(/rising[\s\S]*Resolved when [\s\S]*62 %, at most 70 %/)
+    expect(await plotted('Load over time')).toMatch(
+      /Load 97 %, prominent from 35 %, constrained from 55 %, dominant from 75 %, crisis from 95 %, In a crisis 97 %/,
+    )
+    expect(await plotted('Persona over time')).toMatch(/Happiness 20 %, Concentration 40 %/)
+    expect(await page.locator('.plot canvas').count()).toBe(2)
+    expect(await page.locator('.moods').innerText()).toMatch(/overwhelmed\s+in a crisis[\s\S]*content/)
+    await page.getByRole('meter', { name: 'Happiness' }).waitFor()
+  })
+
+  it('identity: its story, opinions, questions and journal are shown as words, its biography on demand', async () => {
+    await store().apply([
+      formOpinion({ agent_id: ann, domain: 'sheep', opinion: HOSTILE, note: 'sheep: now it knows' }),
+      reviseWorldview({ agent_id: ann, worldview: 'Wool holds the world together.', note: 'wool' }),
+      askQuestion({ agent_id: ann, question_id: 'q-1', question: 'Why do lambs jump?', note: 'lambs' }),
+    ])
+    await house.home.write({ [`.svc/journals/${ann}/notepad.md`]: '## Today\nSheared two.\n' })
+    await go('identity')
+    await page.getByText('Wool holds the world together.').waitFor()
+    await page.getByText('Why do lambs jump?').waitFor()
+    await page.getByText('Sheared two.').waitFor()
+    await page.getByText('window.owned=1').first().waitFor()
+    expect(await page.locator('main').innerText()).toContain('\\u{202e}')
+    expect(await page.evaluate('window.owned')).toBeUndefined()
+    await page.getByText('Biography').click()
+    await page.getByText('## View of the world').waitFor()
+    expect(person.changes).toEqual([])
+  })
+
+  it('world: balance, job, state, movements that add up, and what life brought', async () => {
+    for (let beat = 1; beat <= 12; beat++) await house.home.kernel.hooks.emit('beat', { beat })
+    const citizen = await house.invoke<Citizen>('economy.citizen', { id: ann })
+    await go('world')
+    await page.getByText('Balance over time').first().waitFor()
+    const balance = citizen.balance.toLocaleString('en', { maximumFractionDigits: 2 })
+    await expect.poll(() => page.locator('.figures').innerText(), PATIENT).toContain(balance)
+    expect(await plotted('Balance over time')).toContain(`Balance ${balance}`)
+    await page.getByText('the books balance').waitFor()
+    await page.getByRole('meter', { name: 'health' }).waitFor()
+    expect(await page.getByRole('table', { name: 'Movements' }).getByRole('row').count()).toBeGreaterThan(1)
+  })
+
+  it('world: says so where there is no economy', async () => {
+    const config = { economy: { enabled: false } }
+    const poor = await lit({ roles: ['server'], config, files: PROFILE })
+    const id = await poor.spawn('ann')
+    await page.goto(`${poor.url}/#/agents/${id}/world`)
+    await page.getByText('There is no economy in this project.').waitFor()
+    await page.goto('about:blank')
+    await poor.close()
+    // That house was somewhere else.
+    person.outside.length = 0
+  })
+
+  it('schedules and alarms: adds, switches off and on, and removes; what is wrong is said in place', async () => {
+    const schedules = () => house.invoke<Schedule[]>('schedules.list', { id: ann })
+    const alarms = () => house.invoke<Alarm[]>('alarms.list', { id: ann })
+    await go('schedules')
+    await page.getByText('Give it a goal again and again').click()
+    await page.getByLabel('What is to be reached each time').fill('Count the sheep')
+    await page.getByLabel('Minute, hour, day').fill('99 9 * * *')
+    await page.getByRole('button', { name: 'Schedule', exact: true }).click()
+    await page.locator('.trouble').waitFor()
+    expect(await schedules()).toEqual([])
+    await page.getByLabel('Minute, hour, day').fill('0 9 * * 1-5')
+    await page.getByRole('button', { name: 'Schedule', exact: true }).click()
+    const row = page.getByRole('row', { name: /Count the sheep/ })
+    await row.waitFor()
+    expect(await row.innerText()).toContain('0 9 * * 1-5')
+    await page.getByLabel('When').first().selectOption('every')
+    await page.getByLabel('What is to be reached each time').fill('Look at the gate')
+    await page.getByRole('spinbutton', { name: 'Minutes' }).fill('90')
+    await page.getByRole('button', { name: 'Schedule', exact: true }).click()
+    await page.getByRole('row', { name: /Look at the gate.*every 1 h 30 min/ }).waitFor()
+    await row.getByRole('button', { name: 'Disable' }).click()
+    await row.getByText('disabled').waitFor()
+    expect((await schedules())[0]).toMatchObject({ cron: '0 9 * * 1-5', enabled: false })
+    await row.getByRole('button', { name: 'Enable' }).click()
+    await row.getByRole('button', { name: 'Remove' }).click()
+    await row.waitFor({ state: 'detached' })
+    expect(await schedules()).toMatchObject([{ every: 5_400 }])
+
+    await page.getByText('Set it an alarm').click()
+    await page.getByLabel('What it is told').fill('The shearers come')
+    await page.locator('input[type="datetime-local"]').fill('2040-01-31T18:00')
+    await page.getByRole('button', { name: 'Set', exact: true }).click()
+    const alarm = page.getByRole('row', { name: /The shearers come/ })
+    await alarm.waitFor()
+    const local = await page.evaluate<string>("new Date('2040-01-31T18:00').toISOString()")
+    expect(await alarms()).toMatchObject([{ at: local, created_by: 'operator' }])
+    await alarm.getByRole('button', { name: 'Take back' }).click()
+    await alarm.waitFor({ state: 'detached' })
+    expect(await alarms()).toEqual([])
+  })
+
+  it('checkpoints: keeps one, shows what has changed since, and puts it back after a question', async () => {
+    const opinions = async () => (await house.invoke<IdentityRecord>('identity.get', { id: ann })).opinions
+    await go('checkpoints')
+    await page.getByLabel('What it is kept for').fill('before the fair')
+    await page.getByRole('button', { name: 'Keep' }).click()
+    const row = page.getByRole('row', { name: /before the fair/ })
+    await row.waitFor()
+    await store().apply([formOpinion({ agent_id: ann, domain: 'fairs', opinion: 'Too loud.', note: 'fairs' })])
+    await page.reload()
+    await page.locator('details.part', { hasText: 'identity' }).waitFor()
+    await page.locator('.changes ins', { hasText: 'Too loud.' }).first().waitFor()
+    expect((await opinions()).map(({ domain }) => domain)).toContain('fairs')
+
+    await row.getByRole('button', { name: 'Restore…' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.locator('del', { hasText: 'Too loud.' }).first().waitFor()
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+    expect((await opinions()).map(({ domain }) => domain)).toContain('fairs')
+    await row.getByRole('button', { name: 'Restore…' }).click()
+    await dialog.getByRole('button', { name: 'Restore', exact: true }).click()
+    await page.getByText('It is back there').waitFor()
+    expect((await opinions()).map(({ domain }) => domain)).toEqual(['sheep'])
+    // What it was is kept too, and either of them can go.
+    await expect.poll(() => page.getByRole('table').getByRole('row').count(), PATIENT).toBe(3)
+    await row.getByRole('button', { name: 'Delete' }).click()
+    await row.waitFor({ state: 'detached' })
+    expect(await house.invoke<CheckpointSummary[]>('checkpoints.list', { id: ann })).toHaveLength(1)
+  })
+
+  it('checkpoints: the whole agent is downloaded as a file, of which another one can be made', async () => {
+    await go('checkpoints')
+    const downloading = page.waitForEvent('download')
+    await page.getByRole('button', { name: 'Download the agent' }).click()
+    const download = await downloading
+    expect(download.suggestedFilename()).toBe('ann.svcagent')
+    const bundle = JSON.parse(await readFile(await download.path(), 'utf8')) as object
+    const made = await house.invoke<{ agent_id: string; was: string }>('bundles.import', { bundle })
+    expect(made.was).toBe(ann)
+    expect((await house.invoke<AgentSummary[]>('agents.list')).map(({ agent_id }) => agent_id)).toContain(made.agent_id)
+  })
+
+  it('have no fault that axe finds, and are no wider than their window', async () => {
+    for (const [scheme, width] of [
+      ['light', 1600],
+      ['dark', 400],
+    ] as const) {
+      const reader = await visitor(browser, house, { scheme, width })
+      const seen = await reader.open()
+      for (const view of ['inner', 'identity', 'world', 'schedules', 'checkpoints']) {
+        await seen.goto(`${house.url}/#/agents/${ann}/${view}`)
+        await settled(seen)
+        await seen.evaluate('for (const each of document.querySelectorAll("details")) each.open = true')
+        expect(await faultsOf(seen), `${view} ${scheme}`).toEqual([])
+      }
+      await reader.leave()
+    }
+  })
+})

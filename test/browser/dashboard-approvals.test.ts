@@ -1,0 +1,200 @@
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Approval, ApprovalSummary } from '../../builtins/approvals/contract.ts'
+import { finish, goalAnswer, noted } from '../spec/gated.ts'
+import { asksForGoal } from '../spec/rooms.ts'
+import { fault, type ModelServerRequest, text, toolCall, until } from '../support/index.ts'
+import { hasChromium } from './browser.ts'
+import { type Lit, launchAlone, lit, type Visitor, visitor } from './dashboard-house.ts'
+
+const AGENTS = 10
+const LONG = `${'all is well\n'.repeat(800)}and then everything is deleted`
+
+/** Each agent has one goal, for which it sends a word and finishes; a task is what it is told. */
+function says(request: ModelServerRequest) {
+  const { messages } = request.body
+  const last = messages.at(-1)
+  if (asksForGoal(request)) return goalAnswer(request.prompt.includes('Recent goals') ? '' : 'Send word to Ann')
+  const told = messages.findLast(({ role }) => role === 'user')?.content ?? ''
+  if (last?.role === 'tool')
+    return told.includes('Send word') ? finish(`It said: ${last.content}`) : text(`So: ${last.content}`)
+  if (told.includes('stall')) return fault('stall', 'Once upon a time there was a lighthouse. '.repeat(8))
+  if (told.includes('greet')) return text('Hello, whoever you are. '.repeat(4))
+  if (told.includes('remember')) return toolCall('memory_set', { key: 'ann', value: 'is on holiday' })
+  return toolCall('send', { to: 'ann', text: request.prompt.includes('long-winded') ? LONG : 'hello\nAnn' })
+}
+
+describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
+  const { runs, plugin } = noted()
+  let browser: Browser
+  let house: Lit
+  let person: Visitor
+  let page: Page
+  const ids: string[] = []
+
+  beforeAll(async () => {
+    ;[browser, house] = await Promise.all([
+      launchAlone(),
+      lit({
+        script: says,
+        builtins: [plugin],
+        config: {
+          daemon: { heartbeat: 0.2 },
+          approval: { enabled: true, require_for: ['memory_set'] },
+          model: { idle_timeout: 60 },
+        },
+        files: { 'profiles/windy.yaml': 'name: windy\nrole: a long-winded one\nmax_steps: 6\n' },
+      }),
+    ])
+    for (let n = 0; n < AGENTS; n++) ids.push(await house.spawn(n === AGENTS - 1 ? 'windy' : 'worker'))
+    await until(async () => (await queue()).length === AGENTS)
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await house?.close()
+  })
+  beforeEach(async () => {
+    person = await visitor(browser, house)
+    page = await person.open('#/approvals')
+  })
+  afterEach(() => person.leave())
+
+  const queue = () => house.invoke<ApprovalSummary[]>('approvals.queue')
+  const show = (approval_id: string) => house.invoke<Approval>('approvals.show', { approval_id })
+  const cardOf = (approval_id: string) => page.locator('.request', { hasText: approval_id })
+  /** The oldest call that waits, other than the long one. */
+  const oldest = async () => (await queue()).find(each => each.arguments !== null && each.task_id === null)!
+  const lastPrompt = () => JSON.stringify(house.model!.requests.map(({ body }) => body.messages.at(-1)?.content))
+
+  it('approves one of ten: that call runs with what was shown, and the others go on waiting', async () => {
+    const { approval_id, agent_id, args_sha256 } = await oldest()
+    await page.getByTitle('10 waiting').waitFor()
+    const card = cardOf(approval_id)
+    expect(await card.getByLabel('Arguments').innerText()).toMatch(/to\s+"ann"\s+text\s+hello\nAnn/)
+    expect(await card.innerText()).toContain(args_sha256.slice(0, 16))
+    await card.getByRole('button', { name: 'Approve', exact: true }).click()
+    await card.waitFor({ state: 'detached' })
+    await until(() => runs.length === 1)
+    expect(runs).toEqual([{ tool: 'send', args: { to: 'ann', text: 'hello\nAnn' } }])
+    expect(await queue()).toHaveLength(AGENTS - 1)
+    expect(await page.evaluate('document.activeElement?.id')).toBe('main')
+    await page.getByRole('link', { name: 'History' }).click()
+    await page.locator('tbody tr', { hasText: agent_id }).getByText('consumed').waitFor()
+  })
+
+  it('denies with a reason, which the agent reads', async () => {
+    const before = runs.length
+    const { approval_id } = await oldest()
+    const card = cardOf(approval_id)
+    await card.getByRole('button', { name: 'Deny…' }).click()
+    await page.keyboard.type('Ann is on holiday')
+    await card.getByRole('button', { name: 'Deny', exact: true }).click()
+    await card.waitFor({ state: 'detached' })
+    await until(() => lastPrompt().includes('Ann is on holiday'))
+    expect(await show(approval_id)).toMatchObject({ status: 'denied', reason: 'Ann is on holiday' })
+    expect(runs).toHaveLength(before)
+    await page.goto(`${house.url}/#/approvals/item/${approval_id}`)
+    await page.getByText('Ann is on holiday').waitFor()
+  })
+
+  it('edits and approves: the change is shown, and the tool runs with it', async () => {
+    const before = runs.length
+    const { approval_id } = await oldest()
+    const card = cardOf(approval_id)
+    await card.getByRole('button', { name: 'Edit and approve…' }).click()
+    const field = card.getByLabel('Arguments, as JSON')
+    await field.fill('{ "to": "bea"')
+    await card.getByText('That is no JSON object yet.').waitFor()
+    await field.fill(JSON.stringify((await show(approval_id)).arguments, null, 2).replace('"ann"', '"bea"'))
+    const diff = card.getByLabel('What you changed')
+    expect(await diff.locator('.gone').innerText()).toContain('"to": "ann"')
+    expect(await diff.locator('.new').innerText()).toContain('"to": "bea"')
+    await card.getByRole('button', { name: 'Approve as edited' }).click()
+    await card.waitFor({ state: 'detached' })
+    await until(() => runs.length > before)
+    expect(runs.at(-1)).toEqual({ tool: 'send', args: { to: 'bea', text: 'hello\nAnn' } })
+    expect(await show(approval_id)).toMatchObject({ edited: true })
+    await page.goto(`${house.url}/#/approvals/item/${approval_id}`)
+    await page.getByLabel('What was changed').getByText('"to": "bea"').waitFor()
+  })
+
+  it('shows what arguments the tool refuses where they were edited, in the server’s words', async () => {
+    const before = runs.length
+    const card = cardOf((await oldest()).approval_id)
+    await card.getByRole('button', { name: 'Edit and approve…' }).click()
+    await card.getByLabel('Arguments, as JSON').fill('{ "to": 7 }')
+    await card.getByRole('button', { name: 'Approve as edited' }).click()
+    await card.getByRole('alert').getByText(/to\b/).first().waitFor()
+    await card.getByRole('button', { name: 'Cancel' }).click()
+    expect(await page.evaluate('document.activeElement?.textContent')).toBe('Edit and approve…')
+    expect(runs).toHaveLength(before)
+  })
+
+  it('allows from now on: the call runs, the grant stands for calls like it, and can be revoked', async () => {
+    const before = runs.length
+    const { approval_id, agent_id } = await oldest()
+    const card = cardOf(approval_id)
+    await card.getByRole('button', { name: 'Allow from now on…' }).click()
+    await card.getByRole('button', { name: 'Grant, and approve this call' }).click()
+    await card.waitFor({ state: 'detached' })
+    await until(() => runs.length > before)
+    expect(await house.invoke('approvals.rules')).toMatchObject([
+      { agent_id, tool_name: 'send', arguments: { to: 'ann', text: 'hello\nAnn' }, uses: null, active: true },
+    ])
+    await page.getByRole('link', { name: 'Standing grants' }).click()
+    const row = page.locator('tbody tr', { hasText: agent_id })
+    await row.getByRole('button', { name: 'Revoke' }).click()
+    await page.getByText('Every gated call asks.').waitFor()
+  })
+
+  it('lets nobody approve long arguments before all of them were shown', async () => {
+    const before = runs.length
+    const { approval_id, args_chars } = (await queue()).find(each => each.arguments === null)!
+    const card = cardOf(approval_id)
+    await card.getByText('See all of them before you decide').waitFor()
+    expect(await card.getByRole('button').allInnerTexts()).toEqual([
+      `Show all ${args_chars.toLocaleString('en')} characters`,
+      'Deny…',
+    ])
+    await card.getByRole('button', { name: 'Show all' }).click()
+    const whole = card.getByLabel('Arguments')
+    expect(await whole.innerText()).toContain('and then everything is deleted')
+    expect(await whole.evaluate(box => box.scrollHeight <= box.clientHeight + 1)).toBe(true)
+    await card.getByRole('button', { name: 'Approve', exact: true }).click()
+    await card.waitFor({ state: 'detached' })
+    await until(() => runs.length > before)
+    expect(runs.at(-1)).toEqual({ tool: 'send', args: { to: 'ann', text: LONG } })
+  })
+
+  it('chats: the answer is seen while it is written, it can be stopped, and what was said stays', async () => {
+    await page.goto(`${house.url}/#/agents/${ids[0]}/chat`)
+    const field = page.getByLabel('What it should do')
+    const asked = house.model!.requests.length
+    await field.fill('stall with a tale')
+    await field.press('Enter')
+    await page.getByText('Once upon a time').first().waitFor()
+    const tale = house.model!.requests.slice(asked).find(({ prompt }) => prompt.includes('stall with a tale'))
+    await page.getByRole('button', { name: 'Stop' }).click()
+    expect(await tale?.ended).toBe('dropped')
+    await page.locator('.by-assistant', { hasText: 'Once upon a time' }).getByText('failed').waitFor()
+    await field.fill('greet me')
+    await page.getByRole('button', { name: 'Send' }).click()
+    await page.getByText('Hello, whoever you are.').waitFor()
+    await page.getByRole('button', { name: 'Send' }).waitFor()
+    await page.reload()
+    await page.getByText('Hello, whoever you are.').waitFor()
+    await page.getByText('Once upon a time').first().waitFor()
+  })
+
+  it('chats with several agents, and one of them waits for an approval and then goes on', async () => {
+    await page.goto(`${house.url}/#/agents/${ids[1]}/chat`)
+    await page.getByLabel('What it should do').fill('remember that')
+    await page.getByRole('button', { name: 'Send' }).click()
+    await page.getByText('A tool call waits for you').waitFor()
+    await page.locator('.held').getByRole('link').click()
+    await page.getByRole('button', { name: 'Approve', exact: true }).click()
+    await page.getByText('consumed').waitFor()
+    await page.goBack()
+    await page.getByText('So: Stored under').waitFor()
+  })
+})

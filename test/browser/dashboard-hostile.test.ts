@@ -1,0 +1,106 @@
+import Sqlite from 'better-sqlite3'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { ApprovalSummary } from '../../builtins/approvals/contract.ts'
+import { asksForGoal } from '../spec/rooms.ts'
+import { type ModelServerRequest, text, toolCall, until } from '../support/index.ts'
+import { hasChromium } from './browser.ts'
+import { type Lit, launchAlone, lit, visitor } from './dashboard-house.ts'
+
+/** Would pause everything, and say so, if any of it were taken for markup; and begins with what deceives the eye. */
+const hostile = (where: string) =>
+  `\u202egnp.exe\u200b\u2066"><img src=x onerror="window.owned='${where}';fetch('/daemon/pause',{method:'POST'})"><script>window.owned=1</script>` +
+  `<a href="javascript:window.owned=2">${where}</a><iframe srcdoc="<script>parent.owned=3</script>"></iframe>` +
+  `{{window.owned=4}} of ${where}`
+
+describe.skipIf(!hasChromium)('words that are meant to do harm', () => {
+  let browser: Browser
+  let house: Lit
+
+  beforeAll(async () => {
+    ;[browser, house] = await Promise.all([
+      launchAlone(),
+      lit({
+        script: says,
+        config: { daemon: { heartbeat: 0.2 }, approval: { enabled: true, require_for: ['file_write'] } },
+        files: {
+          'profiles/worker.yaml': `name: worker\nrole: ${JSON.stringify(hostile('role'))}\nmax_steps: 6\n`,
+        },
+        plugins: { 'broken.ts': `throw new Error(${JSON.stringify(hostile('plugin'))})\n` },
+      }),
+    ])
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await house?.close()
+  })
+
+  /** A model that was taken over: all that it says and asks for is hostile. */
+  function says(request: ModelServerRequest) {
+    const messages = request.body.messages
+    if (asksForGoal(request)) return text(JSON.stringify({ goal: hostile('objective'), reasoning: hostile('reason') }))
+    const done = messages.filter(({ role }) => role === 'tool').length
+    if (messages.some(({ content }) => content?.includes('a task'))) return text(hostile('answer'))
+    if (done === 0) return toolCall('memory_set', { key: 'k', value: hostile('memory') })
+    if (done === 1) return toolCall('list_dir', { path: hostile('path') })
+    return toolCall('file_write', { path: 'a.txt', content: hostile('argument'), [hostile('key')]: 1 })
+  }
+
+  it('are words, wherever they show: nothing runs, nothing is asked for, and what deceives the eye is seen', async () => {
+    const id = await house.spawn()
+    await house.invoke('agents.nudge', { id, message: hostile('nudge') })
+    await house.invoke('messages.send', { id, body: hostile('body'), subject: hostile('subject') })
+    // What is sent is cleaned on its way; the page does not count on that.
+    const db = new Sqlite(house.home.kernel.project.database)
+    db.prepare('UPDATE a2a_messages SET body = ?, subject = ?').run(hostile('body'), hostile('subject'))
+    db.close()
+    const task = { id, instruction: `a task: ${hostile('instruction')}`, session_key: `dashboard:${id}` }
+    const { session_id } = await house.invoke<{ session_id: string }>('tasks.run', task)
+    await until(async () => (await house.invoke<ApprovalSummary[]>('approvals.queue')).length > 0)
+    const [asked] = await house.invoke<ApprovalSummary[]>('approvals.queue')
+    const [goal] = await house.invoke<{ goal_id: string }[]>('goals.list', { id })
+    const [run] = await house.invoke<{ run_id: string; kind: string }[]>('runs.list')
+    await house.invoke('approvals.grant', { tool_name: 'list_dir', arguments: { path: hostile('grant') }, uses: 3 })
+
+    const person = await visitor(browser, house)
+    const page = await person.open()
+    const places: Record<string, string[]> = {
+      '': ['objective'],
+      approvals: ['argument'],
+      [`approvals/item/${asked!.approval_id}`]: ['argument'],
+      'approvals/rules': ['grant'],
+      [`agents/${id}`]: ['role', 'objective', 'path'],
+      [`agents/${id}/goals/${goal!.goal_id}`]: ['objective', 'reason', 'path'],
+      [`agents/${id}/messages`]: ['body', 'subject'],
+      [`agents/${id}/memory`]: ['memory'],
+      [`agents/${id}/chat`]: ['instruction', 'answer'],
+      sessions: ['instruction'],
+      [`sessions/${session_id}`]: ['instruction', 'answer'],
+      [`runs/${run!.run_id}`]: [],
+      plugins: ['plugin'],
+      events: ['path'],
+      society: [],
+    }
+    const unseen: string[] = []
+    for (const [hash, words] of Object.entries(places)) {
+      await page.goto(`${house.url}/#/${hash}`)
+      await page.locator('main > *').first().waitFor()
+      await expect.poll(() => page.locator('.skeleton').count(), { timeout: 20_000 }).toBe(0)
+      for (const word of words) {
+        const there = page.locator('main', { hasText: `window.owned='${word}'` })
+        await there.waitFor({ timeout: 10_000 }).catch(() => unseen.push(`#/${hash} ${word}`))
+      }
+      const shown = await page.locator('body').innerText()
+      expect(shown, hash).not.toMatch(/[\u202a-\u202e\u2066-\u2069\u200b]/u)
+      if (words.length > 0 && hash !== 'events') expect(shown, hash).toContain('\\u{202e}')
+      expect(await page.evaluate('window.owned'), hash).toBeUndefined()
+      expect(await page.locator('main :is(img, iframe, script, [onerror], a[href^="javascript:"])').count(), hash).toBe(
+        0,
+      )
+    }
+    expect(unseen).toEqual([])
+    expect(person.changes).toEqual([])
+    expect(await house.invoke('daemon.status')).toMatchObject({ frozen: false })
+    await person.leave()
+  })
+})

@@ -1,0 +1,120 @@
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { ApprovalSummary } from '../../builtins/approvals/contract.ts'
+import { until } from '../support/index.ts'
+import { hasChromium } from './browser.ts'
+import { type Lit, launchAlone, lit, visitor } from './dashboard-house.ts'
+
+const AXE = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+interface Violation {
+  id: string
+  nodes: { html: string; failureSummary: string }[]
+}
+
+describe.skipIf(!hasChromium)('the dashboard for those who see it otherwise', () => {
+  let browser: Browser
+  let house: Lit
+  let pages: string[]
+
+  beforeAll(async () => {
+    const config = { daemon: { heartbeat: 0.2 }, model: { sim_delay: 0 }, approval: { enabled: true } }
+    ;[browser, house] = await Promise.all([launchAlone(), lit({ config })])
+    const id = await house.spawn('coder')
+    await house.spawn('philosopher')
+    await until(async () => (await house.invoke<ApprovalSummary[]>('approvals.queue')).length > 1)
+    const [asked] = await house.invoke<ApprovalSummary[]>('approvals.queue')
+    await house.invoke('approvals.decide', { approval_id: asked!.approval_id, decision: 'approve' })
+    await house.invoke('tasks.run', { id, instruction: 'say hello', session_key: `dashboard:${id}` })
+    await house.invoke('messages.send', { id, body: 'hello' })
+    const [run] = await house.invoke<{ run_id: string }[]>('runs.list')
+    const [goal] = await house.invoke<{ goal_id: string }[]>('goals.list', { id })
+    const [session] = await house.invoke<{ session_id: string }[]>('sessions.list')
+    pages = [
+      '',
+      ...['approvals', 'approvals/history', 'approvals/rules', `approvals/item/${asked!.approval_id}`],
+      ...['sessions', `sessions/${session!.session_id}`, 'runs', `runs/${run!.run_id}`, 'spend', 'plugins?builtins=1'],
+      ...['models', 'config', 'events', 'society', 'nowhere', 'agents/nobody'],
+      ...['', '/goals', `/goals/${goal!.goal_id}`, '/chat', '/memory', '/messages', '/tools'].map(
+        view => `agents/${id}${view}`,
+      ),
+    ]
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await house?.close()
+  })
+
+  /** Waits until a place has what it shows. */
+  async function come(page: Page, hash: string): Promise<void> {
+    await page.goto(`${house.url}/#/${hash}`)
+    await page.locator('main > *').first().waitFor()
+    await expect.poll(() => page.locator('.skeleton').count(), { timeout: 20_000 }).toBe(0)
+  }
+
+  for (const [scheme, width] of [
+    ['light', 1600],
+    ['dark', 400],
+  ] as const) {
+    it(`has no fault that axe finds, on any page, ${scheme} at ${width} pixels, and no page is wider than the window`, async () => {
+      const person = await visitor(browser, house, { scheme, width })
+      const page = await person.open()
+      await page.evaluate(AXE)
+      const found: string[] = []
+      for (const hash of pages) {
+        await come(page, hash)
+        const violations = await page.evaluate<Violation[]>(
+          "axe.run({ resultTypes: ['violations'] }).then(({ violations }) => violations)",
+        )
+        for (const { id, nodes } of violations) {
+          found.push(`#/${hash} ${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`)[0]}`)
+        }
+        const beyond = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
+        if (beyond > 0) found.push(`#/${hash} is ${beyond} px wider than the window`)
+      }
+      expect(found).toEqual([])
+      await person.leave()
+    })
+  }
+
+  it('is used by keyboard alone: what has the focus is seen, dialogs hold it and give it back', async () => {
+    const person = await visitor(browser, house)
+    const page = await person.open()
+    const focused = () => page.evaluate<string>("document.activeElement?.textContent?.trim() ?? ''")
+    await page.getByRole('table').waitFor()
+    await page.keyboard.press('Tab')
+    expect(await focused()).toBe('Skip to the page')
+    const order: string[] = []
+    for (let n = 0; n < 16; n++) {
+      await page.keyboard.press('Tab')
+      order.push(await focused())
+      const outlineStyle = await page.evaluate('getComputedStyle(document.activeElement).outlineStyle')
+      expect(outlineStyle, order.at(-1)).not.toBe('none')
+    }
+    expect(order[0]).toBe('svc')
+    expect(order.indexOf('Freeze')).toBeLessThan(order.indexOf('Fleet'))
+    expect(order.indexOf('Fleet')).toBeLessThan(order.indexOf('Events'))
+    const spawn = page.getByRole('button', { name: 'Spawn an agent' })
+    await spawn.focus()
+    await page.keyboard.press('Enter')
+    await page.getByLabel('Preset').waitFor()
+    for (let n = 0; n < 8; n++) {
+      await page.keyboard.press('Tab')
+      const inside = 'document.activeElement === document.body || !!document.activeElement.closest("dialog")'
+      expect(await page.evaluate(inside)).toBe(true)
+    }
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    expect(await focused()).toBe('Spawn an agent')
+    const access = page.getByText('Access', { exact: true })
+    await access.focus()
+    await page.keyboard.press('Enter')
+    await page.getByLabel('Tenant').focus()
+    await page.keyboard.press('Escape')
+    await page.getByLabel('Tenant').waitFor({ state: 'hidden' })
+    expect(await focused()).toBe('Access')
+    await person.leave()
+  })
+})

@@ -1,0 +1,98 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { hasChromium } from './browser.ts'
+import { type Lit, launchAlone, lit, type Visitor, visitor } from './dashboard-house.ts'
+
+const GOOD = `import { definePlugin } from 'svc'
+export default definePlugin({ name: 'greeter', description: 'Greets.', setup(svc) { svc.on('cycle_start', () => {}) } })
+`
+
+describe.skipIf(!hasChromium)('configuration and plugins at the dashboard', () => {
+  let browser: Browser
+  let house: Lit
+  let person: Visitor
+  let page: Page
+
+  beforeAll(async () => {
+    const config = { daemon: { heartbeat: 0.5 }, server: { api_key: 'a secret of ours' } }
+    ;[browser, house] = await Promise.all([launchAlone(), lit({ config })])
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await house?.close()
+  })
+  beforeEach(async () => {
+    person = await visitor(browser, house)
+    await person.context.addInitScript(
+      "if (location.protocol === 'http:') sessionStorage.setItem('key', 'a secret of ours')",
+    )
+  })
+  afterEach(() => person.leave())
+
+  const file = () => readFile(join(house.home.root, '.svc/config.yaml'), 'utf8')
+  const rowOf = (key: string) => page.locator('.keys li').filter({ has: page.getByText(key, { exact: true }) })
+
+  it('changes a key: it is told when that counts, and it is in the file', async () => {
+    page = await person.open('#/config?q=daemon.heartbeat')
+    const row = rowOf('daemon.heartbeat')
+    await row.getByText('at once').waitFor()
+    await row.getByRole('button', { name: 'Change' }).click()
+    await row.getByLabel('Value of daemon.heartbeat').fill('7')
+    await row.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Set; it counts with the next heartbeat.').waitFor()
+    await row.getByText('7', { exact: true }).waitFor()
+    expect(await file()).toMatch(/heartbeat: 7/)
+    await row.getByRole('button', { name: 'Change' }).click()
+    await row.getByRole('button', { name: 'Back to the default' }).click()
+    await row.getByText('set', { exact: true }).waitFor({ state: 'detached' })
+    expect(await file()).not.toMatch(/heartbeat/)
+  })
+
+  it('is told of a wrong value in the server’s words, at the key, and nothing is changed', async () => {
+    page = await person.open('#/config?q=server.cors_origins')
+    const before = await file()
+    const row = rowOf('server.cors_origins')
+    await row.getByRole('button', { name: 'Change' }).click()
+    await row.getByLabel('Value of server.cors_origins').fill('nobody’s origin')
+    await row.getByRole('button', { name: 'Save' }).click()
+    await row
+      .getByRole('alert')
+      .getByText(/must be an origin such as/)
+      .first()
+      .waitFor()
+    expect(await file()).toBe(before)
+  })
+
+  it('never shows a secret, and keeps it when something else is changed', async () => {
+    page = await person.open('#/config?q=server.api_key')
+    const row = rowOf('server.api_key')
+    await row.getByText('***', { exact: true }).waitFor()
+    await row.getByRole('button', { name: 'Change' }).click()
+    expect(await row.getByLabel('Value of server.api_key').inputValue()).toBe('')
+    expect(await page.content()).not.toContain('a secret of ours')
+    await row.getByRole('button', { name: 'Cancel' }).click()
+    expect(await file()).toContain('a secret of ours')
+  })
+
+  it('breaks a plugin and mends it: the error says where, and then it lives', async () => {
+    page = await person.open('#/plugins')
+    await page.getByText('No plugin of your own yet.').waitFor()
+    await house.home.write({ 'plugins/greeter.ts': `${GOOD}const broken = \n` })
+    await page.getByRole('button', { name: 'Apply changes now' }).click()
+    await page
+      .getByText(/greeter\.ts:\d+/)
+      .first()
+      .waitFor()
+    const card = page.locator('section.card', { hasText: 'greeter' })
+    await card.getByText('failed', { exact: true }).waitFor()
+    await house.home.write({ 'plugins/greeter.ts': GOOD })
+    await page.getByRole('button', { name: 'Apply changes now' }).click()
+    await card.getByText('live', { exact: true }).waitFor()
+    await card.getByText('Greets.').waitFor()
+    await card.getByRole('button', { name: /Registered/ }).click()
+    await card.getByText(/cycle_start/).waitFor()
+    expect(await page.getByRole('alert').count()).toBe(0)
+  })
+})

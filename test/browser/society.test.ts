@@ -1,0 +1,304 @@
+import Sqlite from 'better-sqlite3'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { Mail } from '../../builtins/a2a/contract.ts'
+import { MessageGraph } from '../../builtins/a2a/graph.ts'
+import { endGoal, insertGoal } from '../../builtins/goals/repository.ts'
+import type { PatternRun } from '../../builtins/patterns/contract.ts'
+import { appendEvent, Store } from '../../builtins/store/contract.ts'
+import type { SwarmReport } from '../../builtins/swarm/contract.ts'
+import { type Link, layout } from '../../dashboard/pages/society/layout.ts'
+import { faultsOf, settled } from './axe.ts'
+import { hasChromium } from './browser.ts'
+import { type Lit, launchAlone, lit, type Visitor, visitor } from './dashboard-house.ts'
+
+const NAMES = ['ann', 'bob', 'cleo', 'dora'] as const
+const PATIENT = { timeout: 15_000 }
+const HOSTILE = `<img src=x onerror="window.owned=1"> \u202egnp.exe`
+
+describe.skipIf(!hasChromium)('the society page', () => {
+  let browser: Browser
+  let house: Lit
+  let person: Visitor
+  let page: Page
+  const ids: Record<string, string> = {}
+
+  beforeAll(async () => {
+    const files = Object.fromEntries(
+      NAMES.map(name => [`profiles/${name}.yaml`, `name: ${name}\nrole: does what ${name} does\nmax_steps: 6\n`]),
+    )
+    // Nobody lives but by what the test does.
+    const config = { swarm: { policy: 'active' } }
+    ;[browser, house] = await Promise.all([launchAlone(), lit({ roles: ['server'], config, files })])
+    for (const name of NAMES) ids[name] = await house.spawn(name)
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await house?.close()
+  })
+  beforeEach(async () => {
+    person = await visitor(browser, house)
+    page = await person.open('#/society')
+  })
+  afterEach(() => person.leave())
+
+  const store = () => house.home.kernel.use(Store)
+  const mail = () => house.home.kernel.use(Mail)
+  async function says(from: string, to: string, body: string, type: 'request' | 'query' = 'request') {
+    const { effects } = await mail().post({ type, from_agent: ids[from]!, to: ids[to] ?? to, body })
+    await store().apply(effects)
+  }
+  /** Answers the message about this that an agent has not read. */
+  async function answers(who: string, subject: string, body: string) {
+    const asked = (await mail().unread(ids[who]!, 20)).find(message => message.subject.startsWith(subject))
+    const { effects } = await mail().reply(asked!.message_id, ids[who]!, body)
+    await store().apply([...effects, mail().read([asked!.message_id])])
+  }
+  const nodes = () => page.locator('.graph .node')
+  const runs = () => house.invoke<PatternRun[]>('patterns.runs')
+
+  it('says so while nobody talks', async () => {
+    await page.getByText('Nobody said anything to anybody in this time.').waitFor()
+    for (const [tab, told] of [
+      ['Patterns', 'No pattern was started yet.'],
+      ['Delegations', 'Nobody has delegated anything yet.'],
+      ['Swarm', 'Nothing was learned yet.'],
+    ] as const) {
+      await page.getByRole('link', { name: tab, exact: true }).click()
+      await page.getByText(told).waitFor()
+    }
+  })
+
+  it('draws who talks to whom as it happens, and tells the same in a table', async () => {
+    await page.getByText('Nobody said anything').waitFor()
+    for (let n = 0; n < 3; n++) await says('ann', 'bob', `draft ${n}`)
+    await says('bob', 'ann', 'The second is better.')
+    // What came in by other ways than this room's is words too.
+    const db = new Sqlite(house.home.kernel.project.database)
+    db.prepare("UPDATE a2a_messages SET body = ? WHERE body LIKE 'The second%'").run(HOSTILE)
+    db.close()
+    await says('cleo', 'ann', 'Which one is newer?', 'query')
+    await says('dora', 'operator', 'All is well.')
+    await expect.poll(() => nodes().count(), PATIENT).toBe(5)
+    const graph = await house.invoke<MessageGraph>('messages.graph')
+    expect(MessageGraph.parse(graph)).toMatchObject({ messages: 6, complete: true, left_out: 0 })
+    expect(graph.edges[0]).toMatchObject({ from_agent: ids.ann, to_agent: ids.bob, messages: 3, types: { request: 3 } })
+    // The larger who talks more; the thicker where more is said.
+    const sizes = await page
+      .locator('.graph circle')
+      .evaluateAll(all => all.map(each => Number(each.getAttribute('r'))))
+    expect(sizes).toEqual([...sizes].sort((a, b) => b - a))
+    expect(await page.locator('.graph .edge.kind-question').count()).toBe(1)
+    const row = page.getByRole('row', { name: /^ann and bob/ })
+    expect(await row.innerText()).toMatch(/Requests 4[\s\S]*3 : 1[\s\S]*4/)
+    // Words of agents are words.
+    await page.getByText('window.owned=1').waitFor()
+    expect(await page.locator('.last').innerText()).toContain('\\u{202e}')
+    expect(await page.evaluate('window.owned')).toBeUndefined()
+    expect(person.changes).toEqual([])
+  })
+
+  it('counts within the chosen span only, and what is told has a bound', async () => {
+    const tomorrow = new Date(Date.now() + 86_400_000).toISOString()
+    expect(await house.invoke<MessageGraph>('messages.graph', { since: tomorrow })).toMatchObject({
+      messages: 0,
+      edges: [],
+    })
+    const few = await house.invoke<MessageGraph>('messages.graph', { limit: 2 })
+    expect(few).toMatchObject({ messages: 6, left_out: 3 })
+    expect(few.agents.map(({ name }) => name)).toEqual(['ann', 'bob'])
+    await page.getByLabel('Span').selectOption({ label: 'The last hour' })
+    await page.waitForURL(/span=hour/)
+    await expect.poll(() => nodes().count(), PATIENT).toBe(5)
+  })
+
+  it('is gone through by the arrow keys, and under the pointer shows what two said last', async () => {
+    const first = page.locator('.graph .node').first()
+    await first.focus()
+    expect(await first.getAttribute('aria-label')).toContain('ann: sent 3, received 2 messages')
+    await page.getByRole('heading', { name: 'ann and bob' }).waitFor()
+    await page.keyboard.press('ArrowDown')
+    await page.getByRole('heading', { name: /cleo/ }).waitFor()
+    await page.getByText('Which one is newer?').waitFor()
+    await page.keyboard.press('ArrowRight')
+    await expect.poll(() => page.evaluate('document.activeElement.ariaLabel'), PATIENT).toContain('bob')
+    await page.getByRole('heading', { name: 'ann and bob' }).waitFor()
+    // One stop for Tab, however many there are.
+    expect(await page.locator('.graph .node[tabindex="0"]').count()).toBe(1)
+    await page.locator('.graph .node', { hasText: 'dora' }).hover()
+    await page.getByText('All is well.').waitFor()
+    await page
+      .getByRole('button', { name: 'Show what cleo and ann said last' })
+      .or(page.getByRole('button', { name: 'Show what ann and cleo said last' }))
+      .click()
+    await page.getByText('Which one is newer?').waitFor()
+    await first.focus()
+    await page.keyboard.press('Enter')
+    await page.waitForURL(new RegExp(`#/agents/${ids.ann}/messages`))
+  })
+
+  it('starts a pattern, shows what is said in it, and cancels it', async () => {
+    await page.getByRole('link', { name: 'Patterns', exact: true }).click()
+    await page.getByText('Start a pattern').click()
+    await page.getByRole('combobox', { name: 'Pattern' }).selectOption('debate')
+    await page.getByLabel('On whose behalf').selectOption(ids.ann!)
+    await page.getByRole('button', { name: 'Start' }).waitFor()
+    await page.getByLabel('What it is about').fill('Tests come first')
+    await page.getByRole('button', { name: 'Start' }).click()
+    // Nobody was chosen: the server's own words stand where it was asked.
+    await page.locator('.trouble').waitFor()
+    await page.getByRole('checkbox', { name: 'bob' }).check()
+    await page.getByRole('button', { name: 'Start' }).click()
+    await page.getByText('Argue for this in a few sentences: Tests come first').waitFor()
+    const [run] = await runs()
+    expect(run).toMatchObject({
+      name: 'debate',
+      initiator: ids.ann,
+      participants: [ids.bob],
+      status: 'running',
+      rounds: 3,
+    })
+    await answers('ann', 'Debate', 'They show what is meant.')
+    await page.getByText('They show what is meant.').first().waitFor()
+    await page.getByText('The other side said').waitFor()
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByText('cancelled', { exact: true }).waitFor()
+    expect((await runs())[0]?.status).toBe('cancelled')
+    await page.getByText('"answer": "They show what is meant."').waitFor()
+  })
+
+  it('tells what was delegated, by whom to whom, and what came of it', async () => {
+    await house.invoke('messages.send', { id: ids.cleo, type: 'delegate', body: 'Write a poem about the sea' })
+    await page.getByRole('link', { name: 'Delegations' }).click()
+    const row = page.getByRole('row', { name: /Write a poem/ })
+    await row.waitFor()
+    expect(await row.innerText()).toMatch(/operator → cleo-\w+[\s\S]*pending/)
+    const [goal] = await house.invoke<{ goal_id: string }[]>('goals.list', { id: ids.cleo })
+    await house.invoke('goals.abandon', { goal_id: goal!.goal_id })
+    await house.home.kernel.hooks.emit('beat', { beat: 1 })
+    await row.getByText('failed').waitFor()
+  })
+
+  it('shows what the swarm learned and did, and takes it back', async () => {
+    let made = 0
+    const ended = async (who: string, objective: string, how: string) => {
+      for (const each of how) {
+        const goal_id = `goal-swarm-${++made}`
+        const agent_id = ids[who]!
+        const goal = {
+          goal_id,
+          agent_id,
+          objective,
+          priority: 4,
+          origin: 'operator',
+          reasoning: null,
+          parent_goal_id: null,
+        }
+        await store().apply([insertGoal({ ...goal, place: 0 })])
+        const status = each === '+' ? 'completed' : 'abandoned'
+        const event = appendEvent({ type: `goal_${status}`, agent_id, data: { agent_id, goal_id } })
+        await store().apply([endGoal({ goal_id, status, result: 'so it was', unconfirmed: false }), event])
+      }
+    }
+    await ended('ann', 'Fix the bug in the parser', '+++++')
+    await ended('bob', 'Fix the bug in the parser', '----')
+    await house.home.kernel.hooks.emit('beat', { beat: 5 })
+    const [report] = await house.invoke<SwarmReport[]>('swarm.reports')
+    expect(report!.effects.length).toBeGreaterThan(0)
+    await page.getByRole('link', { name: 'Swarm', exact: true }).click()
+    await page.getByText(report!.recommendations[0]!.text).first().waitFor()
+    await page.getByRole('button', { name: 'Take back' }).click()
+    await page.getByRole('row').getByText('taken back').waitFor()
+    const after = await house.invoke<SwarmReport>('swarm.report', { report_id: report!.report_id })
+    expect(after.reverted_at).not.toBeNull()
+  })
+
+  it('has no fault that axe finds, and no page is wider than its window', async () => {
+    const [run] = await runs()
+    const places = [
+      'society',
+      'society/patterns',
+      `society/patterns/${run!.pattern_id}`,
+      'society/delegations',
+      'society/swarm',
+    ]
+    for (const [scheme, width] of [
+      ['light', 1600],
+      ['dark', 400],
+    ] as const) {
+      const reader = await visitor(browser, house, { scheme, width })
+      const seen = await reader.open()
+      for (const place of places) {
+        await seen.goto(`${house.url}/#/${place}`)
+        await settled(seen)
+        for (const each of await seen.locator('details.card > summary').all()) await each.click()
+        expect(await faultsOf(seen), `${place} ${scheme}`).toEqual([])
+      }
+      await reader.leave()
+    }
+  })
+
+  it('draws two hundred without stutter: they lie apart, always alike, and are laid out at once', async () => {
+    const links: Link[] = Array.from({ length: 199 }, (_, n) => ({
+      from: n + 1,
+      to: Math.floor(n / 3),
+      weight: (n % 5) / 5,
+    }))
+    const frame = { width: 960, height: 560, margin: 48 }
+    const points = layout(200, links, frame)
+    expect(layout(200, links, frame)).toEqual(points)
+    const gaps = points.flatMap((one, n) =>
+      points.slice(n + 1).map(other => Math.hypot(one.x - other.x, one.y - other.y)),
+    )
+    expect(Math.min(...gaps)).toBeGreaterThan(15)
+    for (const { x, y } of points) {
+      expect(x >= frame.margin - 1e-6 && x <= frame.width - frame.margin + 1e-6).toBe(true)
+      expect(y >= frame.margin - 1e-6 && y <= frame.height - frame.margin + 1e-6).toBe(true)
+    }
+    // Who was there stays about where it was when somebody comes.
+    const more = layout(201, [...links, { from: 200, to: 3, weight: 1 }], frame, points)
+    const moved = points.map((point, n) => Math.hypot(point.x - more[n]!.x, point.y - more[n]!.y)).sort((a, b) => a - b)
+    expect(moved[100]).toBeLessThan(60)
+
+    const before = process.cpuUsage()
+    layout(200, links, frame)
+    const { user } = process.cpuUsage(before)
+    console.log(`200 nodes are laid out in ${(user / 1000).toFixed(0)} ms of CPU time`)
+    expect(user).toBeLessThan(500_000)
+
+    const db = new Sqlite(house.home.kernel.project.database)
+    db.transaction(() => {
+      const row = db.prepare<[string], object>('SELECT * FROM agents WHERE agent_id = ?').get(ids.ann!)!
+      const copy = db.prepare(`INSERT INTO agents (${Object.keys(row)}) VALUES (${Object.keys(row).map(() => '?')})`)
+      const write = db.prepare(
+        `INSERT INTO a2a_messages (message_id, type, from_agent, to_agent, subject, body, thread_id, priority, expects_reply, metadata, created_at)
+         VALUES (?, 'request', ?, ?, '', 'hello', ?, 4, 1, '{}', ?)`,
+      )
+      for (let n = 0; n < 230; n++) {
+        copy.run(
+          Object.values(row).map(value => (value === ids.ann ? `many-${n}` : value === 'ann' ? `many ${n}` : value)),
+        )
+        write.run(
+          `msg-many${n}`,
+          `many-${n}`,
+          n < 3 ? ids.ann : `many-${Math.floor(n / 3)}`,
+          `msg-many${n}`,
+          Date.now(),
+        )
+      }
+    })()
+    db.close()
+    await page.reload()
+    await expect.poll(() => nodes().count(), PATIENT).toBe(200)
+    await page.getByText(/\d+ more talk and are left out/).waitFor()
+    // Names that would cover each other are told on focus.
+    expect(await page.locator('.graph .late').count()).toBe(188)
+    // The table is drawn where it is seen, and its buttons are not squeezed out.
+    expect(
+      (await page
+        .getByRole('button', { name: /^Show what/ })
+        .first()
+        .boundingBox())!.width,
+    ).toBeGreaterThan(40)
+  })
+})
