@@ -64,6 +64,24 @@ export interface Operations {
   'budget.spending': { input: { bucket?: 'minute' | 'hour' | 'day' | undefined; by?: 'agent' | 'model' | 'kind' | undefined; since?: string | undefined }; output: Spending[] }
   /** What was spent, what is held for model calls, and what is left. */
   'budget.status': { input: Record<never, never>; output: { spent: { usd: number; tokens: number }; remaining: { usd: number | null; tokens: number | null }; reserved: { usd: number; tokens: number }; limits: { usd: number | null; tokens: number | null }; mode: 'reserve' | 'record_only'; exceeded: boolean; unlimited: boolean; message: string; approximate: { usd: number; tokens: number }; window_began_at: string | null; problem: string | null } }
+  /** An agent as a bundle: who it is, its goals, memory, schedules and all else that makes another one of it. */
+  'bundles.export': { input: { id: string }; output: Bundle }
+  /** Make an agent of a bundle; each time another one. */
+  'bundles.import': { input: { bundle: Record<string, unknown>; preset?: string | undefined; model?: string | undefined }; output: { agent_id: string; was: string; preset: string; parts: string[]; left_out: string[]; profile_written: string | null } }
+  /** Delete a checkpoint. */
+  'checkpoints.delete': { input: { id: string; checkpoint_id: string }; output: null }
+  /** What has changed from one checkpoint to another, or to now. */
+  'checkpoints.diff': { input: { id: string; checkpoint_id: string; to?: string | undefined }; output: { op: 'add' | 'remove' | 'replace'; path: string; value?: unknown | undefined; was?: unknown | undefined }[] }
+  /** One checkpoint in full. */
+  'checkpoints.get': { input: { id: string; checkpoint_id: string }; output: Checkpoint }
+  /** The checkpoints of an agent, the newest first. */
+  'checkpoints.list': { input: { limit?: number | undefined; offset?: number | undefined; id: string }; output: { checkpoint_id: string; agent_id: string; label: string; origin: 'asked' | 'automatic'; created_at: string; number: number; cycle_num: number; parts: string[]; bytes: number }[] }
+  /** Delete all but the newest checkpoints of an agent. */
+  'checkpoints.prune': { input: { id: string; keep?: number | undefined }; output: { removed: string[] } }
+  /** Bring an agent back to a checkpoint; what it was is kept as a checkpoint first. */
+  'checkpoints.restore': { input: { id: string; checkpoint_id: string }; output: { agent_id: string; checkpoint_id: string; before: string; left_out: string[] } }
+  /** Keep an agent as it stands: its goals, how it fares, who it is, what it has. */
+  'checkpoints.take': { input: { id: string; label?: string | undefined }; output: { checkpoint_id: string; agent_id: string; label: string; origin: 'asked' | 'automatic'; created_at: string; number: number; cycle_num: number; parts: string[]; bytes: number } }
   /** The configuration: on disk, with the environment over it, and in force. */
   'config.get': { input: Record<never, never>; output: { persisted: Record<string, unknown>; effective: Record<string, unknown>; live?: Record<string, unknown> | undefined; restart_required_fields: string[]; sources: Record<string, 'file' | 'env' | 'default'>; problem?: string | undefined } }
   /** All keys that may be set, with their schemas, values and reload classes. */
@@ -80,8 +98,12 @@ export interface Operations {
   'daemon.resume': { input: Record<never, never>; output: { status: 'paused' | 'running'; frozen_since: string | null } }
   /** Whether the daemon runs and moves, and what its agents do. */
   'daemon.status': { input: Record<never, never>; output: { running: boolean; health: 'healthy' | 'stalled' | 'dead' | 'stopped'; pid: number | null; started_at: string | null; uptime_s: number | null; last_tick_at: string | null; last_tick_age_s: number | null; joined: { pid: number; health: 'healthy' | 'stalled'; started_at: string; last_tick_age_s: number }[]; heartbeat_s: number; frozen: boolean; frozen_since: string | null; in_flight: number; agents: Record<string, number>; budget: string | null } }
+  /** What was delegated by whom to whom, newest first. */
+  'delegations.all': { input: { limit?: number | undefined; offset?: number | undefined }; output: Delegation[] }
   /** What an agent delegated to others and took from them, newest first. */
   'delegations.list': { input: { limit?: number | undefined; offset?: number | undefined; id: string }; output: Delegation[] }
+  /** How the rooms and plugins of this process stand; svc doctor looks at the machine too. */
+  'doctor.checks': { input: Record<never, never>; output: DoctorReport[] }
   /** How an agent stands in the world: balance, job, skills, health, energy, happiness, reputation. */
   'economy.citizen': { input: { id: string }; output: Citizen }
   /** The world's accounts and the proof that they balance, with the newest movements of all or of one agent. */
@@ -142,6 +164,8 @@ export interface Operations {
   'memory.list': { input: { limit?: number | undefined; offset?: number | undefined; id: string; query?: string | undefined }; output: { memory_id: string; thought: string; metadata: Record<string, unknown>; ts: string; access_count: number; last_accessed: string | null; score: number | null }[] }
   /** One message. */
   'messages.get': { input: { message_id: string }; output: A2AMessage }
+  /** Who talks to whom, how much and by which types of messages. */
+  'messages.graph': { input: { since?: string | undefined; limit?: number | undefined }; output: MessageGraph }
   /** The messages that an agent received and sent, newest first. */
   'messages.list': { input: { limit?: number | undefined; offset?: number | undefined; id: string; box?: 'inbox' | 'outbox' | 'all' | undefined; unread?: string | boolean | undefined; type?: 'request' | 'response' | 'query' | 'answer' | 'review' | 'feedback' | 'delegate' | 'ack' | 'reject' | undefined; peer?: string | undefined }; output: A2AMessage[] }
   /** Send a message to an agent, as the operator; its answer goes to `operator`. */
@@ -162,6 +186,8 @@ export interface Operations {
   'patterns.get': { input: { pattern_id: string }; output: PatternRun }
   /** The collaboration patterns that there are. */
   'patterns.list': { input: Record<never, never>; output: { name: string; summary: string; min: number; max: number; rounds: number }[] }
+  /** What was said in a pattern, oldest first. */
+  'patterns.messages': { input: { pattern_id: string }; output: { message_id: string; type: 'request' | 'response' | 'query' | 'answer' | 'review' | 'feedback' | 'delegate' | 'ack' | 'reject'; from_agent: string; to_agent: string; subject: string; body: string; reply_to: string | null; ts: string }[] }
   /** Patterns that run and ran, newest first. */
   'patterns.runs': { input: { limit?: number | undefined; offset?: number | undefined }; output: PatternRun[] }
   /** Let agents work together by a pattern: it runs to its end by their messages. */
@@ -174,6 +200,8 @@ export interface Operations {
   'profiles.list': { input: { name?: string | undefined }; output: { name: string; file: string; error: string | null; profile: { name: string; role: string; model: string; fallback: string[]; personality: { traits: string[]; style: string }; persona: { values: string[]; fears: string[]; purpose: string; goals: string[]; risk_tolerance: number; social_drive: number; concentration: number; autonomy_level: number; happiness: number } | null; max_steps: number; temperature: number; max_tokens: number; max_cost_usd: number; system_prompt: string; skills: string[]; toolkits: string[] | null; tools: string[] | null; workspace: string; autonomy: string } | null }[] }
   /** Remove what is older than retention.days and of no use any more; nothing that is pending or active. */
   'retention.run': { input: { dry_run?: boolean | undefined }; output: { dry_run: boolean; before: string; rows: Record<string, number>; total: number; freed_bytes: number; duration_ms: number } }
+  /** A run as one HTML page that needs nothing else: summary, timeline, cost, steps, transcripts, messages. */
+  'runs.export': { input: { id: string; limit?: number | undefined }; output: string }
   /** One run: what happened in it, and what it was made of. */
   'runs.get': { input: { id: string }; output: RunDetail }
   /** Runs of the daemon and of one-shot tasks, newest first. */
@@ -248,9 +276,15 @@ export type Alarm = { alarm_id: string; agent_id: string; description: string; a
 
 export type Spending = { at: string; by: string | null; cost_usd: number; tokens: number; calls: number }
 
+export type Bundle = { format: string; version: number; sha256: string; content: Record<string, unknown> }
+
+export type Checkpoint = { checkpoint_id: string; agent_id: string; label: string; origin: 'asked' | 'automatic'; created_at: string; number: number; cycle_num: number; parts: Record<string, unknown> }
+
 export type ConfigKey = { key: string; section: string; schema: Record<string, unknown>; value: unknown; default: unknown; source: 'file' | 'env' | 'default'; env: string | null; secret: boolean; reload: 'applied' | 'restart_required' }
 
 export type Delegation = { delegation_id: string; message_id: string; from_agent: string; to_agent: string; goal_id: string; from_goal_id: string | null; objective: string; waits: boolean; status: 'pending' | 'completed' | 'failed'; result: string | null; created_at: string; ended_at: string | null }
+
+export type DoctorReport = { level: 'ok' | 'warn' | 'fail'; message: string; remedy: string | null; name: string }
 
 export type Citizen = { agent_id: string; balance: number; job: string | null; salary: number; skills: Record<string, number>; happiness: number; health: number; reputation: number; energy: number; cycles_alive: number; sheltered: boolean; insolvencies: number; plays: number; wins: number }
 
@@ -274,6 +308,8 @@ export type McpServer = { name: string; toolkit: string; transport: 'stdio' | 'h
 
 export type A2AMessage = { message_id: string; type: 'request' | 'response' | 'query' | 'answer' | 'review' | 'feedback' | 'delegate' | 'ack' | 'reject'; from_agent: string; to_agent: string; subject: string; body: string; reply_to: string | null; thread_id: string; priority: number; expects_reply: boolean; read: boolean; metadata: Record<string, unknown>; ts: string }
 
+export type MessageGraph = { since: string; messages: number; complete: boolean; agents: { agent_id: string; name: string; alive: boolean; sent: number; received: number }[]; edges: { from_agent: string; to_agent: string; messages: number; types: Record<string, number>; last_at: string }[]; left_out: number }
+
 export type PatternRun = { pattern_id: string; name: string; initiator: string; participants: string[]; task: string; rounds: number; budget: { usd: number | null; tokens: number | null }; spent: { usd: number; tokens: number }; status: 'running' | 'completed' | 'declined' | 'timed_out' | 'over_budget' | 'cancelled'; messages: number; result: Record<string, unknown> | null; created_at: string; deadline: string; ended_at: string | null }
 
 export type RunDetail = { cycles: number; goals_generated: number; goals_completed: number; goals_abandoned: number; model_calls: number; tool_calls: number; tool_failures: number; tokens: number; cost_usd: number; run_id: string; kind: string; status: 'running' | 'ended' | 'crashed'; started_at: string; ended_at: string | null; duration_s: number; exit: string | null; model: string; heartbeat: number | null; agents: number; agent_ids: string[]; agents_seen: RunAgent[]; svc_version: string; node: string; seed: number | null; model_config: Record<string, unknown>; profiles: string[]; plugins: { name: string; version: string; origin: string; state: string }[]; tools: string[]; agent_id: string | null; task_id: string | null; session_id: string | null }
@@ -292,7 +328,7 @@ export type Schedule = { schedule_id: string; agent_id: string; objective: strin
 
 export type SubAgent = { sub_agent_id: string; parent_agent_id: string; name: string; role: string; task: string; status: 'running' | 'completed' | 'failed' | 'expired' | 'terminated'; result: string | null; ending: string | null; depth: number; cycles: number; max_cycles: number; goal_id: string | null; profile: string | null; cost_usd: number; created_at: string; completed_at: string | null }
 
-export type SufferingReport = { load: number; crisis: boolean; level: 'calm' | 'prominent' | 'constrained' | 'dominant' | 'crisis'; mood: string; stressors: { stressor: string; severity: number; peak_severity: number; trend: 'rising' | 'easing'; condition: string; since: string }[]; waking_hours: number; agent_id: string; persona: { risk_tolerance: number; social_drive: number; concentration: number; autonomy_level: number; happiness: number }; base: { risk_tolerance: number; social_drive: number; concentration: number; autonomy_level: number; happiness: number }; home: { risk_tolerance: number; social_drive: number; concentration: number; autonomy_level: number; happiness: number }; moments: number; history: { at: string; load: number; crisis: boolean; mood: string; severities: Record<string, number>; persona: { risk_tolerance: number; social_drive: number; concentration: number; autonomy_level: number; happiness: number }; base: { risk_tolerance: number; social_drive: number; concentration: number; autonomy_level: number; happiness: number } }[] }
+export type SufferingReport = { load: number; crisis: boolean; level: 'calm' | 'prominent' | 'constrained' | 'dominant' | 'crisis'; mood: string; stressors: { stressor: string; severity: number; peak_severity: number; trend: 'rising' | 'easing'; condition: string; since: string }[]; waking_hours: number; agent_id: string; persona: { risk_tolerance: number; social_drive: number; concentration: number; autonomy_level: number; happiness: number }; base: { risk_tolerance: number; social_drive: number; concentration: number; autonomy_level: number; happiness: number }; home: { risk_tolerance: number; social_drive: number; concentration: number; autonomy_level: number; happiness: number }; enabled: boolean; thresholds: { prominent: number; constrained: number; dominant: number; crisis: number }; moments: number; history: { at: string; load: number; crisis: boolean; mood: string; severities: Record<string, number>; persona: { risk_tolerance: number; social_drive: number; concentration: number; autonomy_level: number; happiness: number }; base: { risk_tolerance: number; social_drive: number; concentration: number; autonomy_level: number; happiness: number } }[] }
 
 export type SwarmReport = { agents: number; active_goals: number; figures: { success_rate: number | null; completed: number; abandoned: number; patterns: number; mean_specialization: number }; deltas: { success_rate: number | null; completed: number; abandoned: number; patterns: number; mean_specialization: number }; patterns: { kind: 'shared_capability' | 'specialization_emerging'; task_type: string | null; agents: string[] }[]; recommendations: { kind: 'routing' | 'knowledge' | 'specialization'; priority: number; agent_id: string | null; task_type: string | null; text: string }[]; report_id: string; beat: number; policy: string; effects: SwarmEffect[]; created_at: string; reverted_at: string | null }
 
@@ -333,6 +369,15 @@ export const OPERATIONS = {
   'budget.reset': { method: 'POST', path: '/budget/reset' },
   'budget.spending': { method: 'GET', path: '/spending' },
   'budget.status': { method: 'GET', path: '/budget' },
+  'bundles.export': { method: 'GET', path: '/agents/{id}/bundle' },
+  'bundles.import': { method: 'POST', path: '/bundles' },
+  'checkpoints.delete': { method: 'DELETE', path: '/agents/{id}/checkpoints/{checkpoint_id}' },
+  'checkpoints.diff': { method: 'GET', path: '/agents/{id}/checkpoints/{checkpoint_id}/diff' },
+  'checkpoints.get': { method: 'GET', path: '/agents/{id}/checkpoints/{checkpoint_id}' },
+  'checkpoints.list': { method: 'GET', path: '/agents/{id}/checkpoints' },
+  'checkpoints.prune': { method: 'POST', path: '/agents/{id}/checkpoints/prune' },
+  'checkpoints.restore': { method: 'POST', path: '/agents/{id}/checkpoints/{checkpoint_id}/restore' },
+  'checkpoints.take': { method: 'POST', path: '/agents/{id}/checkpoints' },
   'config.get': { method: 'GET', path: '/config' },
   'config.keys': { method: 'GET', path: '/config-keys' },
   'config.patch': { method: 'PATCH', path: '/config' },
@@ -341,7 +386,9 @@ export const OPERATIONS = {
   'daemon.pause': { method: 'POST', path: '/daemon/pause' },
   'daemon.resume': { method: 'POST', path: '/daemon/resume' },
   'daemon.status': { method: 'GET', path: '/daemon' },
+  'delegations.all': { method: 'GET', path: '/delegations' },
   'delegations.list': { method: 'GET', path: '/agents/{id}/delegations' },
+  'doctor.checks': { method: 'GET', path: '/doctor' },
   'economy.citizen': { method: 'GET', path: '/agents/{id}/world' },
   'economy.ledger': { method: 'GET', path: '/world/ledger' },
   'economy.life': { method: 'GET', path: '/agents/{id}/life' },
@@ -372,6 +419,7 @@ export const OPERATIONS = {
   'memory.get': { method: 'GET', path: '/agents/{id}/memory/{memory_id}' },
   'memory.list': { method: 'GET', path: '/agents/{id}/memory' },
   'messages.get': { method: 'GET', path: '/messages/{message_id}' },
+  'messages.graph': { method: 'GET', path: '/messages/graph' },
   'messages.list': { method: 'GET', path: '/agents/{id}/messages' },
   'messages.send': { method: 'POST', path: '/agents/{id}/messages' },
   'messages.thread': { method: 'GET', path: '/messages/{message_id}/thread' },
@@ -382,12 +430,14 @@ export const OPERATIONS = {
   'patterns.cancel': { method: 'POST', path: '/pattern-runs/{pattern_id}/cancel' },
   'patterns.get': { method: 'GET', path: '/pattern-runs/{pattern_id}' },
   'patterns.list': { method: 'GET', path: '/patterns' },
+  'patterns.messages': { method: 'GET', path: '/pattern-runs/{pattern_id}/messages' },
   'patterns.runs': { method: 'GET', path: '/pattern-runs' },
   'patterns.start': { method: 'POST', path: '/patterns/{name}' },
   'plugins.list': { method: 'GET', path: '/plugins' },
   'plugins.reload': { method: 'POST', path: '/plugins/reload' },
   'profiles.list': { method: 'GET', path: '/profiles' },
   'retention.run': { method: 'POST', path: '/retention/run' },
+  'runs.export': { method: 'GET', path: '/runs/{id}/export' },
   'runs.get': { method: 'GET', path: '/runs/{id}' },
   'runs.list': { method: 'GET', path: '/runs' },
   'runs.trace': { method: 'GET', path: '/runs/{run_id}/trace' },

@@ -126,12 +126,14 @@ export class Heartbeat {
   }
 
   /**
-   * Drives what is due now to its end, the beat before agents and one agent at most, without the loop: for a house whose time
-   * somebody else moves. @param signal ends a cycle at its next safe point @returns whether anything was due
+   * Drives what is due now to its end, without the loop: the beat, or where that is not due one agent. For a house whose time
+   * somebody else moves. @param signal ends a cycle at its next safe point @returns what was driven; undefined for nothing
    */
-  async step(signal?: AbortSignal): Promise<boolean> {
-    const leases = await this.#parts.scheduler().claim(1)
-    for (const lease of leases.toSorted((a, b) => b.kind.localeCompare(a.kind))) {
+  async step(signal?: AbortSignal): Promise<Lease['kind'] | undefined> {
+    const scheduler = this.#parts.scheduler()
+    const beats = await scheduler.claim(0)
+    const leases = beats.length > 0 ? beats : await scheduler.claim(1)
+    for (const lease of leases) {
       this.#begin(lease)
       const { abort, ended } = this.#running.get(lease.id)!
       const stop = () => abort.abort(new StoppingError())
@@ -139,7 +141,7 @@ export class Heartbeat {
       await ended
       signal?.removeEventListener('abort', stop)
     }
-    return leases.length > 0
+    return leases[0]?.kind
   }
 
   /** Looks at once for what is due. */

@@ -12,7 +12,7 @@ import { type Loaded, Version, type VersionParts } from './version.ts'
 
 /** The kernel's part of the section `plugins`. */
 export const PluginsConfig = z.object({
-  enabled: z.boolean().default(true).describe('Whether plugin files are loaded at all'),
+  enabled: z.boolean().default(true).meta({ env: 'SVC_PLUGINS' }).describe('Whether plugin files are loaded at all'),
   allowlist: z.array(z.string()).default([]).describe('File names or stems that may be loaded; empty allows all'),
   disabled: z.array(z.string()).default([]).describe('Plugins, builtins too, that are switched off by name'),
 })

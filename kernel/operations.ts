@@ -20,6 +20,8 @@ export interface HttpFace {
   open?: boolean
   /** The media type of an answer that is a string; JSON unless told. */
   produces?: string
+  /** Further headers of success, of what was asked for. */
+  headers?: (input: never) => Readonly<Record<string, string>>
   /** Answered only by a process in which the heartbeat runs, though other faces run it anywhere. */
   daemon?: boolean
 }
@@ -48,6 +50,8 @@ export interface OperationCall {
   progress(message: string): void
   /** The same key again is the same request again: its answer is repeated, its work is not. */
   idempotency_key?: string
+  /** W3C trace context: of what this is a part, as in `00-<trace>-<span>-01`. */
+  traceparent?: string
   /** The id of the last event that a client has seen of a stream. */
   last_event_id?: string
 }

@@ -26,6 +26,12 @@ const HOMES: Record<string, string> = {
   '@modelcontextprotocol/sdk': 'builtins/mcp',
   '@anthropic-ai/sdk': 'builtins/models/',
   clipanion: 'builtins/cli/',
+  '@opentelemetry/api': 'builtins/telemetry/',
+  '@opentelemetry/sdk-trace-base': 'builtins/telemetry/',
+  '@opentelemetry/sdk-metrics': 'builtins/telemetry/',
+  '@opentelemetry/resources': 'builtins/telemetry/',
+  '@opentelemetry/exporter-trace-otlp-proto': 'builtins/telemetry/',
+  '@opentelemetry/exporter-metrics-otlp-proto': 'builtins/telemetry/',
 }
 
 /** What the machine's ports stand for: reached through `svc.ports` and `svc.clock`, so that a run can hold it still. */

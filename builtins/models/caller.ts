@@ -6,11 +6,14 @@ import { type Catalogue, priceOf } from './catalogue.ts'
 import type { ModelConfig } from './config.ts'
 import {
   CallLimits,
+  CallObservers,
   type CallPurpose,
   type ModelAnswer,
   type ModelCall,
   ModelError,
   ModelNameError,
+  type ObservedCall,
+  type ObservedEnd,
   type Spend,
 } from './contract.ts'
 import type { Governor } from './governor.ts'
@@ -90,16 +93,37 @@ export class Caller {
       for (const limit of limits) await limit.settle({ call_id, purpose, spend, answered })
     }
     const mode = (await catalogue()).tool_calls[target.id] ?? config.providers[target.provider.name]?.tool_calls
+    const ended = this.#observed({ call_id, model: target.id, call })
     const answer = await callModel(call, this.#abilities.understood(target, mode), {
       ...{ ...config, max_retries: retries.max_retries, share, ports, log, call_id, price, admit, failover_from },
       governor: governorOf(target.provider.name),
     }).catch(async error => {
+      ended({ error })
       await settle((error as { spend?: Spend | null }).spend ?? null, false)
       throw error
     })
+    ended({ answer })
     await settle(answer.spend, true)
     tellRepairs(answer, purpose, log)
     return answer
+  }
+
+  /** @returns what tells those who look on of the end */
+  #observed(call: ObservedCall): (end: ObservedEnd) => void {
+    const safely = <T>(name: string, look: () => T): T | undefined => {
+      try {
+        return look()
+      } catch (error) {
+        this.#svc.log.error({}, `the observer "${name}" of model calls failed: ${sentenceOf(error)}`)
+        return undefined
+      }
+    }
+    const told = this.#svc
+      .list(CallObservers)
+      .map(observer => ({ name: observer.name, tell: safely(observer.name, () => observer.began(call)) }))
+    return end => {
+      for (const { name, tell } of told) safely(name, () => tell?.(end))
+    }
   }
 
   /** Writes down that another model is asked now. A store that cannot take that keeps nobody from answering. */

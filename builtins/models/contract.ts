@@ -40,6 +40,8 @@ export interface CallPurpose {
   goal_id: string | null
   cycle_num: number
   kind: 'goal_generation' | 'goal_pursuit' | 'task' | 'other'
+  /** The one-shot task that it is for. */
+  task_id?: string
   /** Who pays, where the agent works for another; the agent itself unless told. */
   root_agent_id?: string
   /** What its agent may spend on pursuits over its life, in USD; 0 or nothing sets no limit. */
@@ -177,6 +179,24 @@ export interface CallLimit {
   settle(call: { call_id: string; purpose: CallPurpose; spend: Spend | null; answered: boolean }): Promise<void>
 }
 export const CallLimits = point<CallLimit>('call_limits', { key: limit => limit.name })
+
+/** A call of one model, under the id that its spend is booked by. */
+export interface ObservedCall {
+  call_id: string
+  /** `provider:model` */
+  model: string
+  call: ModelCall
+}
+/** How it ended: with an answer, or with what was thrown. */
+export type ObservedEnd = { answer: ModelAnswer } | { error: unknown }
+
+/** Whoever looks on while models are called. */
+export interface CallObserver {
+  name: string
+  /** A call begins. @returns what is told of its end. What either throws is logged, and changes nothing */
+  began(call: ObservedCall): (end: ObservedEnd) => void
+}
+export const CallObservers = point<CallObserver>('call_observers', { key: observer => observer.name })
 
 export interface Models {
   /** `provider:model` for what people write. @throws ModelNameError, or ModelError when nothing can be called */

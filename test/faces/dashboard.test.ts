@@ -1,10 +1,19 @@
 import { readdir, readFile } from 'node:fs/promises'
+import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import dashboard from '../../builtins/dashboard/index.ts'
 import { restHouse } from './rest-house.ts'
 
 const house = (env: Record<string, string> = {}) => restHouse({ plugins: [dashboard], env })
 const folder = new URL('../../dashboard/', import.meta.url)
+const FILES = ['/', '/assets/dashboard.js', '/assets/feed.js', '/assets/dashboard.css', '/assets/icon.svg']
+
+/** The page's own source, by path. */
+async function sources(): Promise<[path: string, text: string][]> {
+  const names = await readdir(folder, { recursive: true })
+  const code = names.filter(name => /\.(tsx?|css|html|svg)$/.test(name))
+  return Promise.all(code.map(async name => [name, await readFile(new URL(name, folder), 'utf8')] as [string, string]))
+}
 
 describe('the dashboard’s page', () => {
   it('is served at / with all that it loads, and loads from nowhere else', async () => {
@@ -13,23 +22,27 @@ describe('the dashboard’s page', () => {
     expect([page.status, page.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8'])
     const loaded = [...page.text.matchAll(/(?:src|href)="([^"#]+)"/g)].map(match => match[1]!)
     expect(loaded.length).toBeGreaterThanOrEqual(3)
-    for (const path of loaded) {
-      expect(path).toMatch(/^\/assets\/[\w.]+$/)
-      expect((await ask(path)).status, path).toBe(200)
+    for (const path of loaded) expect(FILES).toContain(path)
+    for (const path of FILES) {
+      const { status, text } = await ask(path)
+      expect(status, path).toBe(200)
+      // Names of namespaces are no addresses.
+      expect(text.replaceAll(/http:\/\/www\.w3\.org\/[\w/]+/g, ''), path).not.toMatch(/["'(`](https?:)?\/\/[\w-]+\.\w/)
     }
-    for (const file of await readdir(folder)) {
-      if (file === 'README.md') continue
-      const text = await readFile(new URL(file, folder), 'utf8')
-      expect(text.replace('http://www.w3.org/2000/svg', ''), file).not.toMatch(/https?:\/\/|\/\/[\w-]+\.\w/)
-    }
+  })
+
+  it('takes less than 200 KB of the line, all together', async () => {
+    const { ask } = await house()
+    const sizes = await Promise.all(FILES.map(async path => gzipSync((await ask(path)).text).length))
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(200_000)
   })
 
   it('can neither be framed nor run a script that is not its own', async () => {
     const { ask } = await house()
-    for (const path of ['/', '/assets/dashboard.js', '/assets/icon.svg']) {
+    for (const path of FILES) {
       const { headers } = await ask(path)
       expect(headers['content-security-policy']).toBe(
-        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+        "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
       )
       expect(headers['x-frame-options']).toBe('DENY')
       expect(headers['x-content-type-options']).toBe('nosniff')
@@ -37,12 +50,26 @@ describe('the dashboard’s page', () => {
     }
   })
 
-  it('has no inline script or style, and its script never makes markup of words', async () => {
+  it('has no inline script or style, and its source never makes markup of words', async () => {
     const page = await readFile(new URL('index.html', folder), 'utf8')
     expect(page).not.toMatch(/<script(?![^>]*\bsrc=)|<style|\sstyle=|\son\w+=|javascript:/i)
-    const script = await readFile(new URL('dashboard.js', folder), 'utf8')
-    expect(script).not.toMatch(/innerHTML|outerHTML|insertAdjacentHTML|document\.write|setHTML|\beval\b|new Function/)
-    expect(script).not.toContain('localStorage')
+    const all = await sources()
+    expect(all.length).toBeGreaterThan(50)
+    for (const [path, text] of all) {
+      expect(text, path).not.toMatch(
+        /dangerouslySetInnerHTML|innerHTML|outerHTML|insertAdjacentHTML|createContextualFragment|document\.write|setHTML|srcdoc|\beval\b|new Function|javascript:/,
+      )
+      expect(text, path).not.toMatch(/\bstyle=(?!\{)/)
+    }
+  })
+
+  it('keeps key and tenant in the tab alone; only how it looks is kept longer', async () => {
+    const all = await sources()
+    const kept = all.flatMap(([path, text]) =>
+      [...text.matchAll(/(?:localStorage|indexedDB|document\.cookie)[^\n]*/g)].map(([line]) => `${path} ${line}`),
+    )
+    expect(kept.every(line => line.startsWith('ui/theme.ts localStorage'))).toBe(true)
+    expect(kept.length).toBe(2)
   })
 
   it('needs no key, holds no data, and is not sent twice', async () => {

@@ -70,6 +70,11 @@ const TABLE: Readonly<Record<string, Row>> = {
   'tools.shell_pass_env': bool(false),
   'tools.sub_agent_toolkits': { default: null, takes: [['file'], []], refuses: ['file', [7]] },
   'memory.unified': bool(true),
+  'telemetry.enabled': bool(false, 'SVC_TELEMETRY'),
+  'telemetry.capture_content': bool(false),
+  'telemetry.endpoint': {
+    ...{ default: '', takes: ['https://collector.example:4318'], refuses: ['collector:4318', 'ftp://a', 7, null] },
+  },
   'model.default_model': { default: '', takes: ['openai:lite'], refuses: [7, null], env: 'SVC_DEFAULT_MODEL' },
   'model.planning_model': { default: '', takes: ['openai:pro'], refuses: [7, null] },
   'model.max_tokens': { default: 4096, takes: [1, 8000], refuses: [0, 1.5, '4096', null] },
@@ -118,8 +123,12 @@ const TABLE: Readonly<Record<string, Row>> = {
   seed: { default: null, takes: [7], refuses: [1.5, '7'], env: 'SVC_SEED' },
   logs_dir: { default: 'logs', takes: ['elsewhere'], refuses: [7, null], env: 'SVC_LOGS_DIR' },
   profiles_dir: { default: '', takes: ['elsewhere'], refuses: [7, null], env: 'SVC_PROFILES_DIR' },
-  'plugins.enabled': bool(true),
+  'plugins.enabled': bool(true, 'SVC_PLUGINS'),
   'plugins.allowlist': names(),
+  'checkpoints.keep': { default: 10, takes: [1, 50], refuses: [0, 1001, 1.5, '8', null] },
+  'checkpoints.every_cycles': { default: 0, takes: [5], refuses: [-1, 1.5, '8', null] },
+  'checkpoints.at_shutdown': bool(true),
+  'checkpoints.grace': seconds(2, [601], [0]),
   'a2a.max_exchange': count(30, 2),
   'a2a.public.enabled': bool(false),
   'a2a.public.agent': { default: '', takes: ['coder'], refuses: [7, null] },
@@ -140,6 +149,7 @@ const APPLIED = [
 const ALSO_APPLIED = [
   'a2a.max_exchange',
   'swarm.policy',
+  ...['keep', 'every_cycles', 'at_shutdown', 'grace'].map(name => `checkpoints.${name}`),
   ...['answer_timeout', 'budget_usd', 'budget_tokens'].map(name => `patterns.${name}`),
 ]
 const isApplied = (key: string) =>

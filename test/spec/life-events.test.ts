@@ -14,7 +14,7 @@ import { barrier, type ModelServerRequest, type Reply, refuse, text, until } fro
 import { citizen, decided, ledger, life, WORLD, worldHouse } from './economy-house.ts'
 import { lived, spawn } from './rooms.ts'
 
-/** Something that happens to everybody, and nothing else does. */
+/** One more thing that may happen. */
 const only = (event: object) =>
   definePlugin({
     name: 'fate',
@@ -31,24 +31,28 @@ const LETTER = {
 /** Asks for a life event, and not for a goal. */
 const isLife = ({ prompt }: ModelServerRequest) => prompt.includes('Something happens in your life')
 
-/** A world in which a letter arrives in each beat, at agents whose model is scripted; no cycle runs. */
+/** A world in which nothing but letters arrives, at agents whose model is scripted; no cycle runs. */
 async function letters(answer: (n: number) => Reply, more: { rules?: object; daemon?: object; rooms?: never[] } = {}) {
   let asked = 0
   const home = await lived(request => (isLife(request) ? answer(++asked) : text('{"goal": ""}')), {
     roles: ['cli'],
     builtins: [...WORLD, daemon, only(LETTER), ...(more.rooms ?? [])],
     config: {
-      economy: { enabled: true, life_event_chance: 1, ...more.rules },
+      economy: { enabled: true, life_event_chance: 0, ...more.rules },
       daemon: more.daemon ?? {},
       ...{ model: { retry_delay: 0 } },
     },
   })
-  // The letter alone is left of the catalogue.
   const id = await spawn(home)
   return Object.assign(home, {
     id,
     asked: () => asked,
     async letter(beat: number) {
+      await home.kernel.use(Store).all(
+        `INSERT INTO life_follow_ups (follow_up_id, agent_id, event, due_beat) SELECT 'f' || ? || agent_id, agent_id, 'letter', 0
+         FROM agents WHERE true ON CONFLICT (follow_up_id) DO NOTHING RETURNING 1`,
+        [beat],
+      )
       await home.kernel.hooks.emit('beat', { beat })
     },
   })

@@ -162,6 +162,16 @@ describe('the file', () => {
     }
   })
 
+  it('tells of a torn line once, and has it no more when the process ends that wrote after it', async () => {
+    await using home = await open({ files: { '.svc/memory/worker-1/memories.jsonl': '{"memory_id":"mem-c","tho' } })
+    await remembered(home).store('sound')
+    expect(home.logged('1 broken lines')).toHaveLength(1)
+    await using again = await open({ root: home.root })
+    expect(thoughts(await remembered(again).recent())).toEqual(['sound'])
+    expect(again.logged('broken lines')).toEqual([])
+    expect(await readFile(`${fileOf(home)}.corrupt`, 'utf8')).toBe('{"memory_id":"mem-c","tho\n')
+  })
+
   it('does not grow with use: what only tells of accesses goes when there is much of it', async () => {
     await using home = await open()
     const records = remembered(home)
@@ -170,6 +180,7 @@ describe('the file', () => {
     const lines = async () => (await readFile(fileOf(home), 'utf8')).trim().split('\n').length
     expect(await lines()).toBeLessThan(1_010)
     for (const { access_count } of await records.recent()) expect(access_count).toBe(500)
+    await home.clock.advance(1_000)
     await using again = await open({ root: home.root })
     expect((await remembered(again).recent())[0]).toMatchObject({ access_count: 500 })
   })
@@ -243,10 +254,10 @@ describe('the index', () => {
     const texts = Array.from({ length: 120 }, () => Array.from({ length: 3 + random(9) }, () => words[random(8)]!))
     const index = new TfIdf()
     for (const text of texts) index.add(text.join(' '))
-    for (let doc = 0; doc < 40; doc += 3) index.remove(doc)
+    for (let doc = 0; doc < 40; doc += 3) index.remove(doc, texts[doc]!.join(' '))
     index.search('ox', 1)
     const live = texts.map((text, doc) => ({ text, doc })).filter(({ doc }) => doc >= 40 || doc % 3 !== 0)
-    const df = (term: string) => texts.filter(text => text.includes(term)).length
+    const df = (term: string) => live.filter(({ text }) => text.includes(term)).length
     const idf = (term: string) => Math.log((live.length + 1) / (df(term) + 1)) + 1
     const vector = (text: readonly string[]) =>
       words.map(word => (text.filter(each => each === word).length / text.length) * idf(word))

@@ -368,7 +368,8 @@ test('in a world it looks after its living: it finds work, works, learns and bet
       ...{ name, description: 'Does it.', parameters },
       execute: args => {
         done.push([name, args])
-        return answer
+        // Three times the same with the same result would end the run.
+        return `${answer}\n(${done.length})`
       },
     })
   const world = definePlugin({

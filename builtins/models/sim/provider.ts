@@ -7,6 +7,7 @@ import { chooseOption } from './options.ts'
 import { readScene, type Scene } from './scene.ts'
 import type { Step } from './step.ts'
 import { nextStep } from './steps.ts'
+import { verdictOn } from './verdict.ts'
 
 const MODEL = 'rules-1'
 const CHARS_PER_PIECE = 24
@@ -63,10 +64,13 @@ function respond(scene: Scene): Step {
   return nextStep(scene)
 }
 
-/** Where the answer has a schema: an object of it, out of the words of the request. */
-function structured(step: Step, { objective }: Scene, { response_schema }: ModelRequest): Step {
+/** Where the answer has a schema: an object of it, out of the words of the request, and of the clues in it if there are some. */
+function structured(step: Step, scene: Scene, { response_schema }: ModelRequest): Step {
   if (step.call || !response_schema) return step
-  return { say: JSON.stringify(argumentsFor({ parameters: response_schema.schema }, objective)) }
+  const { schema } = response_schema
+  return {
+    say: JSON.stringify({ ...argumentsFor({ parameters: schema }, scene.objective), ...verdictOn(schema, scene) }),
+  }
 }
 
 /** Text in pieces of a few words each, as a model streams it. */

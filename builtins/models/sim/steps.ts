@@ -108,11 +108,15 @@ function refine(scene: Scene): Step | undefined {
   return act('One more line belongs there.', 'file_edit', { path, old_text: footer, new_text })
 }
 
-function keepNote({ tools, acts, kind, cycle_num, draw }: Scene): Step | undefined {
+function keepNote(scene: Scene): Step | undefined {
+  const { tools, acts, kind, cycle_num, draw } = scene
   const path = pageIn(acts)
   if (!path || !tools.has('write_notepad') || used(acts, 'write_notepad').length > 0) return undefined
   if (kind === 'task' || draw('note') >= NOTED) return undefined
-  return act('I note down what is done.', 'write_notepad', { text: `Finished ${path} in cycle ${cycle_num}.` })
+  const thought = afterthoughtFor(scene).replace(/^\w+: /, '')
+  return act('I note down what is done.', 'write_notepad', {
+    text: `Finished ${path} in cycle ${cycle_num}. ${thought}`,
+  })
 }
 
 function mentionsFiles(objective: string): boolean {

@@ -1,0 +1,116 @@
+import { spawn } from 'node:child_process'
+import { appendFile, readdir, readFile, rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { RunningSvc, svc } from '../support/cli.ts'
+import { tempDir } from '../support/temp.ts'
+import { project } from './project.ts'
+import { tmux, withTmux } from './tmux.ts'
+
+const PROGRAM = join(process.cwd(), 'dist/svc.js')
+const line = (msg: string, rest: Record<string, unknown> = {}) =>
+  `${JSON.stringify({ level: 30, time: '2026-01-02T03:04:05.000Z', msg, ...rest })}\n`
+
+describe('svc logs', () => {
+  it('tells the last lines for people, those of one agent, those that are grave, and as they stand', async () => {
+    const text = line('one') + line('two', { agent_id: 'coder-1' }) + line('bad\x1b[2J', { level: 50 })
+    await using dir = await project({ 'logs/svc.log.1': line('earlier'), 'logs/svc.log': text })
+    const told = async (...words: string[]) => (await svc(['logs', ...words], { cwd: dir.path })).stdout
+    expect((await told()).replaceAll(/^\S+ /gm, '')).toBe('earlier\none\ncoder-1 two\nerror bad\\x1b[2J\n')
+    expect(await told('-n', '1', '--agent', 'coder')).toMatch(/^\S+ coder-1 two\n$/)
+    expect(await told('--level', 'error', '--json')).toBe(line('bad\x1b[2J', { level: 50 }))
+  })
+
+  it('-f goes on with what comes, also in a new file, and Ctrl-C ends it with 130', async () => {
+    await using dir = await project({ 'logs/svc.log': line('one') })
+    const log = join(dir.path, 'logs/svc.log')
+    await using followed = new RunningSvc(['logs', '-f', '-n', '1'], { cwd: dir.path })
+    await followed.says(/one\n/)
+    await appendFile(log, line('two'))
+    await followed.says(/two\n/)
+    await rename(log, `${log}.1`)
+    await dir.write({ 'logs/svc.log': line('three') })
+    await followed.says(/three\n/)
+    expect(await followed.end('SIGINT')).toBe(130)
+    expect(followed.stdout.match(/one|two|three/g)).toEqual(['one', 'two', 'three'])
+  })
+})
+
+describe('svc help', () => {
+  it('tells of commands, exit codes and variables; svc config validate of the file', async () => {
+    await using dir = await project({ '.svc/config.yaml': 'daemon:\n  hartbeat: 3\n' })
+    const told = async (...words: string[]) => {
+      const { code, stdout } = await svc(words, { cwd: dir.path })
+      return { code, stdout }
+    }
+    expect((await told('help', 'exit-codes')).stdout).toMatch(/^ {2}130 +Ended by Ctrl-C/m)
+    expect((await told('help', 'goals', 'abandon')).stdout).toMatch(/^svc goals abandon[\s\S]*See also:\n {2}goals/)
+    expect(await told('config', 'validate')).toMatchObject({ code: 1, stdout: expect.stringContaining('hartbeat') })
+    await dir.write({ '.svc/config.yaml': 'daemon:\n  heartbeat: 3\n' })
+    expect(await told('config', 'validate', '--json')).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('true'),
+    })
+    await dir.write({ '.svc/config.yaml': 'daemon:\n  heartbeat: soon\n' })
+    expect((await told('config', 'validate')).code).toBe(2)
+  })
+})
+
+describe('svc agent chat', () => {
+  it('keeps one session, tells tools and history, and ends with its input', async () => {
+    await using dir = await project({ '.svc/config.yaml': 'model:\n  sim_delay: 0\n' })
+    await svc(['spawn', 'coder'], { cwd: dir.path })
+    const said = async (text: string) => {
+      const child = spawn(process.execPath, [PROGRAM, 'agent', 'chat', 'coder'], { cwd: dir.path })
+      let told = ''
+      child.stdout.on('data', part => {
+        told += part
+      })
+      child.stdin.end(text)
+      const code = await new Promise(done => child.once('close', done))
+      return { code, told }
+    }
+    const first = await said('/session\nSay hello\n')
+    expect(first.code).toBe(0)
+    expect(first.told).toMatch(/hello/)
+    const [session] = first.told.split('\n')
+    const second = await said('/session\n/history\n/tools\n/quit\n')
+    expect(second.told.startsWith(`${session}\nuser: Say hello\nassistant: `)).toBe(true)
+    expect(second.told).toMatch(/^finish_goal {2}|^file_read {2}/m)
+  })
+})
+
+describe('making projects', () => {
+  it('svc new project makes a folder with the presets of a template, and touches none that is there', async () => {
+    await using dir = await tempDir({ 'taken/file': 'x' })
+    const made = await svc(['new', 'project', 'mine', '--template', 'team'], { cwd: dir.path })
+    expect(made).toMatchObject({ code: 0, stdout: expect.stringContaining('cd mine && svc serve') })
+    expect((await readdir(join(dir.path, 'mine/profiles'))).sort()).toEqual([
+      'coder.yaml',
+      'reviewer.yaml',
+      'tester.yaml',
+    ])
+    const taken = await svc(['new', 'project', 'taken'], { cwd: dir.path })
+    expect(taken).toMatchObject({ code: 1, stderr: expect.stringContaining('is not empty') })
+    expect(await readdir(join(dir.path, 'taken'))).toEqual(['file'])
+    expect((await svc(['new', 'project', '../x'], { cwd: dir.path })).code).toBe(2)
+  })
+
+  it.skipIf(!withTmux)('svc init asks two questions at a terminal, and writes the answers down', async () => {
+    await using dir = await tempDir()
+    await using terminal = await tmux(
+      dir.path,
+      { columns: 100, rows: 30 },
+      `${process.execPath} ${PROGRAM} init; echo "left with $?"; cat`,
+    )
+    await terminal.shows(/Which model do agents call/)
+    await terminal.type('ollama:llama3.2', 'Enter')
+    await terminal.shows(/how many US dollars/)
+    await terminal.type('5', 'Enter')
+    await terminal.shows(/left with 0/)
+    const config = await readFile(join(dir.path, '.svc/config.yaml'), 'utf8')
+    expect(config).toMatch(/^daemon:\n {2}budget_usd: 5$/m)
+    expect(config).toMatch(/^model:\n {2}default_model: "ollama:llama3.2"$/m)
+    expect((await svc(['config', 'validate'], { cwd: dir.path })).code).toBe(0)
+  })
+})

@@ -1,0 +1,83 @@
+import { chmod, utimes, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { describe, expect, it } from 'vitest'
+import type { DoctorReport } from '../../builtins/doctor/contract.ts'
+import { svc } from '../support/cli.ts'
+import { project } from './project.ts'
+
+const examined = async (cwd: string, env: Record<string, string> = {}) => {
+  const { code, stdout, stderr } = await svc(['doctor', '--json'], { cwd, env })
+  const { checks } = JSON.parse(stdout) as { checks: DoctorReport[] }
+  return { code, stderr, of: new Map(checks.map(check => [check.name, check])) }
+}
+
+describe('svc doctor', () => {
+  it('looks at twenty things, says plainly what could be better, and runs no plugin for that', async () => {
+    await using dir = await project({
+      'plugins/loud.ts': `import { writeFileSync } from 'node:fs'\nwriteFileSync(${JSON.stringify('/proc/self/cwd/ran')}, '')\nexport default {}`,
+    })
+    const { code, stderr, of } = await examined(dir.path)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(of.size).toBeGreaterThanOrEqual(20)
+    expect(of.get('node')!.message).toContain(process.version.slice(1))
+    for (const name of ['default_model', 'budget']) {
+      expect(of.get(name)).toMatchObject({ level: 'warn', remedy: expect.stringMatching(/./) })
+    }
+    await expect(chmod(join(dir.path, 'ran'), 0o600)).rejects.toThrow('ENOENT')
+    const { stdout } = await svc(['doctor'], { cwd: dir.path })
+    expect(stdout).toMatch(/^warn {2}budget +nothing limits what agents spend\n +→ set a limit: svc config set/m)
+    expect(stdout).toMatch(/^\d+ checks: \d+ ok, \d+ to be improved, 0 failed$/m)
+  })
+
+  it('finds what is wrong with a project, all at once, with a remedy each, and ends with 1', async () => {
+    await using dir = await project({
+      '.svc/config.yaml': 'daemon:\n  hartbeat: 3\nmodel:\n  default_model: openai:gpt-4o\n',
+      'profiles/bad.yaml': 'name: [',
+      '.svc/daemon.json': JSON.stringify({
+        pid: 4_000_000,
+        process: 'gone',
+        lock: 'no.lock',
+        socket: 'no.sock',
+        started_at: 1,
+      }),
+    })
+    await svc(['status'], { cwd: dir.path, env: { OPENAI_API_KEY: 'sk-of-nobody' } })
+    await chmod(join(dir.path, '.svc'), 0o755)
+    const later = new Date(Date.now() + 3_600_000)
+    await utimes(join(dir.path, '.svc/config.yaml'), later, later)
+    const { code, of } = await examined(dir.path)
+    expect(code).toBe(1)
+    const found = (name: string) => ({
+      level: of.get(name)!.level,
+      told: `${of.get(name)!.message} ${of.get(name)!.remedy}`,
+    })
+    expect(found('config_keys')).toEqual({ level: 'warn', told: expect.stringMatching(/line 2.*is not a known key/) })
+    expect(found('default_model')).toEqual({
+      level: 'fail',
+      told: expect.stringContaining('OPENAI_API_KEY is not set'),
+    })
+    expect(found('profiles')).toEqual({ level: 'warn', told: expect.stringContaining('bad.yaml') })
+    expect(found('daemon')).toEqual({ level: 'warn', told: expect.stringMatching(/stale: process 4000000.*svc stop/) })
+    expect(found('permissions')).toEqual({ level: 'warn', told: expect.stringContaining('chmod go=') })
+    expect(found('clock')).toEqual({ level: 'warn', told: expect.stringContaining('set back') })
+  })
+
+  it('says so when there is no project, when its configuration is bad, and when its database is locked or none', async () => {
+    const nowhere = await examined('/')
+    expect(nowhere.of.get('project')).toMatchObject({ level: 'fail', remedy: expect.stringContaining('svc init') })
+    await using dir = await project({ '.svc/config.yaml': 'daemon:\n  heartbeat: soon\n' })
+    const bad = await examined(dir.path)
+    expect(bad.of.get('config')).toMatchObject({ level: 'fail', message: expect.stringContaining('daemon.heartbeat') })
+    await writeFile(join(dir.path, '.svc/config.yaml'), '')
+    await svc(['status'], { cwd: dir.path })
+    const other = new Database(join(dir.path, '.svc/svc.db'))
+    other.exec('BEGIN IMMEDIATE')
+    const locked = await examined(dir.path)
+    expect(locked.of.get('database_lock')).toMatchObject({ level: 'fail', message: expect.stringContaining('locked') })
+    other.close()
+    await writeFile(join(dir.path, '.svc/svc.db'), 'this is no database, but it is long enough to be taken for one')
+    const none = await examined(dir.path)
+    expect([none.code, none.of.get('database')]).toMatchObject([1, { level: 'fail' }])
+  })
+})

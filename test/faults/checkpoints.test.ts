@@ -1,0 +1,144 @@
+import * as fs from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { definePlugin, z } from '#kernel'
+import { type CheckpointPart, CheckpointParts } from '../../builtins/checkpoints/contract.ts'
+import { defineEffect, Effects } from '../../builtins/store/contract.ts'
+import { keeping, kept, lives, standing } from '../spec/kept-house.ts'
+import { detail, goalsOf, spawn } from '../spec/rooms.ts'
+import type { House } from '../support/index.ts'
+
+const folder = ({ root }: House, id: string) => join(root, '.svc/checkpoints', id)
+
+async function two(home: House) {
+  const id = await spawn(home)
+  await lives(home, id, 'bees')
+  const first = await kept(home).save(id, 'first')
+  home.clock.jump(1000)
+  const second = await kept(home).save(id, 'second')
+  return { id, first, second, file: join(folder(home, id), `${second}.json`) }
+}
+
+describe('the file of a checkpoint', () => {
+  it.each([
+    ['torn', (text: string) => text.slice(0, text.length / 2), /only a part/],
+    ['empty', () => '', /only a part/],
+    ['edited by hand', (text: string) => text.replace('bees', 'wasps'), /SHA-256/],
+    ['something else', () => '{"format":"svc-agent"}', /no svc-checkpoint/],
+    ['of another agent', (text: string) => text, /of something else/],
+  ])('%s is set aside, said, and never deleted; the others are there as before', async (how, damage, problem) => {
+    await using home = await keeping()
+    const { id, first, second, file } = await two(home)
+    const text = damage(await fs.readFile(file, 'utf8'))
+    await fs.writeFile(
+      file,
+      how === 'of another agent' ? await fs.readFile(join(folder(home, id), `${first}.json`)) : text,
+    )
+    const before = await standing(home, id)
+    await expect(kept(home).restore(id, second)).rejects.toMatchObject({
+      code: 'checkpoint_unreadable',
+      message: expect.stringMatching(problem),
+    })
+    expect(await standing(home, id)).toEqual(before)
+    expect(home.logged('.corrupt')).toHaveLength(1)
+    expect((await fs.readdir(folder(home, id))).sort()).toEqual([`${first}.json`, `${second}.json.corrupt`].sort())
+    expect((await kept(home).get(id, 'latest')).checkpoint_id).toBe(first)
+  })
+
+  it('damaged twice keeps both of what was there', async () => {
+    await using home = await keeping()
+    const { id, second, file } = await two(home)
+    for (const text of ['a', 'b']) {
+      await fs.writeFile(file, text)
+      await expect(kept(home).get(id, second)).rejects.toThrow('set aside')
+    }
+    const aside = (await fs.readdir(folder(home, id))).filter(name => name.endsWith('.corrupt'))
+    expect(await Promise.all(aside.sort().map(name => fs.readFile(join(folder(home, id), name), 'utf8')))).toEqual([
+      'b',
+      'a',
+    ])
+  })
+
+  it('of a version that is not known yet is refused, and stays where it is', async () => {
+    await using home = await keeping()
+    const { id, second, file } = await two(home)
+    const newer = (await fs.readFile(file, 'utf8')).replace('"version":1', '"version":2')
+    await fs.writeFile(file, newer)
+    await expect(kept(home).restore(id, second)).rejects.toThrow(/version 2, and versions up to 1 are known here/)
+    expect(await fs.readFile(file, 'utf8')).toBe(newer)
+    expect(await kept(home).list(id)).toHaveLength(1)
+  })
+
+  it('that finds no space is not there at all: the error says so, and nothing is put back without it', async () => {
+    let full = false
+    const open: typeof fs.open = async (...args) => {
+      const handle = await fs.open(...args)
+      if (full && String(args[0]).includes('/checkpoints/'))
+        handle.writeFile = () => Promise.reject(Object.assign(new Error('ENOSPC: no space left'), { code: 'ENOSPC' }))
+      return handle
+    }
+    await using home = await keeping({ ports: { files: { ...fs, open } } })
+    const { id, first } = await two(home)
+    await home.kernel.invoke('goals.add', { id, objective: 'Stay' })
+    full = true
+    await expect(kept(home).save(id, '')).rejects.toMatchObject({
+      code: 'checkpoint_failed',
+      message: expect.stringContaining('the disk is full'),
+    })
+    await expect(kept(home).restore(id, first)).rejects.toMatchObject({ code: 'checkpoint_failed' })
+    expect(await fs.readdir(folder(home, id))).toHaveLength(2)
+    expect((await goalsOf(home, id)).map(({ status }) => status)).toEqual(['active', 'active'])
+    expect((await detail(home, id)).status).toBe('idle')
+    full = false
+    await kept(home).restore(id, first)
+    expect((await goalsOf(home, id)).map(({ status }) => status)).toEqual(['abandoned', 'active'])
+  })
+})
+
+describe('a restore', () => {
+  /** A room whose part fails in the way that its value says. */
+  const breaking = definePlugin({
+    name: 'breaking',
+    needs: ['store'],
+    setup(svc) {
+      const nothing = defineEffect({
+        ...{ name: 'breaking.nothing', mustChange: true, schema: z.object({}) },
+        statements: () => [{ sql: "UPDATE agents SET name = name WHERE agent_id = 'nobody'" }],
+      })
+      svc.add(Effects, nothing.kind)
+      const part: CheckpointPart<string> = {
+        ...{ name: 'breaking', stage: 10, schema: z.string(), capture: async () => 'refused' },
+        async restore(_, value) {
+          if (value === 'refused') return [nothing({})]
+          throw new Error('it broke')
+        },
+      }
+      svc.add(CheckpointParts, part as CheckpointPart)
+    },
+  })
+
+  it('that fails in any room changes nothing in any other, and lets the agent go', async () => {
+    await using home = await keeping({ builtins: [breaking] })
+    const { id, first } = await two(home)
+    const broken = await kept(home).save(id, '', undefined, undefined, { breaking: 'thrown' })
+    await lives(home, id, 'wasps')
+    const before = await standing(home, id)
+    await expect(kept(home).restore(id, first)).rejects.toMatchObject({ code: 'restore_interrupted' })
+    await expect(kept(home).restore(id, broken)).rejects.toThrow('it broke')
+    expect(await standing(home, id)).toEqual(before)
+    expect((await detail(home, id)).status).toBe('idle')
+  })
+
+  it('twice at a time puts the agent back once or twice, never half', async () => {
+    await using home = await keeping()
+    const { id, first } = await two(home)
+    const then = await kept(home).get(id, first)
+    await lives(home, id, 'wasps')
+    const results = await Promise.allSettled([kept(home).restore(id, first), kept(home).restore(id, first)])
+    expect(results.some(({ status }) => status === 'fulfilled')).toBe(true)
+    for (const result of results)
+      if (result.status === 'rejected') expect(result.reason).toMatchObject({ code: 'restore_interrupted' })
+    expect(await standing(home, id)).toEqual(then.parts)
+    expect((await detail(home, id)).status).toBe('idle')
+  })
+})

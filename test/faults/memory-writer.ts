@@ -1,0 +1,23 @@
+/**
+ * A process that remembers and forgets, again and again, and says each once it is done:
+ * `memory-writer.ts <file> <name> <from>` stores `<name>-<n>`, and forgets every third of its own; it also searches, and
+ * has the file written anew now and then. It goes on until it is killed.
+ */
+import { systemPorts } from '#kernel'
+import { Journal } from '../../builtins/memory/journal.ts'
+import { Memories } from '../../builtins/memory/memories.ts'
+
+const [, , file = '', name, from] = process.argv
+const ports = systemPorts()
+const log = { warn: (_: object, message: string) => process.stderr.write(`${message}\n`) } as never
+const memories = new Memories(new Journal(file, { ports, log }), ports)
+for (let n = Number(from); ; n++) {
+  await memories.store(`what ${name} has to remember of number ${n}`, {}, `${name}-${n}`)
+  process.stdout.write(`+${n}\n`)
+  if (n % 3 === 0) {
+    await memories.forget(`${name}-${n}`)
+    process.stdout.write(`-${n}\n`)
+  }
+  await memories.search(`number ${n}`, 3)
+  if (n % 11 === 0) await memories.consolidate(1, 0)
+}
