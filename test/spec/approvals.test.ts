@@ -106,7 +106,7 @@ describe('a gated tool', () => {
   })
 
   it('with wrong arguments is not asked about: the model is told', async () => {
-    await using home = await gated([toolCall('send', { to: 7 }), finish()])
+    await using home = await gated([toolCall('send', { to: { name: 'ann' } }), finish()])
     await completed(home)
     expect(results(home.server)[0]).toMatch(/to: .*expected string/)
     expect(await history(home, home.id)).toEqual([])

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { keyedRandom } from '#kernel'
 import { Memory, type MemoryHit } from '../../builtins/memory/contract.ts'
 import { termsOf } from '../../builtins/memory/terms.ts'
-import type { House } from '../support/index.ts'
+import { type House, until } from '../support/index.ts'
 import { remembering } from './memory-house.ts'
 
 const of = (home: House, id = 'worker-1') => home.kernel.use(Memory).of(id)
@@ -115,8 +115,9 @@ describe('a search', () => {
     expect(await readFile(fileOf(home), 'utf8')).toBe(before)
     expect(await of(home).peek('mem-kiln')).toMatchObject({ access_count: 3 })
     await home.clock.advance(1_000)
-    const added = (await readFile(fileOf(home), 'utf8')).slice(before.length)
-    expect(JSON.parse(added)).toMatchObject({ memory_id: 'mem-kiln', times: 3 })
+    const added = async () => (await readFile(fileOf(home), 'utf8')).slice(before.length)
+    await until(async () => (await added()).endsWith('\n'))
+    expect(JSON.parse(await added())).toMatchObject({ memory_id: 'mem-kiln', times: 3 })
     expect(await of(home).peek('mem-kiln')).toMatchObject({ access_count: 3 })
   })
 
