@@ -44,6 +44,7 @@ const ROOMS: readonly (() => Promise<{ default: PluginDefinition }>)[] = [
   () => import('./swarm/index.ts'),
   () => import('./economy/index.ts'),
   () => import('./toolkits/world/index.ts'),
+  () => import('./toolkits/checkpoint/index.ts'),
   () => import('./checkpoints/index.ts'),
   () => import('./sessions/index.ts'),
   () => import('./tasks/index.ts'),
