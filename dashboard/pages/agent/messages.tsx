@@ -3,10 +3,8 @@ import { api } from '../../api/client.ts'
 import { ofKinds, useQuery } from '../../api/query.ts'
 import { to } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
-import { Words } from '../../ui/said.tsx'
+import { Letter } from '../../ui/letter.tsx'
 import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
-import { Tag } from '../../ui/status.tsx'
-import { When } from '../../ui/time.tsx'
 import { visible } from '../../ui/words.ts'
 import type { ViewProps } from './index.tsx'
 
@@ -47,19 +45,13 @@ export function Messages({ agent: { agent_id: id } }: ViewProps) {
           ) : (
             <Card title={`${messages.length} newest`}>
               <ul class="plain list tall">
-                {messages.map(({ message_id, type, from_agent, to_agent, subject, body, ts }) => (
-                  <li key={message_id}>
-                    <div>
-                      <p>
-                        <Tag>{type}</Tag> <Party id={from_agent} self={id} /> → <Party id={to_agent} self={id} />{' '}
-                        {subject && <strong>{visible(subject)}</strong>}
-                      </p>
-                      <Words text={body} />
-                    </div>
-                    <small>
-                      <When at={ts} />
-                    </small>
-                  </li>
+                {messages.map(message => (
+                  <Letter
+                    key={message.message_id}
+                    message={message}
+                    from={<Party id={message.from_agent} self={id} />}
+                    to={<Party id={message.to_agent} self={id} />}
+                  />
                 ))}
               </ul>
             </Card>

@@ -1,10 +1,8 @@
 import { api } from '../../api/client.ts'
 import { ofKinds, useQuery } from '../../api/query.ts'
 import { Card } from '../../ui/card.tsx'
-import { Words } from '../../ui/said.tsx'
+import { Letter } from '../../ui/letter.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
-import { Tag } from '../../ui/status.tsx'
-import { When } from '../../ui/time.tsx'
 import { visible } from '../../ui/words.ts'
 import type { Pair } from './pairs.ts'
 import { Party } from './party.tsx'
@@ -29,19 +27,13 @@ export function Last({ pair: { key, one, other } }: { pair: Pair }) {
           ) : (
             // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by the keyboard.
             <ol class="plain list tall last" tabIndex={0} aria-label="Messages, the newest first">
-              {messages.map(({ message_id, type, from_agent, to_agent, subject, body, ts }) => (
-                <li key={message_id}>
-                  <div>
-                    <p>
-                      <Tag>{type}</Tag> <Party {...nameOf(from_agent)} /> → <Party {...nameOf(to_agent)} />
-                    </p>
-                    {subject && <strong>{visible(subject)}</strong>}
-                    <Words text={body} />
-                  </div>
-                  <small>
-                    <When at={ts} />
-                  </small>
-                </li>
+              {messages.map(message => (
+                <Letter
+                  key={message.message_id}
+                  message={message}
+                  from={<Party {...nameOf(message.from_agent)} />}
+                  to={<Party {...nameOf(message.to_agent)} />}
+                />
               ))}
             </ol>
           )

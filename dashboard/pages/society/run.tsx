@@ -4,9 +4,10 @@ import { ofKinds, useQuery } from '../../api/query.ts'
 import { to } from '../../routes.ts'
 import { Card, Figure } from '../../ui/card.tsx'
 import { Code } from '../../ui/code.tsx'
+import { Letter } from '../../ui/letter.tsx'
 import { Words } from '../../ui/said.tsx'
 import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
-import { Status, Tag } from '../../ui/status.tsx'
+import { Status } from '../../ui/status.tsx'
 import { When } from '../../ui/time.tsx'
 import type { Answer } from '../../ui/types.ts'
 import { count, dollars, visible } from '../../ui/words.ts'
@@ -107,19 +108,13 @@ function Said({ run: { pattern_id, messages } }: { run: Run }) {
             <Empty title="Nothing was said yet." />
           ) : (
             <ol class="plain list tall">
-              {said.map(({ message_id, type, from_agent, to_agent, subject, body, ts }) => (
-                <li key={message_id}>
-                  <div>
-                    <p>
-                      <Tag>{type}</Tag> <PartyOf id={from_agent} /> → <PartyOf id={to_agent} />{' '}
-                      {subject && <strong>{visible(subject)}</strong>}
-                    </p>
-                    <Words text={body} />
-                  </div>
-                  <small>
-                    <When at={ts} />
-                  </small>
-                </li>
+              {said.map(message => (
+                <Letter
+                  key={message.message_id}
+                  message={message}
+                  from={<PartyOf id={message.from_agent} />}
+                  to={<PartyOf id={message.to_agent} />}
+                />
               ))}
             </ol>
           )
