@@ -70,11 +70,6 @@ const Ledger = z
   .meta({ id: 'Ledger' })
 export type Ledger = z.infer<typeof Ledger>
 
-/** @throws EconomyOffError */
-function on(config: EconomyConfig): void {
-  if (!config.enabled) throw new EconomyOffError()
-}
-
 export function economyOperations(svc: PluginHandle, config: EconomyConfig) {
   const idOf = async (ref: string) => (await svc.use(Agents).find(ref)).agent_id
   return [
@@ -126,8 +121,9 @@ export function economyOperations(svc: PluginHandle, config: EconomyConfig) {
       mcp: true,
       errors: found,
       async run({ id }) {
-        on(config)
-        return svc.use(World).citizen(await idOf(id))
+        const agent_id = await idOf(id)
+        if (!config.enabled) throw new EconomyOffError()
+        return svc.use(World).citizen(agent_id)
       },
     }),
     operation({
