@@ -86,9 +86,9 @@ export class Svc {
 
   /** Opens the project in this folder; `.svc/` is made when it is missing. @throws SvcError with a sentence for the operator */
   static async open(root: string, { roles = ['cli'], ...options }: SvcOptions = {}): Promise<Svc> {
-    const { loadBuiltins } = await import('./builtins/index.ts')
+    const { BUILTINS } = await import('./builtins/index.ts')
     const modules = async () => ({ svc: await import('./index.ts') })
-    return new Svc(await Kernel.open({ root, roles, builtins: await loadBuiltins(), modules, ...options }))
+    return new Svc(await Kernel.open({ root, roles, builtins: BUILTINS, modules, ...options }))
   }
 
   /** Spawns an agent from a preset. @throws ProfileNotFoundError */

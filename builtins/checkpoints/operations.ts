@@ -54,11 +54,12 @@ export function checkpointOperations(svc: PluginHandle, config: CheckpointsConfi
       },
       cli: { usage: 'checkpoint take <id> [label...]' },
       mcp: true,
-      errors: [...found, CheckpointFailedError],
+      errors: [...found, CheckpointFailedError, CheckpointNotFoundError],
       async run({ id, label }) {
         const agent_id = await idOf(id)
         const taken = await checkpoints.save(agent_id, label)
         const summary = (await checkpoints.list(agent_id)).find(each => each.checkpoint_id === taken)
+        // Its agent was deleted in the meantime.
         if (!summary) throw new CheckpointNotFoundError({ agent_id, checkpoint_id: taken })
         return summary
       },

@@ -1,7 +1,7 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { expect } from 'vitest'
 import type { AgentDetail } from '../../builtins/agents/contract.ts'
-import { loadBuiltins } from '../../builtins/index.ts'
+import { BUILTINS } from '../../builtins/index.ts'
 import { Rest } from '../../builtins/rest/contract.ts'
 import { type House, type HouseOptions, house, type ModelServer, modelServer, type Script } from '../support/index.ts'
 import { launch } from './browser.ts'
@@ -34,7 +34,7 @@ export async function lit({ script, port = 0, config, ...options }: LitOptions =
     // A project that exists keeps the configuration that it has.
     ...(options.root === undefined ? { config: { ...CONFIG, ...(config as object) } } : {}),
     ...options,
-    builtins: [...(await loadBuiltins()), ...(options.builtins ?? [])],
+    builtins: [...BUILTINS, ...(options.builtins ?? [])],
     files: { 'profiles/worker.yaml': WORKER, ...options.files },
     env: { ...env, ...options.env },
   })

@@ -1,6 +1,6 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { loadBuiltins } from '../../builtins/index.ts'
+import { BUILTINS } from '../../builtins/index.ts'
 import { definePlugin, errorCatalogue, type Operation, Operations, operation, stream, z } from '../../kernel/index.ts'
 import { house } from '../support/index.ts'
 import { at, type Documented, type Entry, entriesOf, parametersOf } from './document.ts'
@@ -14,7 +14,7 @@ describe('the OpenAPI document of all rooms', () => {
   const named = (operationId: string) => operations.find(({ name }) => name === operationId)!
 
   beforeAll(async () => {
-    const home = await house({ builtins: await loadBuiltins(), roles: [] })
+    const home = await house({ builtins: BUILTINS, roles: [] })
     operations = home.kernel.list(Operations).filter(({ http }) => http)
     document = JSON.parse(JSON.stringify(await home.kernel.invoke('openapi.get')))
     entries = entriesOf(document)

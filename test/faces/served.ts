@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest'
-import { loadBuiltins } from '../../builtins/index.ts'
+import { BUILTINS } from '../../builtins/index.ts'
 import { Rest } from '../../builtins/rest/contract.ts'
 import { type HouseOptions, house } from '../support/index.ts'
 import { type Ask, ask } from './rest-house.ts'
@@ -13,7 +13,7 @@ export async function served(options: HouseOptions = {}) {
     clock: 'system',
     config: { daemon: { heartbeat: 1 }, model: { sim_delay: 0 } },
     ...options,
-    builtins: [...(await loadBuiltins()), ...(options.builtins ?? [])],
+    builtins: [...BUILTINS, ...(options.builtins ?? [])],
     files: { 'profiles/worker.yaml': WORKER, ...options.files },
   })
   onTestFinished(() => home.close())

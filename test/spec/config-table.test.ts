@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest'
-import { loadBuiltins } from '../../builtins/index.ts'
+import { BUILTINS } from '../../builtins/index.ts'
 import { house } from '../support/index.ts'
 
 interface Row {
@@ -158,7 +158,7 @@ const isApplied = (key: string) =>
 /** Rows whose rooms are still to come: each one that appears is to leave this list. */
 const ABSENT: readonly string[] = []
 
-const home = await house({ builtins: await loadBuiltins(), roles: ['cli'] })
+const home = await house({ builtins: BUILTINS, roles: ['cli'] })
 afterAll(() => home.close())
 const { config } = home.kernel
 const known = new Map(config.keys().map(key => [key.path, key]))

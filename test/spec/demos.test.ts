@@ -16,7 +16,7 @@ import { scoreOf } from '../../builtins/demos/detective-report.ts'
 import { html } from '../../builtins/demos/html.ts'
 import { markdown } from '../../builtins/demos/markdown.ts'
 import { turningPoints } from '../../builtins/demos/survival-report.ts'
-import { loadBuiltins } from '../../builtins/index.ts'
+import { BUILTINS } from '../../builtins/index.ts'
 import { type House, house, type ModelServer, modelServer, text } from '../support/index.ts'
 
 /** What a scripted detective says to a question with this many clues. */
@@ -30,7 +30,7 @@ beforeAll(async () => {
   process.env.TMPDIR = temporary
   server = await modelServer({ script: () => text(JSON.stringify(THEORY)) })
   home = await house({
-    ...{ builtins: await loadBuiltins(), roles: ['cli'], clock: 'system' },
+    ...{ builtins: BUILTINS, roles: ['cli'], clock: 'system' },
     config: { daemon: { budget_usd: 5 } },
     env: { OPENAI_BASE_URL: server.url, OPENAI_API_KEY: 'test-key', OPENAI_MODEL: 'scripted' },
   })

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { definePlugin, Toolkits, tool, z } from '#kernel'
-import { loadBuiltins } from '../../builtins/index.ts'
+import { BUILTINS } from '../../builtins/index.ts'
 import { ranked } from '../../builtins/runtime/find-tools.ts'
 import { project } from '../cli/project.ts'
 import { type House, house, type ModelServerRequest, svc, text, toolCall, until } from '../support/index.ts'
@@ -49,7 +49,7 @@ const KITCHEN = kit('kitchen', {
 })
 
 describe('all tools of the house', async () => {
-  const home = await house({ builtins: await loadBuiltins(), roles: ['cli'] })
+  const home = await house({ builtins: BUILTINS, roles: ['cli'] })
   afterAll(() => home.close())
   const listed = await toolsOf(home)
 
