@@ -175,5 +175,8 @@ export class CheckpointKeeper implements Checkpoints {
 function problemOf(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException
   if (code === 'ENOSPC' || code === 'EDQUOT') return 'the disk is full; make space and try again'
+  if (code === 'ENOENT') return 'its folder is gone, as it is when the agent was deleted meanwhile'
+  // The system's own sentences name paths.
+  if (code) return `its file could not be written (${code})`
   return sentenceOf(error).replace(/\.$/, '')
 }

@@ -17,7 +17,7 @@ import { accountOf } from './ledger.ts'
 import { countLife, type LifeRow, listLife } from './life/repository.ts'
 import { listOffers } from './market.ts'
 import { renderLedger, renderLife, renderWorld } from './render.ts'
-import { auditAccounts, beatOf, jobHolders, listEntries } from './repository.ts'
+import { auditAccounts, beatOf, countEntries, jobHolders, listEntries } from './repository.ts'
 
 const found = [AgentNotFoundError, AmbiguousAgentError, EconomyOffError, WorldError] as const
 const MOST = 100
@@ -163,6 +163,8 @@ export function economyOperations(svc: PluginHandle, config: EconomyConfig) {
           })),
         }
       },
+      count: async ({ agent }) =>
+        countEntries(svc.use(Store), agent === undefined ? undefined : accountOf(await idOf(agent))),
       render: renderLedger,
     }),
     operation({

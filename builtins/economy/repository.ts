@@ -108,6 +108,12 @@ export function listEntries(
   )
 }
 
+export async function countEntries(store: Store, account: string | undefined): Promise<number> {
+  const of = account === undefined ? '' : 'WHERE payer = ? OR payee = ?'
+  const sql = `SELECT count(*) AS n FROM world_entries ${of}`
+  return (await store.get<{ n: number }>(sql, account === undefined ? [] : [account, account]))?.n ?? 0
+}
+
 /** Each account as it is kept, and as all of its movements say that it is. */
 export function auditAccounts(store: Store): Promise<{ account: string; balance: number; moved: number }[]> {
   return store.all(

@@ -55,6 +55,7 @@ export function sufferingOperations(svc: PluginHandle, config: SufferingConfig, 
           history,
         }
       },
+      count: async ({ id }) => countMoments(svc.use(Store), (await svc.use(Agents).find(id)).agent_id),
       render: report => render(report),
     }),
   ]

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdir } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { expect, it } from 'vitest'
 import { FAST, project } from '../cli/project.ts'
@@ -78,9 +78,8 @@ it('HTTP client: it spawns, nudges, lists and tells what happened, and shows wha
 
 it('every example has a test', async () => {
   const files = (await readdir(EXAMPLES, { recursive: true })).filter(name => name.endsWith('.ts'))
-  const { readFile } = await import('node:fs/promises')
-  const tests = await Promise.all(
-    ['plugins.test.ts', 'programs.test.ts'].map(name => readFile(join(import.meta.dirname, name), 'utf8')),
-  )
+  const here = import.meta.dirname
+  const places = (await readdir(resolve(here, '..'), { recursive: true })).filter(name => name.endsWith('.test.ts'))
+  const tests = await Promise.all(places.map(name => readFile(resolve(here, '..', name), 'utf8')))
   expect(files.filter(file => !tests.some(test => test.includes(`'${file}'`)))).toEqual([])
 })
