@@ -45,7 +45,6 @@ import tasks from './tasks/index.ts'
 import telemetry from './telemetry/index.ts'
 import a2aToolkit from './toolkits/a2a/index.ts'
 import alarmToolkit from './toolkits/alarm/index.ts'
-import checkpointToolkit from './toolkits/checkpoint/index.ts'
 import clipboardToolkit from './toolkits/clipboard/index.ts'
 import commsToolkit from './toolkits/comms/index.ts'
 import delegationToolkit from './toolkits/delegation/index.ts'
@@ -109,7 +108,6 @@ export const BUILTINS: readonly PluginDefinition[] = [
   swarm,
   economy,
   worldToolkit,
-  checkpointToolkit,
   checkpoints,
   sessions,
   tasks,
