@@ -5,13 +5,14 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
-/** What starts processes and browsers takes longest: begun last, it would be waited for alone. */
-const LONG = ['/test/faults/', '/test/cli/', '/test/browser/', '/test/reload/']
+/** What starts processes, browsers and servers, or ends them. */
+const APART = ['faults', 'cluster', 'cli', 'browser', 'reload', 'examples', 'simulation']
+/** These take longest: begun last, they would be waited for alone. */
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rank = ({ moduleId }: TestSpecification) => {
-      const at = LONG.findIndex(folder => moduleId.includes(folder))
-      return at < 0 ? LONG.length : at
+      const at = APART.findIndex(folder => moduleId.includes(`/test/${folder}/`))
+      return at < 0 ? APART.length : at
     }
     return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b))
   }
@@ -27,15 +28,30 @@ export default defineConfig({
     ],
   },
   test: {
-    include: ['test/**/*.test.ts'],
+    projects: [
+      {
+        extends: true,
+        test: { name: 'apart', include: APART.map(folder => `test/${folder}/**/*.test.ts`) },
+      },
+      {
+        extends: true,
+        // What lives within one process shares it: to load and compile all rooms anew for each file takes as long as the tests.
+        test: {
+          name: 'together',
+          include: ['test/**/*.test.ts'],
+          exclude: APART.map(folder => `test/${folder}/**`),
+          isolate: false,
+        },
+      },
+    ],
     globalSetup: ['test/support/build.ts'],
     pool: 'forks',
     sequence: { sequencer: LongFirst },
     // Much of the time they wait for processes of their own.
     maxWorkers: Math.max(2, availableParallelism() - 1),
     // Far more than any test needs: what hangs is to be found, not what is slow on a busy machine.
-    testTimeout: 90_000,
-    hookTimeout: 90_000,
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
     reporters: ['default', './test/support/reporter.ts'],
   },
 })

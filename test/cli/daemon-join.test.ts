@@ -104,7 +104,7 @@ describe('a daemon that joins', () => {
     expect(await second.end('SIGTERM')).toBe(0)
     await svc(['stop'], { cwd })
     await expect(access(join(cwd, '.svc/daemon.pid'))).rejects.toThrow()
-  }, 40_000)
+  })
 
   it("is the project's daemon where there is none", async () => {
     await using dir = await project(FAST)

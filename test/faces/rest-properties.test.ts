@@ -2,12 +2,13 @@ import { randomInt } from 'node:crypto'
 import { Agent, request } from 'node:http'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
+import { measured } from '../support/measure.ts'
 import { Answers, type Told } from './answers.ts'
 import { type Documented, entriesOf } from './document.ts'
 import { type Asked, requestsOf } from './requests.ts'
 import { served } from './served.ts'
 
-const REQUESTS = Number(process.env.SVC_TEST_REQUESTS ?? 20_000)
+const REQUESTS = Number(process.env.SVC_TEST_REQUESTS ?? measured(20_000, 5_000))
 const SEED = Number(process.env.SVC_TEST_SEED ?? randomInt(2 ** 31))
 /** At most so many requests are under way at the same time; half as many on average. */
 const BATCH = 24

@@ -6,8 +6,9 @@ import approvals from '../../builtins/approvals/index.ts'
 import { defineEffect, Effects, Store } from '../../builtins/store/contract.ts'
 import { lived, spawn } from '../spec/rooms.ts'
 import { text } from '../support/index.ts'
+import { measured } from '../support/measure.ts'
 
-const TRIALS = 1_000
+const TRIALS = measured(1_000, 250)
 
 /** What a pursuit does before a gated call: its intent, in the journal. */
 const plan = defineEffect({

@@ -18,10 +18,11 @@ import {
   toolCall,
   until,
 } from '../support/index.ts'
+import { measured } from '../support/measure.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const SPENDER = fileURLToPath(new URL('budget-spender.ts', import.meta.url))
-const KILLS = 6
+const KILLS = measured(12, 3)
 const UP = /^Logs: /m
 const SEED = Number(process.env.SVC_TEST_SEED ?? 11)
 
@@ -168,4 +169,4 @@ it('a daemon in the server answers about the budget over HTTP', async () => {
   const reset = await fetch(`${url}/budget/reset`, { method: 'POST' })
   expect([reset.status, await reset.json()]).toMatchObject([200, { spent: { usd: 0, tokens: 0 } }])
   expect(await web.end('SIGTERM')).toBe(0)
-}, 60_000)
+})

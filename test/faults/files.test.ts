@@ -37,7 +37,7 @@ describe('the database file', () => {
     await until(async () => (await statusOf(`${url}/healthz`)) === 200)
     expect(await nudged(url, 'coder')).toBe(202)
     expect(await daemon.end('SIGTERM')).toBe(0)
-  }, 40_000)
+  })
 })
 
 describe('the configuration file', () => {
@@ -69,7 +69,7 @@ describe('the configuration file', () => {
     expect(await patch()).toMatchObject({ status: 200 })
     expect(await readFile(file, 'utf8')).toBe('daemon:\n  heartbeat: 0.3\nmodel:\n  sim_delay: 0\n')
     expect(await daemon.end('SIGTERM')).toBe(0)
-  }, 40_000)
+  })
 })
 
 describe('no file descriptors left', () => {
@@ -106,5 +106,5 @@ describe('no file descriptors left', () => {
       child.kill('SIGTERM')
     }
     expect(await ended).toBe(0)
-  }, 40_000)
+  })
 })

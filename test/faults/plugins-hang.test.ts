@@ -78,7 +78,7 @@ describe('an endless loop is named, and the process starts again without its plu
     }
     const { mode } = await stat(join(dir.path, '.svc/quarantine.json'))
     expect((mode & 0o777).toString(8)).toBe('600')
-  }, 90_000)
+  })
 
   it('in an operation, in a process that serves', async () => {
     const operation = `svc.operation({ name: 'spin', summary: 'Spins', input: z.object({}), output: z.object({}),
@@ -125,7 +125,7 @@ describe('whoever starts or ends a process that a plugin holds up', () => {
     expect(daemon.stderr).not.toContain('another takes its place')
     expect((await svc(['daemon'], { cwd: dir.path })).stdout).not.toContain('healthy')
     await expect(stat(join(dir.path, '.svc/daemon.stop'))).rejects.toThrow('ENOENT')
-  }, 90_000)
+  })
 })
 
 describe('a quarantine', () => {
@@ -152,7 +152,7 @@ describe('a quarantine', () => {
     expect((await pluginsOf(dir)).asked?.state).toBe('live')
     expect(await readFile(join(dir.path, '.svc/quarantine.json'), 'utf8')).toBe('[]\n')
     expect(await again.end('SIGTERM')).toBe(0)
-  }, 40_000)
+  })
 })
 
 describe("what is no plugin's endless loop", () => {
@@ -170,7 +170,7 @@ describe("what is no plugin's endless loop", () => {
     await daemon.says(/another takes its place[\s\S]*the daemon runs with PID/)
     await daemon.says(/(Daemon: [\s\S]*){2}Logs: /)
     expect((await pluginsOf(dir)).innocent).toMatchObject({ state: 'live', error: null })
-  }, 40_000)
+  })
 
   it('a process that was stopped for longer than the limit goes on', async () => {
     const dir = await guarded(1, {})

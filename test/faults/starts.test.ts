@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { APPLICATION_ID, MIGRATIONS } from '../../builtins/store/migrations/index.ts'
 import { project } from '../cli/project.ts'
 import { RunningSvc, svc } from '../support/index.ts'
+import { measured } from '../support/measure.ts'
 
 const HOOK = fileURLToPath(new URL('./crash-hook.js', import.meta.url))
 const CHILDREN = ['goals', 'nudges', 'schedules', 'sub_agents', 'tasks', 'alarms', 'sessions']
@@ -47,16 +48,18 @@ function look(root: string) {
   }
 }
 
+const TOGETHER = measured(8, 4)
+
 describe('processes that start at once', () => {
   for (const [what, prepare] of [
     ['make an absent database once', async () => {}],
     ['bring an old one up once, with every row', async (root: string) => versionOne(root)],
   ] as const) {
-    it(`eight of them ${what}`, async () => {
+    it(`${TOGETHER} of them ${what}`, async () => {
       await using dir = await project()
       await prepare(dir.path)
       const words = ['serve', '--port', '0']
-      const servers = Array.from({ length: 8 }, () => new RunningSvc(words, { cwd: dir.path }))
+      const servers = Array.from({ length: TOGETHER }, () => new RunningSvc(words, { cwd: dir.path }))
       try {
         await Promise.all(servers.map(server => server.says(/^Logs: /m)))
         const found = look(dir.path)
@@ -65,7 +68,7 @@ describe('processes that start at once', () => {
       } finally {
         await Promise.all(servers.map(server => server.end('SIGTERM')))
       }
-    }, 90_000)
+    })
   }
 })
 
@@ -98,7 +101,7 @@ describe('a process that is killed while it brings the database up', () => {
     for (const name of backups) {
       expect((await svc(['db', 'check', join(dir.path, '.svc/backups', name)], { cwd: dir.path })).code).toBe(0)
     }
-  }, 60_000)
+  })
 
   it('restoring leaves the database that was there, or the backup', async () => {
     await using dir = await project()
@@ -114,5 +117,5 @@ describe('a process that is killed while it brings the database up', () => {
     }
     expect(left).toEqual([2, 2, 1])
     expect((await svc(['db', 'restore', 'one.db'], { cwd })).code).toBe(0)
-  }, 60_000)
+  })
 })

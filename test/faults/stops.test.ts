@@ -42,7 +42,7 @@ describe('the end', () => {
     }[]
     expect(goals.map(({ status }) => status)).toEqual(['active'])
     await server.close()
-  }, 40_000)
+  })
 
   it('does not come because nobody reads what it says, or the terminal is gone', async () => {
     await using dir = await project(FAST)
@@ -60,5 +60,5 @@ describe('the end', () => {
     const ended = new Promise(resolve => daemon.process.once('exit', resolve))
     daemon.process.kill('SIGTERM')
     expect(await ended).toBe(0)
-  }, 40_000)
+  })
 })

@@ -118,7 +118,7 @@ describe('svc approvals, approve and deny', () => {
     expect(await run('approvals', 'revoke', id)).toMatchObject({ code: 0 })
     expect((await run('approvals', 'rules')).stdout).toMatch(/no rules/)
     expect((await run('approvals', 'rules', '--all')).stdout).toMatch(/revoked by cli/)
-  }, 60_000)
+  })
 })
 
 describe('svc goals abandon', () => {
@@ -136,5 +136,5 @@ describe('svc goals abandon', () => {
     expect((await run('goals', 'prioritize', goals[1]!.goal_id, '9')).code).toBe(0)
     expect((await run('goals', 'abandon', '--agent', 'p')).stdout.match(/abandoned/g)).toHaveLength(2)
     expect((await run('goals', 'abandon', '--all')).stdout).toBe('no goals were active\n')
-  }, 60_000)
+  })
 })

@@ -95,4 +95,4 @@ it('what several commands set at once all lands, and the daemon that runs takes 
   // It needs a restart.
   expect((await live()).daemon.max_failures).toBe(5)
   expect((await run('config')).stdout).toMatch(/^daemon\.max_failures +9 {2}\(file, 5 until the restart\)$/m)
-}, 60_000)
+})

@@ -164,7 +164,7 @@ describe('in the background', () => {
       status: 'failed',
       reason: 'the service was stopped',
     })
-  }, 30_000)
+  })
 
   it("a deleted agent's tasks are ended with all that they started", async () => {
     await open()

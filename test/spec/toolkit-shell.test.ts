@@ -84,7 +84,7 @@ describe.each(hasWall ? ['auto', 'off'] : ['off'])('a command, with the sandbox 
     stop.abort(new Error('called off'))
     expect(await stopped).toBe('error: called off')
     expect(running()).toBe(false)
-  }, 30_000)
+  })
 
   it('answers with the beginning and the end of a long output, and keeps all of it for file_read', async () => {
     await put('long.txt', Array.from({ length: 5000 }, (_, n) => `line ${n}`).join('\n'))
@@ -270,7 +270,7 @@ describe('limits', () => {
     expect((await stat(join(home.workspace, 'big'))).size).toBe(1024 * 1024)
     expect(await run('env sh -c "while :; do :; done"')).toMatch(/SIGXCPU|SIGKILL/)
     expect(await run(`env tail /dev/zero`)).toContain('memory')
-  }, 30_000)
+  })
 })
 
 describe.runIf(hasWall)('the sandbox', () => {
@@ -294,7 +294,7 @@ describe.runIf(hasWall)('the sandbox', () => {
     expect(await run(`env sh -c "echo x > made && cat made"`)).toBe('x\n[exit code 0]')
     expect(await readFile(join(home.workspace, 'made'), 'utf8')).toBe('x\n')
     expect(await run(`env mount -t tmpfs x /tmp`)).not.toContain('exit code 0')
-  }, 30_000)
+  })
 
   it('lets what was ended leave nothing behind, also what made a session of its own', async () => {
     await open({ shell_allow_dev_commands: true, shell_timeout: 0.7 })

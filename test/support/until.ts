@@ -3,15 +3,19 @@ import { turn } from './clock.ts'
 import type { House } from './house.ts'
 
 /** How long to wait before it is said what did not come, in real milliseconds. */
-const PATIENCE_MS = 10_000
+const PATIENCE_MS = 60_000
+/** What happens within this process is there after so many turns of its event loop; what others do is looked for now and then. */
+const TURNS = 200
+/** Between two such looks, in real milliseconds: they take nothing from the processes that are waited for. */
+const REST_MS = 5
 
-/** Resolves with the payload of the next event of this name (that matches). @throws after 10 s, naming the event */
+/** Resolves with the payload of the next event of this name (that matches). @throws after 60 s, naming the event */
 export function until<E extends EventName>(
   house: Pick<House, 'kernel'>,
   event: E,
   matches?: (payload: Events[E]) => boolean,
 ): Promise<Events[E]>
-/** Resolves when the predicate, asked at each turn of the event loop, holds. @throws after 10 s, showing the predicate */
+/** Resolves when the predicate, asked again and again, holds. @throws after 60 s, showing the predicate */
 export function until(predicate: () => unknown): Promise<void>
 export function until<E extends EventName>(
   what: Pick<House, 'kernel'> | (() => unknown),
@@ -23,10 +27,10 @@ export function until<E extends EventName>(
 
 async function untilTrue(predicate: () => unknown): Promise<void> {
   const deadline = performance.now() + PATIENCE_MS
-  while (!(await predicate())) {
+  for (let looks = 1; !(await predicate()); looks++) {
     if (performance.now() > deadline)
       throw new Error(`within ${PATIENCE_MS / 1000} s it did not hold that ${predicate}`)
-    await turn()
+    await (looks < TURNS ? turn() : new Promise(resolve => setTimeout(resolve, REST_MS)))
   }
 }
 
