@@ -58,7 +58,7 @@ export function App() {
         Skip to the page
       </button>
       <Head />
-      <Nav pages={PAGES} here={place.page} />
+      <Nav pages={PAGES} here={place.page === AGENT.page ? '' : place.page} exact={place.page !== AGENT.page} />
       <main id="main" tabIndex={-1} ref={main}>
         {found ? <found.view place={place} /> : <h1>There is no such page.</h1>}
       </main>

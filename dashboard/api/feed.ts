@@ -23,8 +23,13 @@ class Feed {
   }
 
   #shared(): void {
-    const { port } = new SharedWorker('/assets/feed.js', { type: 'module', name: 'svc events' })
+    const worker = new SharedWorker('/assets/feed.js', { type: 'module', name: 'svc events' })
+    const { port } = worker
     this.#port = port
+    worker.onerror = () => {
+      this.#port = undefined
+      this.#alone()
+    }
     port.onmessage = ({ data }: MessageEvent<ToTab>) => this.#heard(data)
     this.#hello()
     setInterval(() => this.#hello(), HELLO_MS)
@@ -43,7 +48,7 @@ class Feed {
     return () => void this.#watchers.delete(watcher)
   }
 
-  /** Where a browser has no shared workers, this tab has a stream of its own. */
+  /** Where a browser has no shared workers, or does not start one, this tab has a stream of its own. */
   #alone(): void {
     const begin = () => {
       this.#stop()

@@ -3,6 +3,9 @@ import type { Happening, ToTab } from './messages.ts'
 
 const FIRST_PAUSE_MS = 500
 const LONGEST_PAUSE_MS = 10_000
+/** The server says every 15 seconds that it is still there; who says nothing for so long is not. */
+const SILENT_MS = 40_000
+const LISTEN_MS = 5_000
 /** Events that come in a burst are told together. */
 const GATHER_MS = 50
 
@@ -24,10 +27,11 @@ async function follow(headers: Record<string, string>, tell: (message: ToTab) =>
   tell({ type: 'state', state: 'connecting' })
   while (!signal.aborted) {
     let refused = false
+    const ear = new Ear(signal)
     try {
       const answer = await fetch(after === undefined ? '/events?last=200' : '/events', {
         headers: after === undefined ? headers : { ...headers, 'last-event-id': after },
-        signal,
+        signal: ear.signal,
         cache: 'no-store',
       })
       refused = answer.status === 401 || answer.status === 403
@@ -49,13 +53,52 @@ async function follow(headers: Record<string, string>, tell: (message: ToTab) =>
       for (;;) {
         const { value, done } = await reader.read()
         if (done) break
+        ear.heard()
         parser.feed(decoder.decode(value, { stream: true }))
       }
     } catch {
       if (signal.aborted) return
+    } finally {
+      ear.close()
     }
     tell({ type: 'state', state: refused ? 'refused' : 'lost' })
-    await new Promise(resolve => setTimeout(resolve, pause))
+    await rested(pause)
     pause = Math.min(pause * 2, LONGEST_PAUSE_MS)
   }
+}
+
+/** Gives a connection up that has gone silent: after a sleep of the machine nobody tells that it is dead. */
+class Ear {
+  readonly signal: AbortSignal
+  readonly #deaf = new AbortController()
+  readonly #timer: ReturnType<typeof setInterval>
+  #last = Date.now()
+
+  constructor(stopped: AbortSignal) {
+    this.signal = AbortSignal.any([stopped, this.#deaf.signal])
+    this.#timer = setInterval(() => {
+      if (Date.now() - this.#last > SILENT_MS) this.#deaf.abort()
+    }, LISTEN_MS)
+  }
+
+  heard(): void {
+    this.#last = Date.now()
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+  }
+}
+
+/** A pause; shorter where the network comes back meanwhile. */
+function rested(ms: number): Promise<void> {
+  return new Promise(resolve => {
+    const done = () => {
+      clearTimeout(timer)
+      removeEventListener('online', done)
+      resolve()
+    }
+    const timer = setTimeout(done, ms)
+    addEventListener('online', done)
+  })
 }

@@ -1,7 +1,8 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
+import { isRefused, onRefused } from '../api/access.ts'
 import { useAction } from '../api/action.ts'
 import { api } from '../api/client.ts'
-import { useFeedState } from '../api/feed.ts'
+import { type FeedState, useFeedState } from '../api/feed.ts'
 import { ofKinds, useQuery } from '../api/query.ts'
 import { to } from '../routes.ts'
 import { Meter } from '../ui/meter.tsx'
@@ -18,7 +19,7 @@ const FEED_WORDS = {
 
 /** What holds for the whole house: whether it is reached, runs, is frozen, what it costs, and which model it uses. */
 export function Head() {
-  const state = useFeedState()
+  const state = useReach()
   const models = useQuery('models', { ask: () => api.models.list(), on: ofKinds('config_changed'), every: 60_000 })
   const notice = models.data?.default?.notice
   return (
@@ -37,6 +38,14 @@ export function Head() {
       <AccessForm wanted={state === 'refused'} />
     </header>
   )
+}
+
+/** How the server is reached: the stream of events may live on when the key no longer opens anything else. */
+function useReach(): FeedState {
+  const state = useFeedState()
+  const [refused, setRefused] = useState(isRefused)
+  useEffect(() => onRefused(() => setRefused(isRefused())), [])
+  return refused && state !== 'lost' ? 'refused' : state
 }
 
 function Spent() {

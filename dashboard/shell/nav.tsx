@@ -1,27 +1,58 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { api } from '../api/client.ts'
 import { ofKinds, useQuery } from '../api/query.ts'
+import { QUEUE, useWaiting } from '../api/waiting.ts'
 import { to } from '../routes.ts'
+import type { Item } from '../ui/types.ts'
 import { Icon } from './icons.tsx'
 
-export function Nav({ pages, here }: { pages: readonly { page: string; name: string; icon: string }[]; here: string }) {
-  const waiting = useQuery('approvals', { ask: () => api.approvals.queue(), on: ofKinds('approval_', 'agent_') })
-  const number = waiting.data?.length ?? 0
+interface NavProps {
+  pages: readonly { page: string; name: string; icon: string }[]
+  here: string
+  /** Whether it is that page itself where one is, or one below it. */
+  exact: boolean
+}
+
+export function Nav({ pages, here, exact }: NavProps) {
+  const waiting = useWaiting().data?.length ?? 0
+  const broken = useBroken()
   const bar = useRef<HTMLElement>(null)
   useEffect(() => bar.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest' }), [here])
+  const counts: Record<string, { number: number; words: string; bad?: boolean }> = {
+    approvals: { number: waiting, words: 'waiting' },
+    plugins: { number: broken, words: 'broken', bad: true },
+  }
   return (
     <nav class="nav" aria-label="Pages" ref={bar}>
       {pages.map(({ page, name, icon }) => (
-        <a key={page} href={to(page)} aria-current={page === here ? 'page' : undefined}>
+        <a key={page} href={to(page)} aria-current={page === here ? (exact ? 'page' : 'true') : undefined}>
           <Icon name={icon} />
           {name}
-          {page === 'approvals' && number > 0 && (
-            <b class="count" title={`${number} waiting`}>
-              {number}
-            </b>
-          )}
+          <Count of={counts[page]} />
         </a>
       ))}
     </nav>
   )
+}
+
+/** How many of a page's things want a hand. */
+function Count({ of }: { of: { number: number; words: string; bad?: boolean } | undefined }) {
+  if (!of || of.number === 0) return null
+  const number = of.number === QUEUE ? `${QUEUE}+` : of.number
+  return (
+    <b class={of.bad ? 'count bad' : 'count'} title={`${number} ${of.words}`}>
+      {number} <span class="unseen">{of.words}</span>
+    </b>
+  )
+}
+
+const isBroken = ({ state }: Item<'plugins.list'>) => state === 'failed' || state === 'suspended'
+
+function useBroken(): number {
+  const { data = [] } = useQuery('plugins', {
+    ask: () => api.plugins.list(),
+    on: ofKinds('plugin_'),
+    every: 60_000,
+  })
+  return data.filter(isBroken).length
 }

@@ -30,6 +30,22 @@ function colorOf(name: string): string {
   return color
 }
 
+const DAY_S = 86_400
+const hours = new Intl.DateTimeFormat('en', { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
+const seconds = new Intl.DateTimeFormat('en', { timeStyle: 'medium', hourCycle: 'h23' })
+const days = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric' })
+
+/** Marks of the axis as precise as they lie apart; each day is named where it begins. */
+function timesOf(_: uPlot, marks: number[], __: number, ___: number, apart: number): string[] {
+  const write = apart >= DAY_S ? days : apart >= 60 ? hours : seconds
+  return marks.map((mark, n) => {
+    const at = mark * 1000
+    const day = days.format(at)
+    const isNew = write === hours && n > 0 && day !== days.format(marks[n - 1]! * 1000)
+    return isNew ? day : write.format(at)
+  })
+}
+
 /** Lines over time. Those who don't see it read the last value of each. */
 export function Plot({ label, times, lines, write = String, range, height = 180 }: PlotProps) {
   const place = useRef<HTMLDivElement>(null)
@@ -43,9 +59,12 @@ export function Plot({ label, times, lines, write = String, range, height = 180 
         width: Math.max(element.clientWidth, 120),
         height,
         cursor: { y: false },
-        legend: { live: true },
+        legend: { live: true, markers: { width: 0, fill: (_, at) => colorOf(lines[at - 1]?.color ?? '--ink') } },
         scales: range ? { y: { range } } : {},
-        axes: [axis, { ...axis, size: 64, values: (_, ticks) => ticks.map(write) }],
+        axes: [
+          { ...axis, values: timesOf },
+          { ...axis, size: 64, values: (_, ticks) => ticks.map(write) },
+        ],
         series: [
           {},
           ...lines.map(({ label, color, fill, dashed, values }) => ({

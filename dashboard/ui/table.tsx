@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
-import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { Once } from './once.ts'
 
 export interface Column<T> {
   name: string
@@ -7,6 +8,10 @@ export interface Column<T> {
   kind?: 'grow' | 'number' | 'narrow'
   /** Not shown where the window is narrow. */
   wide?: boolean
+  /** What rows are sorted by where this column is chosen; rows without it come last. */
+  by?: (row: T) => string | number | null
+  /** Chosen first so, the largest at the top. */
+  fallsFirst?: boolean
   cell: (row: T) => ComponentChildren
 }
 
@@ -17,6 +22,9 @@ interface TableProps<T> {
   keyOf: (row: T) => string
   /** Marks rows for the eye. */
   classOf?: (row: T) => string
+  /** Where the reader may choose by which column: the chosen one, as `cost`, or `-cost` for falling. */
+  order?: string
+  onOrder?: (order: string) => void
 }
 
 /** All rows have this height where there are so many that only those in view are drawn; as `--row` in the stylesheet. */
@@ -29,7 +37,16 @@ const BEYOND = 8
 const STEP = 8
 
 /** A table; of many rows it draws those that are in view, and stays one table for those who hear it. */
-export function Table<T>({ caption, columns, rows, keyOf, classOf = () => '' }: TableProps<T>) {
+export function Table<T>({
+  caption,
+  columns,
+  rows: given,
+  keyOf,
+  classOf = () => '',
+  order = '',
+  onOrder,
+}: TableProps<T>) {
+  const rows = useMemo(() => sorted(given, columns, order), [given, order])
   const body = useRef<HTMLTableSectionElement>(null)
   const virtual = rows.length > MANY
   const [from, to] = useWindow(body, virtual ? rows.length : 0)
@@ -40,36 +57,104 @@ export function Table<T>({ caption, columns, rows, keyOf, classOf = () => '' }: 
         <caption class="unseen">{caption}</caption>
         <thead>
           <tr>
-            {columns.map(({ name, kind = '', wide }) => (
-              <th key={name} scope="col" class={`${kind} ${wide ? 'wide' : ''}`}>
-                {name}
-              </th>
+            {columns.map(column => (
+              <Heading key={column.name} column={column} order={order} onOrder={onOrder} />
             ))}
           </tr>
         </thead>
         <tbody ref={body}>
           {virtual && <Space rows={from} columns={columns.length} />}
-          {shown.map((row, at) => (
-            <tr key={keyOf(row)} class={classOf(row)} aria-rowindex={virtual ? from + at + 2 : undefined}>
-              {columns.map(({ name, kind = '', wide, cell }, index) =>
-                index === 0 ? (
-                  <th key={name} scope="row" class={`${kind} ${wide ? 'wide' : ''}`}>
-                    {cell(row)}
-                  </th>
-                ) : (
-                  <td key={name} class={`${kind} ${wide ? 'wide' : ''}`} data-label={name}>
-                    {cell(row)}
-                  </td>
-                ),
-              )}
-            </tr>
-          ))}
+          {shown.map((row, at) => {
+            const index = virtual ? from + at + 2 : undefined
+            return (
+              <Once
+                key={keyOf(row)}
+                of={[row, columns, index, classOf(row)]}
+                draw={() => <Row row={row} columns={columns} index={index} class={classOf(row)} />}
+              />
+            )
+          })}
           {virtual && <Space rows={rows.length - to} columns={columns.length} />}
         </tbody>
       </table>
     </div>
   )
 }
+
+interface RowProps<T> {
+  row: T
+  columns: readonly Column<T>[]
+  index: number | undefined
+  class: string
+}
+
+function Row<T>({ row, columns, index, class: className }: RowProps<T>) {
+  return (
+    <tr class={className} aria-rowindex={index}>
+      {columns.map(({ name, kind = '', wide, cell }, at) =>
+        at === 0 ? (
+          <th key={name} scope="row" class={`${kind} ${wide ? 'wide' : ''}`}>
+            {cell(row)}
+          </th>
+        ) : (
+          <td key={name} class={`${kind} ${wide ? 'wide' : ''}`} data-label={name}>
+            {cell(row)}
+          </td>
+        ),
+      )}
+    </tr>
+  )
+}
+
+interface HeadingProps<T> {
+  column: Column<T>
+  order: string
+  onOrder: ((order: string) => void) | undefined
+}
+
+/** The name of a column, and the way to sort by it. */
+function Heading<T>({ column, order, onOrder }: HeadingProps<T>) {
+  const { name, kind = '', wide, by, fallsFirst = false } = column
+  const rises = order === orderOf(name)
+  const falls = order === orderOf(name, true)
+  const chosen = rises ? 'ascending' : falls ? 'descending' : undefined
+  return (
+    <th scope="col" class={`${kind} ${wide ? 'wide' : ''}`} aria-sort={chosen}>
+      {by && onOrder ? (
+        <button
+          type="button"
+          class="sort"
+          onClick={() => onOrder(orderOf(name, chosen === undefined ? fallsFirst : rises))}
+        >
+          {name}
+          <span aria-hidden="true">{rises ? '↑' : falls ? '↓' : ''}</span>
+        </button>
+      ) : (
+        name
+      )}
+    </th>
+  )
+}
+
+/** How an order is told in addresses. */
+export const orderOf = (name: string, falls = false) => `${falls ? '-' : ''}${name.toLowerCase()}`
+
+function sorted<T>(rows: readonly T[], columns: readonly Column<T>[], order: string): readonly T[] {
+  const by = columns.find(({ name }) => orderOf(name) === order.replace(/^-/, ''))?.by
+  if (!by) return rows
+  const sign = order.startsWith('-') ? -1 : 1
+  const keyed = rows.map(row => ({ row, key: by(row) }))
+  keyed.sort((a, b) => {
+    if (a.key === null || b.key === null) return Number(a.key === null) - Number(b.key === null)
+    return (
+      sign * (typeof a.key === 'string' ? a.key.localeCompare(String(b.key), 'en', NATURAL) : a.key - Number(b.key))
+    )
+  })
+  return keyed.map(({ row }) => row)
+}
+
+/** `worker 9` comes before `worker 10`. */
+const NATURAL = { numeric: true } as const
 
 function Space({ rows, columns }: { rows: number; columns: number }) {
   if (rows <= 0) return null

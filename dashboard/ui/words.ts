@@ -5,7 +5,8 @@ const usd = new Intl.NumberFormat(LOCALE, { style: 'currency', currency: 'USD', 
 const cents = new Intl.NumberFormat(LOCALE, { style: 'currency', currency: 'USD', maximumSignificantDigits: 2 })
 const compact = new Intl.NumberFormat(LOCALE, { notation: 'compact', maximumFractionDigits: 1 })
 const relative = new Intl.RelativeTimeFormat(LOCALE, { numeric: 'auto', style: 'narrow' })
-const clock = new Intl.DateTimeFormat(LOCALE, { dateStyle: 'medium', timeStyle: 'medium' })
+const clock = new Intl.DateTimeFormat(LOCALE, { dateStyle: 'medium', timeStyle: 'medium', hourCycle: 'h23' })
+const daytime = new Intl.DateTimeFormat(LOCALE, { timeStyle: 'medium', hourCycle: 'h23' })
 
 export function dollars(amount: number): string {
   return amount !== 0 && Math.abs(amount) < 0.1 ? cents.format(amount) : usd.format(amount)
@@ -14,6 +15,10 @@ export const count = (n: number) => compact.format(n)
 export const percent = (share: number) => `${Math.round(share * 100)} %`
 export const plural = (n: number, one: string, many = `${one}s`) =>
   `${n.toLocaleString(LOCALE)} ${n === 1 ? one : many}`
+
+/** The heading of a list of which the newest are shown: all there are, or so many. */
+export const newest = (n: number, most: number, one: string, many = `${one}s`) =>
+  n < most ? plural(n, one, many) : `The newest ${most} ${many}`
 
 interface Amounts<N> {
   usd: N
@@ -50,6 +55,8 @@ export function duration(ms: number): string {
 }
 
 export const moment = (at: string) => clock.format(new Date(at))
+/** The time of day alone. */
+export const timeOfDay = (at: string) => daytime.format(new Date(at))
 
 /** Control characters, marks of direction and what has no width, made visible: text of agents must not pretend. */
 export function visible(text: string): string {

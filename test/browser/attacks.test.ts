@@ -40,7 +40,7 @@ describe.skipIf(!hasChromium)('a page in the operator’s browser, while no key 
       // Some browsers ask before a page may reach this machine: what is tested is the server alone.
       '--disable-features=LocalNetworkAccessChecks,BlockInsecurePrivateNetworkRequests',
     )
-  }, 60_000)
+  })
   afterAll(() => browser?.close())
 
   /** A server with an agent, its whole state as it is now, and everything that can be asked of it. */

@@ -5,12 +5,12 @@ import { hasChromium, launch } from './browser.ts'
 
 const KEY = 'open sesame, please'
 
-describe.skipIf(!hasChromium)('the explorers in a browser with the network off', () => {
+describe.skipIf(!hasChromium)('the explorers in a browser with the network off', { timeout: 180_000 }, () => {
   let browser: Browser
 
   beforeAll(async () => {
     browser = await launch('--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1')
-  }, 60_000)
+  })
   afterAll(() => browser?.close())
 
   /** A page that can reach nothing but this machine; whatever else it asks for is refused and written down. */
@@ -27,7 +27,7 @@ describe.skipIf(!hasChromium)('the explorers in a browser with the network off',
       },
     )
     const page = await context.newPage()
-    page.setDefaultTimeout(10_000)
+    page.setDefaultTimeout(60_000)
     page.on('pageerror', error => problems.push(error.message))
     page.on('console', message => {
       if (message.type() === 'error') problems.push(message.text())
@@ -35,7 +35,7 @@ describe.skipIf(!hasChromium)('the explorers in a browser with the network off',
     return { page, outside, problems }
   }
 
-  it('Swagger UI shows every operation, and asks nobody else for anything', { timeout: 60_000 }, async () => {
+  it('Swagger UI shows every operation, and asks nobody else for anything', async () => {
     const { url, ask } = await served()
     const { json } = await ask('/openapi.json')
     const count = Object.values(json.paths).flatMap(methods => Object.keys(methods as object)).length
@@ -49,7 +49,7 @@ describe.skipIf(!hasChromium)('the explorers in a browser with the network off',
     expect(problems).toEqual([])
   })
 
-  it('ReDoc shows every operation, and asks nobody else for anything', { timeout: 60_000 }, async () => {
+  it('ReDoc shows every operation, and asks nobody else for anything', async () => {
     const { url, ask } = await served()
     const { json } = await ask('/openapi.json')
     const ids = Object.values(json.paths).flatMap(methods =>
@@ -64,7 +64,7 @@ describe.skipIf(!hasChromium)('the explorers in a browser with the network off',
           const shown = await page.locator('[id^="operation/"]').evaluateAll(all => all.map(({ id }) => id))
           return ids.filter(id => !shown.some(each => each.endsWith(`operation/${id}`)))
         },
-        { timeout: 15_000 },
+        { timeout: 60_000 },
       )
       .toEqual([])
     await page.getByPlaceholder('Search...').fill('nudge')
@@ -73,7 +73,7 @@ describe.skipIf(!hasChromium)('the explorers in a browser with the network off',
     expect(problems).toEqual([])
   })
 
-  it('Swagger UI tries an operation with a key and for a user', { timeout: 60_000 }, async () => {
+  it('Swagger UI tries an operation with a key and for a user', async () => {
     const { url, kernel } = await served({ env: { SVC_API_KEY: KEY } })
     const { page, outside } = await offline()
     await page.goto(`${url}/docs`)

@@ -10,6 +10,7 @@ import { Table } from '../../ui/table.tsx'
 import { When } from '../../ui/time.tsx'
 import type { Item } from '../../ui/types.ts'
 import { plural, visible } from '../../ui/words.ts'
+import { Import } from '../fleet/import.tsx'
 import { Changes } from './changes.tsx'
 import type { ViewProps } from './index.tsx'
 
@@ -36,8 +37,12 @@ export function Checkpoints({ agent: { agent_id: id, name, status }, reload }: V
           ) : (
             <>
               <List id={id} all={all} canRestore={status !== 'dead'} onRestore={setRestoring} onGone={query.reload} />
-              <Compare all={all} from={from} to={to} onFrom={setFrom} onTo={setTo} />
-              <Changes id={id} from={known(all, from) ?? all[0]!.checkpoint_id} to={known(all, to)} />
+              <Card title="What has changed">
+                <div class="stack">
+                  <Compare all={all} from={from} to={to} onFrom={setFrom} onTo={setTo} />
+                  <Changes id={id} from={known(all, from) ?? all[0]!.checkpoint_id} to={known(all, to)} />
+                </div>
+              </Card>
             </>
           )
         }
@@ -71,9 +76,12 @@ function Take({ id, name, onTaken }: { id: string; name: string; onTaken: () => 
     <Card
       title="Keep it as it stands"
       aside={
-        <button type="button" disabled={download.running} onClick={() => void download.run()}>
-          Download the agent
-        </button>
+        <>
+          <button type="button" disabled={download.running} onClick={() => void download.run()}>
+            Download the agent
+          </button>
+          <Import />
+        </>
       }
     >
       <form
@@ -90,7 +98,7 @@ function Take({ id, name, onTaken }: { id: string; name: string; onTaken: () => 
       </form>
       <Trouble fault={take.fault ?? download.fault} />
       <p class="hint apart">
-        The download holds its goals, memory and all else that makes another one of it:{' '}
+        The download holds its goals, memory and all else that makes another one of it, here or in another project:{' '}
         <code>svc agent import {visible(name)}.svcagent</code>
       </p>
     </Card>
@@ -190,13 +198,13 @@ function Compare({ all, from, to, onFrom, onTo }: CompareProps) {
   return (
     <div class="fields">
       <label>
-        What has changed from
+        From
         <select value={known(all, from) ?? all[0]!.checkpoint_id} onChange={event => onFrom(event.currentTarget.value)}>
           {options}
         </select>
       </label>
       <label>
-        to
+        To
         <select value={known(all, to) ?? ''} onChange={event => onTo(event.currentTarget.value)}>
           <option value="">now</option>
           {options}

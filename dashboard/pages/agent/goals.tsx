@@ -9,7 +9,7 @@ import { Status, Tag } from '../../ui/status.tsx'
 import { Table } from '../../ui/table.tsx'
 import { When } from '../../ui/time.tsx'
 import type { Agent, Goal } from '../../ui/types.ts'
-import { visible } from '../../ui/words.ts'
+import { newest, visible } from '../../ui/words.ts'
 import type { ViewProps } from './index.tsx'
 import { Steps } from './steps.tsx'
 
@@ -32,7 +32,7 @@ function AllGoals({ agent: { agent_id: id } }: { agent: Agent }) {
           goals.length === 0 ? (
             <Empty title="It has not set itself a goal yet." />
           ) : (
-            <Card title={`${goals.length} newest`}>
+            <Card title={newest(goals.length, SHOWN, 'goal')}>
               <Table
                 caption="Goals"
                 rows={goals}

@@ -5,7 +5,7 @@ import { to } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
 import { Letter } from '../../ui/letter.tsx'
 import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
-import { visible } from '../../ui/words.ts'
+import { newest, visible } from '../../ui/words.ts'
 import type { ViewProps } from './index.tsx'
 
 const SHOWN = 100
@@ -43,7 +43,7 @@ export function Messages({ agent: { agent_id: id } }: ViewProps) {
           messages.length === 0 ? (
             <Empty title="No message yet." />
           ) : (
-            <Card title={`${messages.length} newest`}>
+            <Card title={newest(messages.length, SHOWN, 'message')}>
               <ul class="plain list tall">
                 {messages.map(message => (
                   <Letter

@@ -8,6 +8,7 @@ import { Status, Tag } from '../../ui/status.tsx'
 import { When } from '../../ui/time.tsx'
 import type { Agent } from '../../ui/types.ts'
 import { count, dollars, duration, visible } from '../../ui/words.ts'
+import { Request } from '../approvals/request.tsx'
 import type { ViewProps } from './index.tsx'
 import { Nudge } from './nudge.tsx'
 import { Persona } from './persona.tsx'
@@ -24,6 +25,7 @@ export function Overview({ agent, reload }: ViewProps) {
         <Figure label="Active" value={<When at={agent.last_active} none="never" />} />
       </dl>
       <p class="soft">{visible(agent.next.reason)}</p>
+      {agent.status === 'waiting_approval' && <Asked id={agent.agent_id} onDecided={reload} />}
       {agent.error && <p class="trouble">{visible(agent.error)}</p>}
       <div class="columns">
         <div class="stack">
@@ -37,6 +39,23 @@ export function Overview({ agent, reload }: ViewProps) {
         </div>
       </div>
     </>
+  )
+}
+
+/** The calls that it waits with: decided on here as in the queue. */
+function Asked({ id, onDecided }: { id: string; onDecided: () => Promise<void> }) {
+  const query = useQuery(`asked ${id}`, { ask: () => api.approvals.list({ id }), on: ofAgent(id) })
+  const decided = () => void Promise.all([query.reload(), onDecided()])
+  return (
+    <Loaded query={query}>
+      {waiting => (
+        <ul class="stack plain">
+          {waiting.map(approval => (
+            <Request key={approval.approval_id} approval={approval} onDecided={decided} />
+          ))}
+        </ul>
+      )}
+    </Loaded>
   )
 }
 

@@ -6,7 +6,7 @@ import { Empty, Loaded } from '../../ui/states.tsx'
 import { Status, Tag } from '../../ui/status.tsx'
 import { Table } from '../../ui/table.tsx'
 import { When } from '../../ui/time.tsx'
-import { visible } from '../../ui/words.ts'
+import { plural, visible } from '../../ui/words.ts'
 
 const SHOWN = 200
 
@@ -22,7 +22,7 @@ export function History() {
         const decided = all.filter(({ status }) => status !== 'pending')
         if (decided.length === 0) return <Empty title="Nothing was decided yet." />
         return (
-          <Card title={`The last ${decided.length}`}>
+          <Card title={plural(decided.length, 'decision')}>
             <Table
               caption="Approvals that were decided"
               rows={decided}

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact'
 import { useRef, useState } from 'preact/hooks'
 import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
@@ -14,18 +15,33 @@ import { Grant } from './grant.tsx'
 
 export type Waiting = Item<'approvals.queue'>
 
+interface RequestProps {
+  approval: Waiting
+  onDecided: () => void
+  /** Where several are decided in one act: the box that adds this one to them. */
+  box?: ComponentChildren
+  /** Told once its reader has all of its long arguments before the eyes. */
+  onSeen?: () => void
+}
+
+/** Lists leave long arguments out. */
+export const isCut = ({ arguments: args, args_chars }: Waiting) => args === null && args_chars > 'null'.length
+
 /**
- * One call that waits: exactly what would run, and what can be said to it. Lists leave long arguments out; who wants to
- * let such a call run is shown all of them first.
+ * One call that waits: exactly what would run, and what can be said to it. Who wants to let a call with long arguments
+ * run is shown all of them first.
  */
-export function Request({ approval: listed, onDecided }: { approval: Waiting; onDecided: () => void }) {
+export function Request({ approval: listed, onDecided, box, onSeen }: RequestProps) {
   const { approval_id, agent_id, tool_name, danger, args_chars, args_sha256, created_at, expires_at, task_id } = listed
   const [whole, setWhole] = useState<Approval | undefined>(undefined)
   const [mode, setMode] = useState<'' | 'deny' | 'edit' | 'grant'>('')
   const opener = useRef<HTMLElement | null>(null)
   const approval = whole ?? listed
-  const isCut = approval.arguments === null && args_chars > 'null'.length
-  const see = useAction(async () => setWhole(await api.approvals.show({ approval_id })))
+  const cut = isCut(approval)
+  const see = useAction(async () => {
+    setWhole(await api.approvals.show({ approval_id }))
+    onSeen?.()
+  })
   const decided = () => {
     onDecided()
     document.getElementById('main')?.focus({ preventScroll: true })
@@ -45,6 +61,7 @@ export function Request({ approval: listed, onDecided }: { approval: Waiting; on
   return (
     <li class="card request">
       <header>
+        {box}
         <h2>
           <code>{visible(tool_name)}</code>
         </h2>
@@ -58,11 +75,11 @@ export function Request({ approval: listed, onDecided }: { approval: Waiting; on
             </>
           )}
         </span>
-        <a class="aside" href={to('approvals', ['item', approval_id])}>
+        <a class="aside soft" href={to('approvals', ['item', approval_id])}>
           {approval_id}
         </a>
       </header>
-      {isCut ? (
+      {cut ? (
         <p class="held">
           These arguments are long. See all of them before you decide:{' '}
           <button type="button" class="small" disabled={see.running} onClick={() => void see.run()}>
@@ -78,7 +95,7 @@ export function Request({ approval: listed, onDecided }: { approval: Waiting; on
       </p>
       <Trouble fault={see.fault ?? approve.fault} />
       <div class="row">
-        {!isCut && (
+        {!cut && (
           <button type="button" class="primary" disabled={approve.running} onClick={() => void approve.run()}>
             Approve
           </button>
@@ -86,7 +103,7 @@ export function Request({ approval: listed, onDecided }: { approval: Waiting; on
         <button type="button" class="danger" aria-expanded={mode === 'deny'} onClick={open('deny')}>
           Deny…
         </button>
-        {!isCut && (
+        {!cut && (
           <>
             <button type="button" aria-expanded={mode === 'edit'} onClick={open('edit')}>
               Edit and approve…

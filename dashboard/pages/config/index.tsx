@@ -12,7 +12,7 @@ export type Key = Item<'config.keys'>
 
 /** Every key that may be set: what it does, its value and where that comes from, and when a change counts. */
 export function Config({ place }: { place: Place }) {
-  const { q = '', set = '' } = place.query
+  const { q = '', set = '', section = '' } = place.query
   const query = useQuery('config keys', { ask: () => api.config.keys(), on: ofKinds('config_changed'), every: 15_000 })
   return (
     <>
@@ -27,6 +27,17 @@ export function Config({ place }: { place: Place }) {
             />
             Only what is set
           </label>
+          <select
+            class="pick"
+            aria-label="Section"
+            value={section}
+            onChange={event => refine({ section: event.currentTarget.value })}
+          >
+            <option value="">Every section</option>
+            {[...new Set(query.data?.map(sectionOf))].sort().map(each => (
+              <option key={each}>{each}</option>
+            ))}
+          </select>
           <input
             type="search"
             class="search"
@@ -38,33 +49,40 @@ export function Config({ place }: { place: Place }) {
         </div>
       </div>
       <Loaded query={query}>
-        {keys => <Sections keys={keys} q={q} onlySet={set === '1'} reload={query.reload} />}
+        {keys => <Sections keys={keys} q={q} section={section} onlySet={set === '1'} reload={query.reload} />}
       </Loaded>
     </>
   )
 }
 
+const sectionOf = ({ key }: Key) => key.split('.')[0]!
+
 interface SectionsProps {
   keys: readonly Key[]
   q: string
+  section: string
   onlySet: boolean
   reload: () => Promise<void>
 }
 
-function Sections({ keys, q, onlySet, reload }: SectionsProps) {
+function Sections({ keys, q, section, onlySet, reload }: SectionsProps) {
   const sections = useMemo(() => {
     const words = q.toLowerCase().split(/\s+/)
     const found = keys.filter(({ key, schema, source }) => {
       const text = `${key} ${schema.description ?? ''}`.toLowerCase()
-      return words.every(word => text.includes(word)) && (!onlySet || source !== 'default')
+      return (
+        words.every(word => text.includes(word)) &&
+        (!onlySet || source !== 'default') &&
+        (!section || key.startsWith(`${section}.`) || key === section)
+      )
     })
-    return [...Map.groupBy(found, ({ key }) => key.split('.')[0]!)]
-  }, [keys, q, onlySet])
+    return [...Map.groupBy(found, sectionOf)]
+  }, [keys, q, section, onlySet])
   if (sections.length === 0) return <Empty title="No key fits." />
   return (
     <>
-      {sections.map(([section, members]) => (
-        <Card key={section} title={section || 'Keys'} aside={<small>{plural(members.length, 'key')}</small>}>
+      {sections.map(([name, members]) => (
+        <Card key={name} title={name} aside={<small>{plural(members.length, 'key')}</small>}>
           <ul class="plain list tall keys">
             {members.map(key => (
               <KeyRow key={key.key} found={key} onChanged={reload} />

@@ -3,9 +3,11 @@ import { feed, type Happening } from '../../api/feed.ts'
 import { type Place, refine, to } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
 import { Code } from '../../ui/code.tsx'
+import { Once } from '../../ui/once.ts'
 import { Empty } from '../../ui/states.tsx'
 import { Tag } from '../../ui/status.tsx'
-import { moment, visible } from '../../ui/words.ts'
+import { moment, plural, timeOfDay, visible } from '../../ui/words.ts'
+import { summaryOf } from './summary.ts'
 
 const SHOWN = 300
 
@@ -27,7 +29,7 @@ export function Events({ place }: { place: Place }) {
     <>
       <h1>Events</h1>
       <Card
-        title={`${shown.length} shown`}
+        title={shown.length < SHOWN ? plural(shown.length, 'event') : `The newest ${SHOWN} events`}
         aside={
           <>
             <input
@@ -64,11 +66,15 @@ export function Events({ place }: { place: Place }) {
         }
       >
         {shown.length === 0 ? (
-          <Empty title="Nothing of that kind happened lately." />
+          <Empty title={all.length === 0 ? 'Nothing has happened yet.' : 'Nothing of that kind happened lately.'}>
+            {all.length === 0
+              ? 'What agents do, what they cost and what operators decide shows here as it happens.'
+              : 'Filters look at what this page has heard; older events are told by svc events.'}
+          </Empty>
         ) : (
           <ol class="plain events">
             {shown.map(event => (
-              <Line key={event.seq} event={event} />
+              <Once key={event.seq} of={[event]} draw={() => <Line event={event} />} />
             ))}
           </ol>
         )}
@@ -83,10 +89,10 @@ function Line({ event: { at, type, agent_id, data } }: { event: Happening }) {
     <li>
       <button type="button" class="line" aria-expanded={open} onClick={() => setOpen(!open)}>
         <time dateTime={at} title={moment(at)}>
-          {at.slice(11, 19)}
+          {timeOfDay(at)}
         </time>
         <Tag kind={toneOf(type)}>{type}</Tag>
-        <span class="what">{summaryOf(data)}</span>
+        <span class="what">{summaryOf(type, data)}</span>
       </button>
       {agent_id && (
         <a class="who" href={to('agents', [agent_id])}>
@@ -98,13 +104,26 @@ function Line({ event: { at, type, agent_id, data } }: { event: Happening }) {
   )
 }
 
-/** All that the feed knows, anew with each burst; held, it stays as it is. */
+/** However many come, the list is drawn anew at most so often: more nobody reads. */
+const GATHER_MS = 250
+
+/** All that the feed knows; held, it stays as it is. */
 function useEvents(paused: boolean): readonly Happening[] {
   const [events, setEvents] = useState<readonly Happening[]>([...feed.latest])
   useEffect(() => {
     if (paused) return
     setEvents([...feed.latest])
-    return feed.onEvents(() => setEvents([...feed.latest]))
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const undo = feed.onEvents(() => {
+      timer ??= setTimeout(() => {
+        timer = undefined
+        setEvents([...feed.latest])
+      }, GATHER_MS)
+    })
+    return () => {
+      undo()
+      clearTimeout(timer)
+    }
   }, [paused])
   return events
 }
@@ -124,12 +143,4 @@ function toneOf(type: string): '' | 'good' | 'warn' | 'bad' {
   if (/failed|error|died|abandoned|deleted/.test(type)) return 'bad'
   if (/completed|resumed|approved/.test(type)) return 'good'
   return /approval|exceeded|frozen|max_steps/.test(type) ? 'warn' : ''
-}
-
-/** What an event is about, in one line: its longest words first, its ids left out. */
-function summaryOf(data: Record<string, unknown>): string {
-  const parts = Object.entries(data)
-    .filter(([key, value]) => !key.endsWith('_id') && value !== null && key !== 'cycle_num')
-    .map(([key, value]) => `${key}: ${typeof value === 'object' ? JSON.stringify(value) : value}`)
-  return visible(parts.join(' · ').slice(0, 240))
 }

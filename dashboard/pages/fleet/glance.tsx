@@ -1,33 +1,34 @@
 import { to } from '../../routes.ts'
 import { Figure } from '../../ui/card.tsx'
 import { When } from '../../ui/time.tsx'
-import { dollars, visible } from '../../ui/words.ts'
+import { count, dollars, visible } from '../../ui/words.ts'
+import { HELD, isHeld } from './attention.tsx'
 import type { Member } from './index.tsx'
 
-/** The whole fleet in a few figures. */
+/** The whole fleet in a few figures; each leads to those that it counts. */
 export function Glance({ members }: { members: readonly Member[] }) {
   const number = (status: Member['status']) => members.filter(member => member.status === status).length
-  const stuck = members.filter(({ held, status }) => held !== null && status !== 'waiting_approval')
+  const listed = (n: number, status: string) => (n > 0 ? <a href={to('', [], { status })}>{n}</a> : n)
+  const sum = (of: (member: Member) => number) => members.reduce((total, member) => total + of(member), 0)
   const next = members
     .filter(member => member.next_run_at !== null)
     .reduce<Member | undefined>(
       (first, each) => (first && first.next_run_at! <= each.next_run_at! ? first : each),
       undefined,
     )
-  const approvals = number('waiting_approval')
   return (
     <dl class="card figures">
-      <Figure label="Agents" value={members.length} />
-      <Figure label="Working" value={number('working')} />
-      <Figure label="Idle" value={number('idle')} />
-      <Figure label="Need approval" value={approvals > 0 ? <a href={to('approvals')}>{approvals}</a> : 0} />
+      <Figure label="Agents" value={members.length.toLocaleString('en')} />
+      <Figure label="Working" value={listed(number('working'), 'working')} />
+      <Figure label="Idle" value={listed(number('idle'), 'idle')} />
+      <Figure label="Need approval" value={listed(number('waiting_approval'), 'waiting_approval')} />
+      <Figure label="Stuck" value={listed(members.filter(isHeld).length, HELD)} />
+      <Figure label="Paused" value={listed(number('paused'), 'paused')} />
       <Figure
-        label="Stuck"
-        value={stuck.length}
-        note={stuck[0] && <a href={to('agents', [stuck[0].agent_id])}>{visible(stuck[0].name)}</a>}
+        label="Cost in all"
+        value={<a href={to('spend')}>{dollars(sum(({ cost_usd }) => cost_usd))}</a>}
+        note={`${count(sum(({ tokens }) => tokens))} tokens`}
       />
-      <Figure label="Paused" value={number('paused')} />
-      <Figure label="Cost in all" value={dollars(members.reduce((sum, { cost_usd }) => sum + cost_usd, 0))} />
       {next && (
         <Figure
           label="Wakes next"

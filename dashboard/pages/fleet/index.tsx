@@ -5,11 +5,13 @@ import { type Place, refine, to } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { Status } from '../../ui/status.tsx'
-import { Table } from '../../ui/table.tsx'
+import { type Column, orderOf, Table } from '../../ui/table.tsx'
 import { When } from '../../ui/time.tsx'
 import type { Item } from '../../ui/types.ts'
 import { count, dollars, visible } from '../../ui/words.ts'
+import { Attention, HELD, isHeld } from './attention.tsx'
 import { Glance } from './glance.tsx'
+import { Import } from './import.tsx'
 import { Spawn } from './spawn.tsx'
 
 export type Member = Item<'agents.fleet'>
@@ -22,6 +24,7 @@ export function Fleet({ place }: { place: Place }) {
       <div class="page-head">
         <h1>Fleet</h1>
         <div class="aside">
+          <Import onImported={fleet.reload} />
           <Spawn onSpawned={fleet.reload} />
         </div>
       </div>
@@ -33,6 +36,7 @@ export function Fleet({ place }: { place: Place }) {
             </Empty>
           ) : (
             <>
+              <Attention members={members} />
               <Glance members={members} />
               <Members members={members} place={place} />
             </>
@@ -44,8 +48,8 @@ export function Fleet({ place }: { place: Place }) {
 }
 
 function Members({ members, place }: { members: readonly Member[]; place: Place }) {
-  const { q = '', status = '' } = place.query
-  const shown = useMemo(() => members.filter(member => matches(member, q, status)), [members, q, status])
+  const { q = '', status = '', sort = '' } = place.query
+  const shown = useMemo(() => byNeed(members.filter(member => matches(member, q, status))), [members, q, status])
   const statuses = [...new Set(members.map(member => member.status))].sort()
   return (
     <Card
@@ -72,66 +76,130 @@ function Members({ members, place }: { members: readonly Member[]; place: Place 
                 {each.replaceAll('_', ' ')}
               </option>
             ))}
+            <option value={HELD}>{HELD}</option>
+          </select>
+          <select
+            class="pick"
+            aria-label="Sort by"
+            value={sort}
+            onChange={event => refine({ sort: event.currentTarget.value })}
+          >
+            <option value="">Who needs you first</option>
+            {COLUMNS.filter(({ by }) => by).flatMap(({ name, fallsFirst = false }) =>
+              [fallsFirst, !fallsFirst].map(falls => (
+                <option key={`${name} ${falls}`} value={orderOf(name, falls)}>
+                  {name} {falls ? '↓' : '↑'}
+                </option>
+              )),
+            )}
           </select>
         </>
       }
     >
-      <Table
-        caption="Agents, what each does, and what it costs"
-        rows={shown}
-        keyOf={member => member.agent_id}
-        columns={[
-          {
-            name: 'Agent',
-            cell: ({ agent_id, name, spawned_by }) => (
-              <>
-                <a href={to('agents', [agent_id])} title={agent_id}>
-                  {visible(name)}
-                </a>
-                {spawned_by && <small> of {visible(spawned_by)}</small>}
-              </>
-            ),
-          },
-          { name: 'Status', kind: 'narrow', cell: ({ status }) => <Status of={status} /> },
-          { name: 'Doing', kind: 'grow', cell: member => <Doing member={member} /> },
-          {
-            name: 'Next',
-            kind: 'narrow',
-            wide: true,
-            cell: ({ next_run_at }) => <When at={next_run_at} none="–" ahead />,
-          },
-          {
-            name: 'Active',
-            kind: 'narrow',
-            wide: true,
-            cell: ({ last_active }) => <When at={last_active} none="never" />,
-          },
-          {
-            name: 'Cost',
-            kind: 'number',
-            cell: ({ cost_usd, tokens }) => <span title={`${count(tokens)} tokens`}>{dollars(cost_usd)}</span>,
-          },
-        ]}
-      />
+      {shown.length === 0 ? (
+        <Empty title="No agent fits.">
+          <a href={to('')}>Show all {members.length.toLocaleString('en')}</a>
+        </Empty>
+      ) : (
+        <Table
+          caption="Agents, what each does, and what it costs"
+          rows={shown}
+          keyOf={member => member.agent_id}
+          columns={COLUMNS}
+          order={sort}
+          onOrder={order => refine({ sort: order })}
+        />
+      )}
     </Card>
   )
 }
 
+const timeOf = (at: string | null) => (at === null ? null : Date.parse(at))
+
+const COLUMNS: readonly Column<Member>[] = [
+  {
+    name: 'Agent',
+    by: ({ name }) => name,
+    cell: ({ agent_id, name, spawned_by }) => (
+      <>
+        <a href={to('agents', [agent_id])} title={agent_id}>
+          {visible(name)}
+        </a>
+        {spawned_by && <small> of {visible(spawned_by)}</small>}
+      </>
+    ),
+  },
+  { name: 'Status', kind: 'narrow', by: ({ status }) => status, cell: member => <State member={member} /> },
+  { name: 'Doing', kind: 'grow', cell: member => <Doing member={member} /> },
+  {
+    name: 'Next',
+    kind: 'narrow',
+    wide: true,
+    by: ({ next_run_at }) => timeOf(next_run_at),
+    cell: ({ next_run_at }) => <When at={next_run_at} none="–" ahead />,
+  },
+  {
+    name: 'Active',
+    kind: 'narrow',
+    wide: true,
+    by: ({ last_active }) => timeOf(last_active),
+    fallsFirst: true,
+    cell: ({ last_active }) => <When at={last_active} none="never" />,
+  },
+  {
+    name: 'Cost',
+    kind: 'number',
+    by: ({ cost_usd, tokens }) => cost_usd * 1e9 + tokens,
+    fallsFirst: true,
+    cell: ({ cost_usd, tokens }) =>
+      cost_usd === 0 && tokens > 0 ? (
+        <span title="It costs nothing">{count(tokens)} tokens</span>
+      ) : (
+        <span title={`${count(tokens)} tokens`}>{dollars(cost_usd)}</span>
+      ),
+  },
+]
+
+/** An agent that is held is that before all else. */
+function State({ member }: { member: Member }) {
+  const { status, held } = member
+  if (!isHeld(member)) return <Status of={status} />
+  return (
+    <span title={`${status}: ${visible(held ?? '')}`}>
+      <Status of={HELD} />
+    </span>
+  )
+}
+
+/** Those first that want the operator's hand, those last that are out of it; else as they came to life. */
+function byNeed(members: readonly Member[]): readonly Member[] {
+  const place = (member: Member) =>
+    member.status === 'waiting_approval' ? 0 : isHeld(member) ? 1 : (AFTER[member.status] ?? 2)
+  return [...members].sort((a, b) => place(a) - place(b))
+}
+
+const AFTER: Partial<Record<Member['status'], number>> = { paused: 3, dead: 4 }
+
 /** Its goal, and what keeps it from that. */
-function Doing({ member: { goal, held, steps, status } }: { member: Member }) {
+function Doing({ member: { agent_id, goal, held, steps, status } }: { member: Member }) {
   return (
     <>
       <span class="clamp" title={goal ?? ''}>
         {goal ? visible(goal) : <span class="soft">{status === 'working' ? 'Looks for a goal' : 'No goal'}</span>}
-        {goal && steps !== null && steps > 0 && <small> · step {steps}</small>}
+        {goal && steps !== null && steps > 0 && <small class="whole"> · step {steps}</small>}
       </span>
-      {held && <small class="held clamp">{visible(held)}</small>}
+      {held && (
+        <small class="held clamp">
+          {status === 'waiting_approval' ? <a href={to('agents', [agent_id])}>{visible(held)}</a> : visible(held)}
+        </small>
+      )}
     </>
   )
 }
 
-function matches({ agent_id, name, goal, model, held, status }: Member, q: string, wanted: string): boolean {
-  if (wanted && status !== wanted) return false
+function matches(member: Member, q: string, wanted: string): boolean {
+  const { agent_id, name, goal, model, held, status } = member
+  if (wanted && !(wanted === HELD ? isHeld(member) : status === wanted)) return false
   const words = `${agent_id} ${name} ${goal ?? ''} ${model} ${held ?? ''}`.toLowerCase()
   return q
     .toLowerCase()

@@ -29,7 +29,7 @@ export function Models() {
             <Card title="Providers">
               <Table
                 caption="Providers"
-                rows={providers}
+                rows={[...providers].sort((a, b) => Number(b.available) - Number(a.available))}
                 keyOf={provider => provider.name}
                 columns={[
                   { name: 'Provider', cell: ({ name }) => visible(name) },

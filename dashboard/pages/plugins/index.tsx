@@ -6,8 +6,9 @@ import { type Place, refine } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
 import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
 import { Tag } from '../../ui/status.tsx'
+import { Table } from '../../ui/table.tsx'
 import type { Item } from '../../ui/types.ts'
-import { duration, plural, visible } from '../../ui/words.ts'
+import { count, duration, plural, visible } from '../../ui/words.ts'
 
 type Plugin = Item<'plugins.list'>
 
@@ -40,23 +41,25 @@ export function Plugins({ place }: { place: Place }) {
       <Trouble fault={reload.fault} />
       <Loaded query={query}>
         {all => {
-          const shown = all.filter(plugin => builtins || plugin.origin !== 'builtin' || plugin.state !== 'live')
-          if (shown.length === 0) {
-            return (
-              <Empty title="No plugin of your own yet.">
-                Drop a <code>.ts</code> file into <code>plugins/</code>, or begin with{' '}
-                <code>svc new plugin my-first</code>; it is live seconds later.
-              </Empty>
-            )
-          }
+          const own = all.filter(plugin => plugin.origin !== 'builtin' || plugin.state !== 'live')
           return (
-            <ul class="stack plain">
-              {shown.map(plugin => (
-                <li key={plugin.name}>
-                  <PluginCard plugin={plugin} onReload={() => void reload.run(plugin.name)} />
-                </li>
-              ))}
-            </ul>
+            <>
+              {own.length === 0 ? (
+                <Empty title="No plugin of your own yet.">
+                  Drop a <code>.ts</code> file into <code>plugins/</code>, or begin with{' '}
+                  <code>svc new plugin my-first</code>; it is live seconds later.
+                </Empty>
+              ) : (
+                <ul class="stack plain">
+                  {own.map(plugin => (
+                    <li key={plugin.name}>
+                      <PluginCard plugin={plugin} onReload={() => void reload.run(plugin.name)} />
+                    </li>
+                  ))}
+                </ul>
+              )}
+              {builtins && <Builtins plugins={all.filter(({ origin }) => origin === 'builtin')} />}
+            </>
           )
         }}
       </Loaded>
@@ -64,17 +67,69 @@ export function Plugins({ place }: { place: Place }) {
   )
 }
 
-function PluginCard({ plugin, onReload }: { plugin: Plugin; onReload: () => void }) {
+function Builtins({ plugins }: { plugins: readonly Plugin[] }) {
+  return (
+    <Card title={`${plugins.length} built in`}>
+      <Table
+        caption="Plugins that are built in"
+        rows={plugins}
+        keyOf={({ name }) => name}
+        columns={[
+          { name: 'Plugin', cell: ({ name }) => <strong>{visible(name)}</strong> },
+          {
+            name: 'What it is for',
+            kind: 'grow',
+            cell: ({ description, registered }) => (
+              <>
+                {visible(description ?? '')}
+                <Registered things={registered} />
+              </>
+            ),
+          },
+          { name: 'State', kind: 'narrow', cell: ({ state }) => <State of={state} /> },
+          { name: 'Calls', kind: 'number', wide: true, cell: ({ calls }) => count(calls) },
+          { name: 'Failed', kind: 'number', wide: true, cell: ({ failures }) => count(failures) },
+        ]}
+      />
+    </Card>
+  )
+}
+
+function State({ of }: { of: Plugin['state'] }) {
+  return <span class={`status ${of === 'failed' || of === 'suspended' ? 'is-failed' : 'is-active'}`}>{of}</span>
+}
+
+/** What a plugin added to the house, for those who ask. */
+function Registered({ things }: { things: readonly string[] }) {
   const [open, setOpen] = useState(false)
+  if (things.length === 0) return null
+  return (
+    <div>
+      <button type="button" class="small quiet inset" aria-expanded={open} onClick={() => setOpen(!open)}>
+        Registered {plural(things.length, 'thing')}
+      </button>
+      {open && (
+        <ul class="row plain">
+          {things.map(each => (
+            <li key={each}>
+              <Tag>{visible(each)}</Tag>
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  )
+}
+
+function PluginCard({ plugin, onReload }: { plugin: Plugin; onReload: () => void }) {
   const { name, state, origin, version, description, registered, error, calls, failures, last_failure } = plugin
-  const bad = state === 'failed' || state === 'suspended'
   return (
     <Card
       title={visible(name)}
       aside={
         <>
           {version && <Tag>{visible(version)}</Tag>}
-          <span class={bad ? 'status is-failed' : 'status is-active'}>{state}</span>
+          <State of={state} />
           {origin !== 'builtin' && (
             <button type="button" class="small" onClick={onReload}>
               Reload
@@ -92,22 +147,7 @@ function PluginCard({ plugin, onReload }: { plugin: Plugin; onReload: () => void
           failed · loaded in {duration(plugin.load_ms)}
           {plugin.swaps > 0 && ` · swapped ${plural(plugin.swaps, 'time')}, last in ${duration(plugin.swap_ms ?? 0)}`}
         </p>
-        {registered.length > 0 && (
-          <div>
-            <button type="button" class="small quiet" aria-expanded={open} onClick={() => setOpen(!open)}>
-              Registered {plural(registered.length, 'thing')}
-            </button>
-            {open && (
-              <ul class="row plain">
-                {registered.map(each => (
-                  <li key={each}>
-                    <Tag>{visible(each)}</Tag>
-                  </li>
-                ))}
-              </ul>
-            )}
-          </div>
-        )}
+        <Registered things={registered} />
       </div>
     </Card>
   )

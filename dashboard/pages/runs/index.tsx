@@ -6,7 +6,7 @@ import { Empty, Loaded } from '../../ui/states.tsx'
 import { Status, Tag } from '../../ui/status.tsx'
 import { Table } from '../../ui/table.tsx'
 import { When } from '../../ui/time.tsx'
-import { count, dollars, duration, visible } from '../../ui/words.ts'
+import { count, dollars, duration, newest, visible } from '../../ui/words.ts'
 import { Run } from './run.tsx'
 
 const SHOWN = 200
@@ -27,7 +27,7 @@ function List() {
           runs.length === 0 ? (
             <Empty title="Nothing ran yet.">A run begins with each start of the daemon, and with each task.</Empty>
           ) : (
-            <Card title={`${runs.length} newest`}>
+            <Card title={newest(runs.length, SHOWN, 'run')}>
               <Table
                 caption="Runs"
                 rows={runs}

@@ -29,39 +29,84 @@ export function Waterfall({ root }: { root: Span }) {
     setToggled(next)
   }
   return (
-    <ol class="plain waterfall">
-      {rows.map(({ span, depth }) => (
-        <li key={span.span_id}>
-          <div class="span">
-            <span class="name" style={{ paddingInlineStart: `${depth * 1.1}rem` }}>
-              {span.children.length > 0 ? (
+    <>
+      <Legend />
+      <Axis from={from} to={to} />
+      <ol class="plain waterfall">
+        {rows.map(({ span, depth }) => (
+          <li key={span.span_id}>
+            <div class="span">
+              <span class="name" style={{ paddingInlineStart: `${depth * 1.1}rem` }}>
+                {span.children.length > 0 ? (
+                  <button
+                    type="button"
+                    class="fold"
+                    aria-expanded={isOpen(span)}
+                    aria-label={`${span.children.length} in ${span.name}`}
+                    onClick={() => toggle(span)}
+                  >
+                    {isOpen(span) ? '▾' : '▸'}
+                  </button>
+                ) : (
+                  <span class="fold" />
+                )}
                 <button
                   type="button"
-                  class="fold"
-                  aria-expanded={isOpen(span)}
-                  aria-label={`${span.children.length} in ${span.name}`}
-                  onClick={() => toggle(span)}
+                  class="quiet small label"
+                  aria-expanded={chosen === span.span_id}
+                  onClick={() => setChosen(chosen === span.span_id ? '' : span.span_id)}
                 >
-                  {isOpen(span) ? '▾' : '▸'}
+                  {visible(span.name)}
                 </button>
-              ) : (
-                <span class="fold" />
-              )}
-              <button
-                type="button"
-                class="quiet small label"
-                aria-expanded={chosen === span.span_id}
-                onClick={() => setChosen(chosen === span.span_id ? '' : span.span_id)}
-              >
-                {visible(span.name)}
-              </button>
-            </span>
-            <Bar span={span} from={from} to={to} />
-          </div>
-          {chosen === span.span_id && <Code value={{ ...span, children: span.children.length }} label={span.name} />}
-        </li>
+              </span>
+              <Bar span={span} from={from} to={to} />
+            </div>
+            {chosen === span.span_id && <Code value={{ ...span, children: span.children.length }} label={span.name} />}
+          </li>
+        ))}
+      </ol>
+    </>
+  )
+}
+
+const KINDS = { agent: 'an agent’s cycles', goal: 'a goal', decision: 'a model’s answer', tool: 'a tool' } as const
+
+function Legend() {
+  return (
+    <p class="kinds soft" aria-hidden="true">
+      {Object.entries(KINDS).map(([kind, words]) => (
+        <span key={kind}>
+          <i class={`bar kind-${kind}`} /> {words}
+        </span>
       ))}
-    </ol>
+      <span>
+        <i class="bar is-error" /> failed
+      </span>
+    </p>
+  )
+}
+
+/** How far apart marks of time may be, in milliseconds: whole units that one reads at a glance. */
+const MARKS = [
+  1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 10e3, 15e3, 30e3, 60e3, 120e3, 300e3, 600e3, 900e3,
+].concat([1800e3, 3600e3, 7200e3, 14_400e3, 28_800e3, 86_400e3])
+const MOST_MARKS = 6
+
+/** Time since the run began, over all lanes. */
+function Axis({ from, to }: { from: number; to: number }) {
+  const apart = MARKS.find(ms => (to - from) / ms <= MOST_MARKS) ?? (to - from) / MOST_MARKS
+  // The last one needs room for its words.
+  const marks = Array.from({ length: Math.floor(((to - from) * 0.94) / apart) + 1 }, (_, n) => n * apart)
+  return (
+    <div class="axis" aria-hidden="true">
+      <div class="lane">
+        {marks.map(ms => (
+          <small key={ms} style={{ insetInlineStart: `${((ms / (to - from)) * 100).toFixed(3)}%` }}>
+            {ms === 0 ? '0' : duration(ms)}
+          </small>
+        ))}
+      </div>
+    </div>
   )
 }
 

@@ -7,7 +7,7 @@ import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
 import { Status } from '../../ui/status.tsx'
 import { Table } from '../../ui/table.tsx'
 import { When } from '../../ui/time.tsx'
-import { count, dollars, visible } from '../../ui/words.ts'
+import { count, dollars, newest, visible } from '../../ui/words.ts'
 import { Transcript } from './transcript.tsx'
 
 const SHOWN = 500
@@ -41,7 +41,7 @@ function List() {
           sessions.length === 0 ? (
             <Empty title="No session yet.">One begins with the first task: on an agent’s page, under Chat.</Empty>
           ) : (
-            <Card title={`${sessions.length} newest`}>
+            <Card title={newest(sessions.length, SHOWN, 'session')}>
               <Table
                 caption="Sessions"
                 rows={sessions}

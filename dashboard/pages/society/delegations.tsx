@@ -6,7 +6,7 @@ import { Empty, Loaded } from '../../ui/states.tsx'
 import { Status, Tag } from '../../ui/status.tsx'
 import { Table } from '../../ui/table.tsx'
 import { When } from '../../ui/time.tsx'
-import { visible } from '../../ui/words.ts'
+import { newest, visible } from '../../ui/words.ts'
 import { PartyOf } from './party.tsx'
 
 const SHOWN = 200
@@ -25,7 +25,7 @@ export function Delegations() {
             An agent hands on a goal with <code>delegate_task</code>; you do with a message of type delegate.
           </Empty>
         ) : (
-          <Card title={`${all.length} newest`}>
+          <Card title={newest(all.length, SHOWN, 'delegation')}>
             <Table
               caption="Delegations"
               rows={all}

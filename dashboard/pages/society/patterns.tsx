@@ -6,7 +6,7 @@ import { Empty, Loaded } from '../../ui/states.tsx'
 import { Status } from '../../ui/status.tsx'
 import { Table } from '../../ui/table.tsx'
 import { When } from '../../ui/time.tsx'
-import { dollars, visible } from '../../ui/words.ts'
+import { dollars, newest, visible } from '../../ui/words.ts'
 import { PatternRun } from './run.tsx'
 import { Start } from './start.tsx'
 
@@ -33,7 +33,7 @@ function Runs() {
               Reviews, debates and others let agents work together by rules: start one above.
             </Empty>
           ) : (
-            <Card title={`${runs.length} newest`}>
+            <Card title={newest(runs.length, SHOWN, 'pattern')}>
               <Table
                 caption="Pattern runs"
                 rows={runs}

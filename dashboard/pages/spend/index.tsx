@@ -2,7 +2,7 @@ import { useMemo } from 'preact/hooks'
 import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
 import { ofKinds, useQuery } from '../../api/query.ts'
-import { type Place, refine } from '../../routes.ts'
+import { type Place, refine, to } from '../../routes.ts'
 import { Card, Figure } from '../../ui/card.tsx'
 import { Meter } from '../../ui/meter.tsx'
 import { type Line, Plot } from '../../ui/plot.tsx'
@@ -25,13 +25,14 @@ const COLORS = ['--accent', '--info', '--violet', '--warn', '--good', '--bad']
 
 /** What it costs: the budget and how fast it is used, by whom and for what. */
 export function Spend({ place }: { place: Place }) {
-  const span = place.query.span && place.query.span in VIEWS ? (place.query.span as keyof typeof VIEWS) : 'day'
   const by = place.query.by && place.query.by in BY ? (place.query.by as keyof typeof BY) : 'agent'
-  const { bucket, length, buckets } = VIEWS[span]
   const budget = useQuery('budget', {
     ask: () => api.budget.status(),
     on: ofKinds('cycle_end', 'budget_', 'model_called'),
   })
+  const asked = place.query.span ?? ''
+  const span = asked in VIEWS ? (asked as keyof typeof VIEWS) : spanOf(budget.data?.window_began_at)
+  const { bucket, length, buckets } = VIEWS[span]
   const spending = useQuery(`spending ${span} ${by}`, {
     ask: () => api.budget.spending({ bucket, by, since: new Date(Date.now() - length * buckets).toISOString() }),
     on: ofKinds('model_called', 'budget_'),
@@ -91,6 +92,10 @@ export function Spend({ place }: { place: Place }) {
   )
 }
 
+/** What is worth a look unless one is chosen: a budget that has just begun fills no day. */
+const spanOf = (began: string | null | undefined) =>
+  began && Date.now() - Date.parse(began) < VIEWS.hour.length * VIEWS.hour.buckets ? 'hour' : 'day'
+
 function Window({ budget, onReset }: { budget: Budget; onReset: () => void }) {
   const { spent, limits, reserved, message, window_began_at, approximate, exceeded } = budget
   const reset = useAction(async () => {
@@ -122,6 +127,11 @@ function Window({ budget, onReset }: { budget: Budget; onReset: () => void }) {
   )
 }
 
+/** So many times what was spent is too far away to be drawn. */
+const FAR = 4
+/** Whose calls were nobody's in particular. */
+const NOBODY = 'nobody'
+
 interface OverProps {
   rows: readonly Spending[]
   length: number
@@ -135,17 +145,19 @@ function Over({ rows, length, buckets, by, budget }: OverProps) {
   const amount = (row: Spending) => (free ? row.tokens : row.cost_usd)
   const write = (value: number) => (free ? count(value) : dollars(value))
   const { times, lines, totals } = useMemo(() => plotted(rows, length, buckets, amount), [rows, length, buckets])
-  const limit =
-    !free && budget?.limits.usd
-      ? budget.limits.usd - budget.spent.usd + totals.reduce((sum, each) => sum + each.amount, 0)
-      : null
+  const unit = free ? 'tokens' : 'usd'
+  const most = budget?.limits[unit] ?? null
+  const limit = most === null ? null : most - budget!.spent[unit] + totals.reduce((sum, each) => sum + each.amount, 0)
+  // Far above what was spent it would press all else flat.
+  const isFar = limit !== null && limit > FAR * Math.max(...lines.map(({ values }) => values.at(-1) ?? 0))
   const shown: Line[] =
-    limit === null
+    limit === null || isFar
       ? lines
       : [...lines, { label: 'Budget', color: '--bad', dashed: true, values: times.map(() => limit) }]
   return (
     <div class="stack">
       {free && <p class="soft">The models cost nothing, so tokens are shown.</p>}
+      {isFar && <p class="soft">The budget of {write(most!)} lies far above what this plot shows.</p>}
       <Plot label="Spend, added up over time" times={times} lines={shown} write={write} height={260} />
       <Table
         caption="Spend"
@@ -155,7 +167,8 @@ function Over({ rows, length, buckets, by, budget }: OverProps) {
           {
             name: by === 'kind' ? 'For' : by === 'agent' ? 'Agent' : 'Model',
             kind: 'grow',
-            cell: ({ name }) => visible(name),
+            cell: ({ name }) =>
+              by === 'agent' && name !== NOBODY ? <a href={to('agents', [name])}>{visible(name)}</a> : visible(name),
           },
           { name: 'Calls', kind: 'number', cell: ({ calls }) => count(calls) },
           { name: 'Tokens', kind: 'number', cell: ({ tokens }) => count(tokens) },
@@ -170,10 +183,10 @@ function Over({ rows, length, buckets, by, budget }: OverProps) {
 function plotted(rows: readonly Spending[], length: number, buckets: number, amount: (row: Spending) => number) {
   const last = Math.floor(Date.now() / length)
   const times = Array.from({ length: buckets + 1 }, (_, n) => ((last - buckets + n) * length) / 1000)
-  const names = [...new Set(rows.map(row => row.by ?? 'nobody'))]
+  const names = [...new Set(rows.map(row => row.by ?? NOBODY))]
   const totals = names
     .map(name => {
-      const own = rows.filter(row => (row.by ?? 'nobody') === name)
+      const own = rows.filter(row => (row.by ?? NOBODY) === name)
       const sum = (of: (row: Spending) => number) => own.reduce((total, row) => total + of(row), 0)
       return {
         name,

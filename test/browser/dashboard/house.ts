@@ -1,10 +1,17 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { expect } from 'vitest'
-import type { AgentDetail } from '../../builtins/agents/contract.ts'
-import { BUILTINS } from '../../builtins/index.ts'
-import { Rest } from '../../builtins/rest/contract.ts'
-import { type House, type HouseOptions, house, type ModelServer, modelServer, type Script } from '../support/index.ts'
-import { launch } from './browser.ts'
+import type { AgentDetail } from '../../../builtins/agents/contract.ts'
+import { BUILTINS } from '../../../builtins/index.ts'
+import { Rest } from '../../../builtins/rest/contract.ts'
+import {
+  type House,
+  type HouseOptions,
+  house,
+  type ModelServer,
+  modelServer,
+  type Script,
+} from '../../support/index.ts'
+import { launch } from '../browser.ts'
 
 const WORKER = 'name: worker\nrole: does what the script says\nmax_steps: 6\n'
 const CONFIG = { daemon: { heartbeat: 0.2 }, model: { sim_delay: 0.05 } }
@@ -53,8 +60,20 @@ export async function lit({ script, port = 0, config, ...options }: LitOptions =
   }
 }
 
-/** A browser that reaches nothing but this machine. */
-export const launchAlone = () => launch('--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1')
+let running: Promise<Browser> | undefined
+
+/** The one browser of a test file: it reaches nothing but this machine. */
+export function theBrowser(): Promise<Browser> {
+  running ??= launch('--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1')
+  return running
+}
+
+export async function closeBrowser(): Promise<void> {
+  await (await running)?.close()
+}
+
+/** Far more than anything needs: what comes is waited for, however busy the machine. */
+export const PATIENCE_MS = 60_000
 
 export interface Look {
   width?: number
@@ -85,7 +104,7 @@ export class Visitor {
   }
 
   #watch(page: Page): void {
-    page.setDefaultTimeout(20_000)
+    page.setDefaultTimeout(PATIENCE_MS)
     page.on('pageerror', error => this.problems.push(error.message))
     page.on('dialog', dialog => {
       this.problems.push(`dialog ${dialog.message()}`)
@@ -103,11 +122,19 @@ export class Visitor {
     return page
   }
 
-  /** Ends the visit. Nothing went wrong in it, and nobody else was asked for anything. */
+  /** Closes all tabs. Nothing went wrong in them, and nobody else was asked for anything. */
+  async rest(): Promise<void> {
+    await Promise.all(this.context.pages().map(page => page.close()))
+    const [problems, outside] = [this.problems, this.outside].map(each => each.splice(0))
+    this.changes.length = 0
+    expect(problems).toEqual([])
+    expect(outside).toEqual([])
+  }
+
+  /** Ends the visit. */
   async leave(): Promise<void> {
+    await this.rest()
     await this.context.close()
-    expect(this.problems).toEqual([])
-    expect(this.outside).toEqual([])
   }
 }
 

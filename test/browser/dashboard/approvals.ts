@@ -1,11 +1,11 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { Approval, ApprovalSummary } from '../../builtins/approvals/contract.ts'
-import { finish, goalAnswer, noted } from '../spec/gated.ts'
-import { asksForGoal } from '../spec/rooms.ts'
-import { fault, type ModelServerRequest, text, toolCall, until } from '../support/index.ts'
-import { hasChromium } from './browser.ts'
-import { type Lit, launchAlone, lit, type Visitor, visitor } from './dashboard-house.ts'
+import type { Approval, ApprovalSummary } from '../../../builtins/approvals/contract.ts'
+import { finish, goalAnswer, noted } from '../../spec/gated.ts'
+import { asksForGoal } from '../../spec/rooms.ts'
+import { fault, type ModelServerRequest, text, toolCall, until } from '../../support/index.ts'
+import { hasChromium } from '../browser.ts'
+import { type Lit, lit, theBrowser, type Visitor, visitor } from './house.ts'
 
 const AGENTS = 10
 const LONG = `${'all is well\n'.repeat(800)}and then everything is deleted`
@@ -34,7 +34,7 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
 
   beforeAll(async () => {
     ;[browser, house] = await Promise.all([
-      launchAlone(),
+      theBrowser(),
       lit({
         script: says,
         builtins: [plugin],
@@ -48,16 +48,16 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     ])
     for (let n = 0; n < AGENTS; n++) ids.push(await house.spawn(n === AGENTS - 1 ? 'windy' : 'worker'))
     await until(async () => (await queue()).length === AGENTS)
+    person = await visitor(browser, house)
   })
   afterAll(async () => {
-    await browser?.close()
+    await person?.leave()
     await house?.close()
   })
   beforeEach(async () => {
-    person = await visitor(browser, house)
     page = await person.open('#/approvals')
   })
-  afterEach(() => person.leave())
+  afterEach(() => person.rest())
 
   const queue = () => house.invoke<ApprovalSummary[]>('approvals.queue')
   const show = (approval_id: string) => house.invoke<Approval>('approvals.show', { approval_id })
@@ -145,6 +145,35 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     const row = page.locator('tbody tr', { hasText: agent_id })
     await row.getByRole('button', { name: 'Revoke' }).click()
     await page.getByText('Every gated call asks.').waitFor()
+  })
+
+  it('decides on several in one act, with one reason, and tells what became of each', async () => {
+    const before = runs.length
+    const [long, first, second, ...others] = (await queue()).sort((a, b) => b.args_chars - a.args_chars)
+    const short = others.length + 2
+    await page.getByLabel(`All ${short + 1}`, { exact: true }).check()
+    // Nobody approves what nobody has seen.
+    await page.getByText('1 call has long arguments').waitFor()
+    expect(await page.getByRole('button', { name: `Approve ${short + 1}` }).isDisabled()).toBe(true)
+    await cardOf(long!.approval_id).getByRole('checkbox').uncheck()
+    // Somebody else decides on one of them at the same moment.
+    await page.route(`**/approvals/${first!.approval_id}`, async route => {
+      await house.invoke('approvals.decide', { approval_id: first!.approval_id, decision: 'approve' })
+      await route.continue()
+    })
+    await page.getByRole('button', { name: `Deny ${short}…` }).click()
+    await page.keyboard.type('Ann reads no mail today')
+    await page.getByRole('button', { name: `Deny ${short} calls` }).click()
+    const told = page.getByRole('status', { name: 'What became of them' })
+    await told.getByRole('heading', { name: `${short - 1} calls decided, 1 not` }).waitFor()
+    expect(await told.getByRole('listitem').count()).toBe(short)
+    await told.getByRole('listitem').filter({ hasText: first!.agent_id }).getByText('failed').waitFor()
+    expect(await show(second!.approval_id)).toMatchObject({ status: 'denied', reason: 'Ann reads no mail today' })
+    await until(() => runs.length === before + 1)
+    await until(() => lastPrompt().includes('Ann reads no mail today'))
+    await told.getByRole('button', { name: 'Close' }).click()
+    await cardOf(long!.approval_id).waitFor()
+    expect(await queue()).toHaveLength(1)
   })
 
   it('lets nobody approve long arguments before all of them were shown', async () => {

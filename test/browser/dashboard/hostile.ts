@@ -1,11 +1,11 @@
 import Sqlite from 'better-sqlite3'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { ApprovalSummary } from '../../builtins/approvals/contract.ts'
-import { asksForGoal } from '../spec/rooms.ts'
-import { type ModelServerRequest, text, toolCall, until } from '../support/index.ts'
-import { hasChromium } from './browser.ts'
-import { type Lit, launchAlone, lit, visitor } from './dashboard-house.ts'
+import type { ApprovalSummary } from '../../../builtins/approvals/contract.ts'
+import { asksForGoal } from '../../spec/rooms.ts'
+import { type ModelServerRequest, text, toolCall, until } from '../../support/index.ts'
+import { hasChromium } from '../browser.ts'
+import { type Lit, lit, PATIENCE_MS, theBrowser, visitor } from './house.ts'
 
 /** Would pause everything, and say so, if any of it were taken for markup; and begins with what deceives the eye. */
 const hostile = (where: string) =>
@@ -19,7 +19,7 @@ describe.skipIf(!hasChromium)('words that are meant to do harm', () => {
 
   beforeAll(async () => {
     ;[browser, house] = await Promise.all([
-      launchAlone(),
+      theBrowser(),
       lit({
         script: says,
         config: { daemon: { heartbeat: 0.2 }, approval: { enabled: true, require_for: ['file_write'] } },
@@ -31,7 +31,6 @@ describe.skipIf(!hasChromium)('words that are meant to do harm', () => {
     ])
   })
   afterAll(async () => {
-    await browser?.close()
     await house?.close()
   })
 
@@ -85,10 +84,10 @@ describe.skipIf(!hasChromium)('words that are meant to do harm', () => {
     for (const [hash, words] of Object.entries(places)) {
       await page.goto(`${house.url}/#/${hash}`)
       await page.locator('main > *').first().waitFor()
-      await expect.poll(() => page.locator('.skeleton').count(), { timeout: 20_000 }).toBe(0)
+      await expect.poll(() => page.locator('.skeleton').count(), { timeout: PATIENCE_MS }).toBe(0)
       for (const word of words) {
         const there = page.locator('main', { hasText: `window.owned='${word}'` })
-        await there.waitFor({ timeout: 10_000 }).catch(() => unseen.push(`#/${hash} ${word}`))
+        await there.waitFor({ timeout: PATIENCE_MS }).catch(() => unseen.push(`#/${hash} ${word}`))
       }
       const shown = await page.locator('body').innerText()
       expect(shown, hash).not.toMatch(/[\u202a-\u202e\u2066-\u2069\u200b]/u)

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { hasChromium } from './browser.ts'
-import { type Lit, launchAlone, lit, type Visitor, visitor } from './dashboard-house.ts'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { hasChromium } from '../browser.ts'
+import { type Lit, lit, theBrowser, type Visitor, visitor } from './house.ts'
 
 const GOOD = `import { definePlugin } from 'svc'
 export default definePlugin({ name: 'greeter', description: 'Greets.', setup(svc) { svc.on('cycle_start', () => {}) } })
@@ -17,19 +17,17 @@ describe.skipIf(!hasChromium)('configuration and plugins at the dashboard', () =
 
   beforeAll(async () => {
     const config = { daemon: { heartbeat: 0.5 }, server: { api_key: 'a secret of ours' } }
-    ;[browser, house] = await Promise.all([launchAlone(), lit({ config })])
-  })
-  afterAll(async () => {
-    await browser?.close()
-    await house?.close()
-  })
-  beforeEach(async () => {
+    ;[browser, house] = await Promise.all([theBrowser(), lit({ config })])
     person = await visitor(browser, house)
     await person.context.addInitScript(
       "if (location.protocol === 'http:') sessionStorage.setItem('key', 'a secret of ours')",
     )
   })
-  afterEach(() => person.leave())
+  afterAll(async () => {
+    await person?.leave()
+    await house?.close()
+  })
+  afterEach(() => person.rest())
 
   const file = () => readFile(join(house.home.root, '.svc/config.yaml'), 'utf8')
   const rowOf = (key: string) => page.locator('.keys li').filter({ has: page.getByText(key, { exact: true }) })

@@ -1,0 +1,9 @@
+import { api } from './client.ts'
+import { ofKinds, useQuery } from './query.ts'
+
+/** So many are shown at a time; the others come up as these are decided. */
+export const QUEUE = 100
+
+/** The tool calls that wait for a decision: the navigation counts what the page of approvals lists. */
+export const useWaiting = () =>
+  useQuery('approvals', { ask: () => api.approvals.queue({ limit: QUEUE }), on: ofKinds('approval_', 'agent_') })

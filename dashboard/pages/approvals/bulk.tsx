@@ -1,0 +1,153 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { api, faultOf } from '../../api/client.ts'
+import { to } from '../../routes.ts'
+import { focused } from '../../ui/focus.ts'
+import { Status } from '../../ui/status.tsx'
+import { plural, visible } from '../../ui/words.ts'
+import type { Waiting } from './request.tsx'
+
+/** What became of one of those that were decided in one act. */
+export interface Decided {
+  approval: Waiting
+  status: string
+  /** The server's sentence, where it was not to be. */
+  trouble: string
+}
+
+interface BulkProps {
+  waiting: readonly Waiting[]
+  chosen: readonly Waiting[]
+  /** Of the chosen, those whose long arguments nobody has looked at. */
+  unseen: number
+  onChoose: (ids: readonly string[], on: boolean) => void
+  onDecided: (decided: readonly Decided[]) => Promise<void>
+}
+
+/** Several calls in one act, with one reason for all of them. */
+export function Bulk({ waiting, chosen, unseen, onChoose, onDecided }: BulkProps) {
+  const [denying, setDenying] = useState(false)
+  const [done, setDone] = useState<number | undefined>(undefined)
+  const all = useRef<HTMLInputElement>(null)
+  const some = chosen.length > 0
+  useEffect(() => {
+    if (all.current) all.current.indeterminate = some && chosen.length < waiting.length
+  }, [chosen.length, waiting.length])
+  const decide = async (decision: 'approve' | 'deny', reason: string) => {
+    const results: Decided[] = []
+    setDone(0)
+    for (const approval of chosen) {
+      results.push(await decided(approval, decision, reason))
+      setDone(results.length)
+    }
+    setDone(undefined)
+    setDenying(false)
+    await onDecided(results)
+  }
+  const busy = done !== undefined
+  return (
+    <section class="card bulk" aria-label="Several at once">
+      <div class="row">
+        <label class="row">
+          <input
+            ref={all}
+            type="checkbox"
+            checked={chosen.length === waiting.length}
+            disabled={busy}
+            onChange={event =>
+              onChoose(
+                waiting.map(({ approval_id }) => approval_id),
+                event.currentTarget.checked,
+              )
+            }
+          />
+          {busy ? `${done} of ${chosen.length} decided` : some ? `${chosen.length} chosen` : `All ${waiting.length}`}
+        </label>
+        <div class="aside row">
+          <button
+            type="button"
+            class="primary"
+            disabled={!some || busy || unseen > 0}
+            onClick={() => void decide('approve', '')}
+          >
+            {some ? `Approve ${chosen.length}` : 'Approve'}
+          </button>
+          <button
+            type="button"
+            class="danger"
+            disabled={!some || busy}
+            aria-expanded={denying}
+            onClick={() => setDenying(true)}
+          >
+            {some ? `Deny ${chosen.length}…` : 'Deny…'}
+          </button>
+        </div>
+      </div>
+      {unseen > 0 && (
+        <p class="held">
+          {plural(unseen, 'call has', 'calls have')} long arguments: show all of them before you approve.
+        </p>
+      )}
+      {denying && some && (
+        <form
+          class="stack"
+          onSubmit={event => {
+            event.preventDefault()
+            void decide('deny', String(new FormData(event.currentTarget).get('reason')).trim())
+          }}
+        >
+          <label>
+            Why? Each of the agents reads it and plans anew.
+            <textarea name="reason" rows={2} maxLength={2000} ref={focused} />
+          </label>
+          <div class="row">
+            <button type="submit" class="danger" disabled={busy}>
+              Deny {plural(chosen.length, 'call')}
+            </button>
+            <button type="button" class="quiet" onClick={() => setDenying(false)}>
+              Cancel
+            </button>
+          </div>
+        </form>
+      )}
+    </section>
+  )
+}
+
+async function decided(approval: Waiting, decision: 'approve' | 'deny', reason: string): Promise<Decided> {
+  const { approval_id } = approval
+  try {
+    const { status } = await api.approvals.decide({ approval_id, decision, ...(reason ? { reason } : {}) })
+    return { approval, status, trouble: '' }
+  } catch (error) {
+    return { approval, status: 'failed', trouble: faultOf(error).message }
+  }
+}
+
+/** What became of each, until it is closed. */
+export function Results({ results, onClose }: { results: readonly Decided[]; onClose: () => void }) {
+  if (results.length === 0) return null
+  const failed = results.filter(({ trouble }) => trouble).length
+  return (
+    <section class="card" aria-label="What became of them" role="status">
+      <header>
+        <h2>
+          {plural(results.length - failed, 'call')} decided{failed > 0 && `, ${failed} not`}
+        </h2>
+        <button type="button" class="aside quiet small" onClick={onClose}>
+          Close
+        </button>
+      </header>
+      <ul class="plain list">
+        {results.map(({ approval: { approval_id, agent_id, tool_name }, status, trouble }) => (
+          <li key={approval_id}>
+            <Status of={status} />
+            <span>
+              <a href={to('approvals', ['item', approval_id])}>{visible(tool_name)}</a> of {visible(agent_id)}
+              {trouble && <small class="held"> {visible(trouble)}</small>}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}

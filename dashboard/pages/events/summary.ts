@@ -1,0 +1,39 @@
+import { count, dollars, duration, visible } from '../../ui/words.ts'
+
+type Data = Record<string, unknown>
+
+const MOST = 240
+
+/** What an event is about, in one line that one reads at a glance; the whole of it stands below, for those who open it. */
+export function summaryOf(type: string, data: Data): string {
+  const words = SPECIAL[type]?.(data) ?? plainly(data)
+  return visible(words.slice(0, MOST))
+}
+
+const text = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value))
+const joined = (...parts: unknown[]) => parts.filter(part => part !== '' && part !== undefined).join(' · ')
+const took = (ms: unknown) => (typeof ms === 'number' ? duration(ms) : '')
+
+/** Those that come most often, as one would say them. */
+const SPECIAL: Record<string, (data: Data) => string> = {
+  model_called: ({ kind, model, input_tokens, output_tokens, cost_usd, duration_ms, failed }) =>
+    joined(
+      failed === true ? 'failed' : '',
+      text(kind).replaceAll('_', ' '),
+      model,
+      `${count(Number(input_tokens) + Number(output_tokens))} tokens`,
+      Number(cost_usd) > 0 ? dollars(Number(cost_usd)) : '',
+      took(duration_ms),
+    ),
+  tool_result: ({ tool, arguments: args, output, duration_ms }) =>
+    joined(tool, text(args), took(duration_ms), output === undefined ? '' : `→ ${text(output)}`),
+  cycle_done: ({ result, duration_ms }) => joined(text(result).replaceAll('_', ' '), took(duration_ms)),
+}
+
+/** Any other: what it holds, without ids, and without what is not the case. */
+function plainly(data: Data): string {
+  const told = Object.entries(data).filter(
+    ([key, value]) => !key.endsWith('_id') && key !== 'cycle_num' && value !== null && value !== false && value !== '',
+  )
+  return told.map(([key, value]) => `${key.replaceAll('_', ' ')}: ${text(value)}`).join(' · ')
+}

@@ -1,0 +1,49 @@
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import type { Page } from 'playwright-core'
+
+const AXE = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+interface Violation {
+  id: string
+  nodes: { html: string; failureSummary: string }[]
+}
+
+/** What may be right in one look and wrong in another: colours, and what is so narrow that it scrolls or lies too close. */
+const OF_LOOKS = ['color-contrast', 'target-size', 'scrollable-region-focusable']
+
+/**
+ * What axe finds at fault with a page as it stands, and by how much it is wider than its window: by all of its rules in
+ * light at 1600 pixels, and by those that depend on the look in dark at 400.
+ */
+export async function faultsOf(page: Page): Promise<string[]> {
+  await page.evaluate(AXE)
+  await look(page, 'light', 1600)
+  const light = await found(page)
+  await look(page, 'dark', 400)
+  return [...light, ...(await found(page, OF_LOOKS))]
+}
+
+async function look(page: Page, colorScheme: 'light' | 'dark', width: number): Promise<void> {
+  await page.emulateMedia({ colorScheme })
+  await page.setViewportSize({ width, height: 900 })
+}
+
+async function found(page: Page, rules?: readonly string[]): Promise<string[]> {
+  const options = { resultTypes: ['violations'], ...(rules ? { runOnly: { type: 'rule', values: rules } } : {}) }
+  const violations = await page.evaluate<Violation[]>(
+    `axe.run(${JSON.stringify(options)}).then(({ violations }) => violations)`,
+  )
+  const beyond = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
+  const width = page.viewportSize()?.width
+  return [
+    ...violations.map(({ id, nodes }) => `${id} at ${width}: ${nodes[0]?.html} ${nodes[0]?.failureSummary}`),
+    ...(beyond > 0 ? [`${beyond} px wider than a window of ${width}`] : []),
+  ]
+}
+
+/** Waits until a page has what it shows. */
+export async function settled(page: Page): Promise<void> {
+  await page.locator('main > *').first().waitFor()
+  await page.locator('.skeleton').first().waitFor({ state: 'detached' })
+}

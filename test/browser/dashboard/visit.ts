@@ -1,0 +1,264 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { type AgentSummary, Agents } from '../../../builtins/agents/contract.ts'
+import { Store } from '../../../builtins/store/contract.ts'
+import { until } from '../../support/index.ts'
+import { hasChromium } from '../browser.ts'
+import { type Lit, type LitOptions, lit, PATIENCE_MS, theBrowser, visitor } from './house.ts'
+
+describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
+  let browser: Browser
+  let alive: Lit
+
+  beforeAll(async () => {
+    ;[browser, alive] = await Promise.all([theBrowser(), lit()])
+  })
+  afterAll(async () => {
+    await alive?.close()
+  })
+
+  const opened = async (options: LitOptions = {}) => {
+    const other = await lit(options)
+    onTestFinished(() => other.close())
+    return other
+  }
+  const statusOf = async (name: string) =>
+    (await alive.invoke<AgentSummary[]>('agents.list')).find(agent => agent.name === name)?.status
+
+  it('spawns a first agent in an empty project, and sees its goal, its steps and what comes after as they happen', async () => {
+    const person = await visitor(browser, alive)
+    const page = await person.open()
+    await page.getByText('No agent lives here yet.').waitFor()
+    await page.getByText('simulated, not an AI model').first().waitFor()
+    await page.getByRole('button', { name: 'Spawn an agent' }).click()
+    await page.getByLabel('Preset').selectOption('coder')
+    await page.getByRole('button', { name: 'Spawn', exact: true }).click()
+    await page.getByRole('heading', { level: 1, name: 'coder' }).waitFor()
+    await page.getByRole('heading', { name: 'Its goal' }).waitFor()
+    await page.locator('.steps li').first().waitFor()
+    const recent = page.locator('section', { hasText: 'Recent goals' }).getByText('completed')
+    await recent.nth(1).waitFor()
+    expect(await page.evaluate("performance.getEntriesByType('navigation').length")).toBe(1)
+    await person.leave()
+  })
+
+  it('pauses an agent, lets it go on, and tells it something that it then does', async () => {
+    // It has no goal when it is told: what is told in the midst of one is heeded within that.
+    await alive.invoke('daemon.pause')
+    const id = await alive.spawn('writer')
+    const person = await visitor(browser, alive)
+    const page = await person.open(`#/agents/${id}`)
+    await page.getByRole('button', { name: 'Pause' }).click()
+    await page.getByRole('button', { name: 'Resume', exact: true }).waitFor()
+    expect(await statusOf('writer')).toBe('paused')
+    await page.getByRole('button', { name: 'Resume', exact: true }).click()
+    await page.getByRole('button', { name: 'Pause' }).waitFor()
+    await page.getByLabel('Tell it something').fill('write of lanterns, please')
+    await page.getByRole('button', { name: 'Nudge' }).click()
+    await page.getByText('Told last').waitFor()
+    await page.getByRole('button', { name: 'Frozen · resume' }).click()
+    await page
+      .locator('section', { hasText: 'Recent goals' })
+      .getByText(/lanterns/)
+      .first()
+      .waitFor()
+    await person.leave()
+  })
+
+  it('freezes all that costs, and lets it go on', async () => {
+    const person = await visitor(browser, alive)
+    const page = await person.open()
+    await page.getByRole('button', { name: 'Freeze' }).click()
+    await page.getByRole('button', { name: 'Frozen · resume' }).waitFor()
+    expect(await alive.invoke('daemon.status')).toMatchObject({ frozen: true })
+    await page.getByRole('button', { name: 'Frozen · resume' }).click()
+    await page.getByRole('button', { name: 'Freeze', exact: true }).waitFor()
+    expect(await alive.invoke('daemon.status')).toMatchObject({ frozen: false })
+    await person.leave()
+  })
+
+  it('has one stream of events for all tabs, however many, and every tab is live', async () => {
+    const open = new Set<ServerResponse>()
+    let most = 0
+    const heard = (message: unknown) => {
+      const { request, response } = message as { request: IncomingMessage; response: ServerResponse }
+      if (!request.url?.startsWith('/events')) return
+      open.add(response)
+      most = Math.max(most, open.size)
+      response.on('close', () => open.delete(response))
+    }
+    await alive.spawn('oracle')
+    await alive.invoke('daemon.pause')
+    onTestFinished(() => alive.invoke('daemon.resume').then(() => {}))
+    subscribe('http.server.request.start', heard)
+    onTestFinished(() => void unsubscribe('http.server.request.start', heard))
+    const person = await visitor(browser, alive)
+    for (let tab = 1; tab <= 7; tab++) {
+      const page = await person.open('#/events')
+      await page.getByText('Live', { exact: true }).waitFor()
+      await page.locator('.events li').first().waitFor()
+    }
+    expect([most, open.size]).toEqual([1, 1])
+    await person.leave()
+    await until(() => open.size === 0)
+  })
+
+  it('is told when the connection is lost, keeps what was known, and is live again without a reload', async () => {
+    const first = await lit()
+    await first.spawn('oracle')
+    const person = await visitor(browser, first)
+    const page = await person.open()
+    const row = page.locator('tbody tr', { hasText: 'oracle' })
+    await row.waitFor()
+    await page.evaluate('window.mark = 1')
+    // The project outlives its first server.
+    const { root } = first.home
+    const kept = await opened({ root, port: Number(new URL(first.url).port), ...(await ended(first)) })
+    await kept.spawn('gambler')
+    await page.locator('tbody tr', { hasText: 'gambler' }).waitFor()
+    await page.getByText('Live', { exact: true }).waitFor()
+    expect(await page.evaluate('window.mark')).toBe(1)
+    await person.leave()
+
+    async function ended({ home }: Lit): Promise<LitOptions> {
+      await home.kernel.close()
+      await page.getByText('Connection lost').waitFor()
+      await row.waitFor()
+      return {}
+    }
+  })
+
+  it('who has the wrong key is asked for the right one, and goes on with it; the key stays in the tab', async () => {
+    const locked = await opened({ env: { SVC_API_KEY: 'right key, ümläut' } })
+    await locked.spawn('oracle')
+    const person = await visitor(browser, locked)
+    const page = await person.open()
+    await page.getByText('The key is missing or wrong.').waitFor()
+    const field = page.getByLabel('Key', { exact: true })
+    await field.fill('wrong key')
+    await page.getByRole('button', { name: 'Use' }).click()
+    await page.getByText('Key needed').waitFor()
+    await page.getByText('The header X-Svc-Key is missing').first().waitFor()
+    await field.waitFor()
+    await field.fill('right key, ümläut')
+    await page.getByRole('button', { name: 'Use' }).click()
+    await page.getByText('Live', { exact: true }).waitFor()
+    await page.locator('tbody tr', { hasText: 'oracle' }).waitFor()
+    expect(await page.getByRole('alert').count()).toBe(0)
+    expect(await page.evaluate('JSON.stringify({ ...localStorage, cookie: document.cookie })')).not.toContain('key')
+    expect(await (await person.open()).evaluate("sessionStorage.getItem('key')")).toBeNull()
+    await person.leave()
+  })
+
+  it('sees the sessions of one tenant at a time', async () => {
+    const id = await alive.spawn('oracle')
+    for (const tenant of ['ann', 'bob']) {
+      const session = { agent_id: id, session_key: `of ${tenant}` }
+      await alive.home.kernel.invoke('sessions.create', session, { tenant })
+    }
+    const person = await visitor(browser, alive)
+    const page = await person.open('#/sessions')
+    await page.getByText('No session yet.').waitFor()
+    await page.getByText('Access', { exact: true }).click()
+    await page.getByLabel('Tenant').fill('ann')
+    await page.getByRole('button', { name: 'Use' }).click()
+    await page.getByRole('link', { name: 'of ann' }).waitFor()
+    expect(await page.getByRole('link', { name: 'of bob' }).count()).toBe(0)
+    await person.leave()
+  })
+
+  it('sees that the budget is reached, and counts from 0 again', async () => {
+    const tight = await opened({
+      config: { daemon: { heartbeat: 0.2, budget_tokens: 6_000, budget_mode: 'record_only' } },
+    })
+    await tight.spawn('coder')
+    const person = await visitor(browser, tight)
+    const page = await person.open('#/spend')
+    await page.getByRole('link', { name: /Budget reached: .* of 6K tokens/ }).waitFor()
+    await page
+      .getByText(/budget is used up|exceeded|reached/i)
+      .first()
+      .waitFor()
+    await page.locator('.plot canvas').waitFor()
+    await page.getByRole('button', { name: 'Freeze' }).click()
+    await page.getByRole('button', { name: 'Frozen · resume' }).waitFor()
+    await page.getByRole('button', { name: 'Count from 0 again' }).click()
+    await page.getByRole('link', { name: /^0 of 6K tokens/ }).waitFor()
+    await person.leave()
+  })
+
+  it('is told in a sentence what a server without a daemon cannot know', async () => {
+    const served = await opened({ roles: ['server'] })
+    const id = await served.spawn('oracle')
+    const person = await visitor(browser, served)
+    const page = await person.open('#/spend')
+    await page.getByText('No daemon runs: svc start').waitFor()
+    await page.getByText('The budget is kept by the daemon').waitFor()
+    for (const hash of ['#/spend', '#/', `#/agents/${id}`, '#/runs', '#/approvals', '#/models']) {
+      await page.goto(`${served.url}/${hash}`)
+      await page.getByRole('heading', { level: 1 }).waitFor()
+      await expect.poll(() => page.locator('.skeleton').count(), { timeout: PATIENCE_MS }).toBe(0)
+      expect(await page.getByRole('alert').allTextContents(), hash).toEqual([])
+    }
+    await person.leave()
+  })
+
+  it('sorts the fleet, and finds who is stuck and why before all others', async () => {
+    const served = await opened({ roles: ['server'] })
+    const person = await visitor(browser, served)
+    const page = await person.open()
+    await page.getByText('No agent lives here yet.').waitFor()
+    const ids: Record<string, string> = {}
+    for (const preset of ['coder', 'oracle', 'writer']) ids[preset] = await served.spawn(preset)
+    await page.getByText('Nobody is stuck, and nothing waits for you.').waitFor()
+    const error = 'The provider says: no credit is left.'
+    const fared = served.home.kernel.use(Agents).fared({ agent_id: ids.writer!, error, waiting_for: null })
+    await served.home.kernel.use(Store).apply([fared])
+    const names = async () => (await page.locator('tbody th').allInnerTexts()).join(' ')
+    await page.getByRole('region', { name: 'Wants your hand' }).getByText(`writer: ${error}`).waitFor()
+    expect(await names()).toBe('writer coder oracle')
+    await page.getByRole('button', { name: 'Agent', exact: true }).click()
+    await expect.poll(names).toBe('coder oracle writer')
+    await page.getByRole('button', { name: 'Agent', exact: true }).click()
+    await expect.poll(names).toBe('writer oracle coder')
+    expect(await page.getByRole('columnheader', { name: 'Agent' }).getAttribute('aria-sort')).toBe('descending')
+    await page.getByLabel('Sort by').selectOption('-cost')
+    await page.getByLabel('Status').selectOption('stuck')
+    await expect.poll(names).toBe('writer')
+    await page.getByRole('link', { name: 'Show' }).click()
+    await page.getByRole('heading', { level: 1, name: 'writer' }).waitFor()
+    await person.leave()
+  })
+
+  it('whose key is changed under way is asked for the new one, and what was known stays', async () => {
+    const served = await opened({ roles: ['server'] })
+    await served.spawn('oracle')
+    const person = await visitor(browser, served)
+    const page = await person.open()
+    const row = page.locator('tbody tr', { hasText: 'oracle' })
+    await row.waitFor()
+    const refused = { status: 401, contentType: 'application/json', body: '{"code":"unauthorized","status":401}' }
+    await page.route('**/fleet', route =>
+      route.request().headers()['x-svc-key'] === 'new' ? route.continue() : route.fulfill(refused),
+    )
+    await page.getByText('Key needed').waitFor()
+    expect(await row.count()).toBe(1)
+    await page.getByLabel('Key', { exact: true }).fill('new')
+    await page.getByRole('button', { name: 'Use' }).click()
+    await page.getByText('Live', { exact: true }).waitFor()
+    await row.waitFor()
+    await person.leave()
+  })
+
+  it('is live in a browser without shared workers too', async () => {
+    const person = await visitor(browser, alive)
+    await person.context.addInitScript('delete globalThis.SharedWorker')
+    const page = await person.open('#/events')
+    await page.getByText('Live', { exact: true }).waitFor()
+    const id = await alive.spawn('oracle')
+    await page.locator('.events li', { hasText: id }).first().waitFor()
+    await person.leave()
+  })
+})
