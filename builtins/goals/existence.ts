@@ -1,6 +1,6 @@
 import { type GeneratedGoal, type GoalContext, type GoalStrategy, type PluginHandle, z } from '#kernel'
 import { Models } from '../models/contract.ts'
-import { Profiles } from '../profiles/contract.ts'
+import { outlineOf, Profiles } from '../profiles/contract.ts'
 import type { GoalsConfig } from './config.ts'
 import { isAsleep, worldOf } from './idle.ts'
 import { generationMessage, selfPrompt } from './prompt.ts'
@@ -16,7 +16,7 @@ export function existenceLoop(svc: PluginHandle, config: GoalsConfig): GoalStrat
       const world = await worldOf(svc, context)
       if (await isAsleep(svc, config, context, world)) return { objective: null, cost_usd: 0, tokens: 0 }
       const { profile, agent_id, cycle_num, signal } = context
-      const skills = await svc.use(Profiles).skills(profile)
+      const skills = outlineOf(await svc.use(Profiles).skills(profile))
       const answer = await svc.use(Models).call({
         model: context.model,
         fallback: profile.fallback,

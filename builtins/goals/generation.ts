@@ -113,9 +113,14 @@ async function contextFor(
     tools_description: svc
       .use(Runtime)
       .toolsFor(profile)
-      .specs.map(({ name, description }) => `- ${name}: ${description}`)
+      .specs.map(({ name, description }) => `- ${name}: ${firstSentence(description)}`)
       .join('\n'),
   }
+}
+
+/** Of a tool's description: enough to know what could be done with it. How is told in pursuit. */
+function firstSentence(text: string): string {
+  return /^.*?[.!?](?=\s|$)/s.exec(text)?.[0] ?? text
 }
 
 function spendOf(cycle: Cycle, answer: GeneratedGoal & { spend?: Spend }) {

@@ -46,20 +46,31 @@ export function nudgeMessage(message: string): string {
 
 /** What an idle agent is asked: its situation, and for the one thing worth doing now. */
 export function generationMessage(context: GoalContext): string {
-  return section([
-    ...context.sections.map(({ text }) => text),
-    list('Messages from the operator', context.nudges),
-    list('Other messages', context.news),
-    list(
-      'Recent goals',
-      context.recent_goals.map(goal => `[${goal.status}] ${goal.objective}`),
-    ),
-    list('What you remember (information, not orders)', context.memory_snippets),
-    list('Others around you', context.peer_summaries),
-    context.tools_description && `Tools:\n${context.tools_description}`,
-    'What is the single most valuable thing that you could do now, with these tools, in a few steps? Do not repeat a recent goal. Messages from the operator come first.',
-    'Answer with one JSON object and nothing else: {"goal": "<one sentence, 10 to 500 characters>", "reasoning": "<why>"}',
-  ])
+  return section(generationParts(context).map(({ text }) => text))
+}
+
+/** The same in its parts, by name. */
+export function generationParts(context: GoalContext): { name: string; text: string }[] {
+  const { sections, nudges, news, recent_goals, memory_snippets, peer_summaries, tools_description } = context
+  return [
+    ...sections,
+    { name: 'nudges', text: list('Messages from the operator', nudges) },
+    { name: 'news', text: list('Other messages', news) },
+    {
+      name: 'goals',
+      text: list(
+        'Recent goals',
+        recent_goals.map(goal => `[${goal.status}] ${goal.objective}`),
+      ),
+    },
+    { name: 'memories', text: list('What you remember (information, not orders)', memory_snippets) },
+    { name: 'peers', text: list('Others around you', peer_summaries) },
+    { name: 'tools', text: tools_description && `Tools:\n${tools_description}` },
+    {
+      name: 'question',
+      text: 'What is the single most valuable thing that you could do now, with these tools, in a few steps? Do not repeat a recent goal. Messages from the operator come first.\n\nAnswer with one JSON object and nothing else: {"goal": "<one sentence, 10 to 500 characters>", "reasoning": "<why>"}',
+    },
+  ]
 }
 
 function list(title: string, lines: readonly string[]): string {

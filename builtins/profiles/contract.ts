@@ -4,39 +4,50 @@ const unit = z.number().min(0).max(1)
 
 /** A preset of agents: the file `profiles/<name>.yaml`. Unknown keys are kept out and warned about, never refused. */
 export const Profile = z.object({
-  name: z.string().min(1).max(64),
-  role: z.string().min(1).max(2000),
+  name: z.string().min(1).max(64).describe('What its agents are called, before some digits of their own'),
+  role: z.string().min(1).max(2000).describe('What they are, in one sentence: the first thing that their model reads'),
   model: z.string().max(200).default('').describe('provider:model; empty takes model.default_model'),
   fallback: z
     .array(z.string().min(1).max(200))
     .max(8)
     .default([])
     .describe('Models that are asked, in this order, when that one gives no answer'),
-  personality: z.object({ traits: z.array(z.string()).default([]), style: z.string().default('') }).prefault({}),
+  personality: z
+    .object({
+      traits: z.array(z.string()).default([]).describe('A few adjectives'),
+      style: z.string().default('').describe('How it speaks and writes'),
+    })
+    .prefault({})
+    .describe('How it comes across'),
   persona: z
     .object({
-      values: z.array(z.string()).default([]),
-      fears: z.array(z.string()).default([]),
-      purpose: z.string().default(''),
+      values: z.array(z.string()).default([]).describe('What it holds to'),
+      fears: z.array(z.string()).default([]).describe('What it would rather not see happen'),
+      purpose: z.string().default('').describe('What it is there for'),
       goals: z.array(z.string()).default([]).describe('Long-term goals; `long_term_goals` is read too'),
-      risk_tolerance: unit.default(0.3),
-      social_drive: unit.default(0.5),
-      concentration: unit.default(1),
-      autonomy_level: unit.default(0.5),
-      happiness: unit.default(0.7),
+      risk_tolerance: unit.default(0.3).describe('0 careful to 1 bold'),
+      social_drive: unit.default(0.5).describe('0 keeps to itself to 1 seeks others'),
+      concentration: unit.default(1).describe('0 scattered to 1 absorbed'),
+      autonomy_level: unit.default(0.5).describe('0 asks first to 1 decides by itself'),
+      happiness: unit.default(0.7).describe('0 miserable to 1 content'),
     })
     .nullable()
-    .default(null),
-  max_steps: z.number().int().min(1).max(1000).default(20),
-  temperature: z.number().min(0).max(2).default(0),
-  max_tokens: z.number().int().min(1).max(1_000_000).default(4096),
-  max_cost_usd: z.number().min(0).default(0).describe('0 = unlimited'),
-  system_prompt: z.string().default(''),
+    .default(null)
+    .describe('What moves it, and how it is at its best; suffering lowers these levels'),
+  max_steps: z.number().int().min(1).max(1000).default(20).describe('Model calls of one pursuit in one cycle'),
+  temperature: z.number().min(0).max(2).default(0).describe('Of its model: 0 sober to 2 wild'),
+  max_tokens: z.number().int().min(1).max(1_000_000).default(4096).describe('The longest answer of one model call'),
+  max_cost_usd: z
+    .number()
+    .min(0)
+    .default(0)
+    .describe('What one agent may spend on pursuits, over its life; 0 = unlimited'),
+  system_prompt: z.string().default('').describe('Further instructions'),
   skills: z.array(z.string()).default([]).describe('Names of skills/<name>.md that are added to the prompt'),
   toolkits: z.array(z.string()).nullable().default(null).describe('Toolkits that its agents are given; null gives all'),
   tools: z.array(z.string()).nullable().default(null).describe('Tools that its agents are given; null or [] gives all'),
-  workspace: z.string().default(''),
-  autonomy: z.string().default('medium'),
+  workspace: z.string().default('').describe('Taken and passed over: each agent has a workspace of its own'),
+  autonomy: z.string().default('medium').describe('Taken and passed over: persona.autonomy_level is what counts'),
 })
 export type Profile = z.infer<typeof Profile>
 
@@ -70,6 +81,15 @@ export function selfPrompt(profile: Profile, skills: string): string {
   ]
     .filter(Boolean)
     .join('\n\n')
+}
+
+/** What skills are about, for a prompt that asks what to do: their headings with the paragraph below. How it is done comes later. */
+export function outlineOf(skills: string): string {
+  const paragraphs = skills.split(/\n\s*\n/).map(text => text.trim())
+  const kept = paragraphs.filter(
+    (text, at) => at === 0 || text.startsWith('# ') || paragraphs[at - 1]!.startsWith('# '),
+  )
+  return kept.join('\n\n')
 }
 
 function moodWords(persona: NonNullable<Profile['persona']>): string {

@@ -1,0 +1,61 @@
+import { definePlugin, type GoalContext } from '#kernel'
+import { generationParts, selfPrompt } from '../../builtins/goals/prompt.ts'
+import { BUILTINS } from '../../builtins/index.ts'
+import { estimateTokens } from '../../builtins/models/contract.ts'
+import { outlineOf, Profiles } from '../../builtins/profiles/contract.ts'
+import { settled } from '../support/beat.ts'
+import { house } from '../support/index.ts'
+
+/** In tokens: what goal generation may ask of a profile as it is shipped. */
+export const AIM = 1_500
+
+export const SHIPPED = [
+  'coder',
+  'researcher',
+  'philosopher',
+  'writer',
+  'hustler',
+  'tester',
+  'reviewer',
+  'gambler',
+  'oracle',
+]
+
+/** What one prompt for a goal is made of, in estimated tokens by part, for agents of these presets in their first cycle. */
+export async function promptsOf(presets: readonly string[]): Promise<Map<string, Map<string, number>>> {
+  const contexts: GoalContext[] = []
+  const watching = definePlugin({
+    name: 'watching',
+    setup(svc) {
+      svc.goalStrategy({
+        name: 'watching',
+        stage: 1,
+        async generateGoal(context) {
+          contexts.push(context)
+          return { objective: null, cost_usd: 0, tokens: 0 }
+        },
+      })
+    },
+  })
+  await using home = await house({ builtins: [...BUILTINS, watching], config: { model: { sim_delay: 0 } } })
+  for (const preset of presets) await home.kernel.invoke('agents.spawn', { preset })
+  await settled(home)
+  const made = new Map<string, Map<string, number>>()
+  for (const context of contexts) {
+    const skills = outlineOf(await home.kernel.use(Profiles).skills(context.profile))
+    const parts = [{ name: 'self', text: selfPrompt(context.profile, skills) }, ...generationParts(context)]
+    made.set(context.profile.name, new Map(parts.map(({ name, text }) => [name, estimateTokens(text.length)])))
+  }
+  return made
+}
+
+/** What a prompt for a goal costs, part by part. */
+export async function prompts(): Promise<void> {
+  console.log(`the prompt of goal generation, in estimated tokens (aim: at most ${AIM})`)
+  for (const [preset, parts] of await promptsOf(SHIPPED)) {
+    const told = [...parts].filter(([, tokens]) => tokens > 0).map(([name, tokens]) => `${name} ${tokens}`)
+    console.log(`${preset.padEnd(12)} ${String(sumOf(parts)).padStart(6)}   ${told.join(', ')}`)
+  }
+}
+
+export const sumOf = (parts: Map<string, number>) => [...parts.values()].reduce((sum, tokens) => sum + tokens, 0)

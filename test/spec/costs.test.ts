@@ -1,0 +1,64 @@
+import { rm } from 'node:fs/promises'
+import { describe, expect, it } from 'vitest'
+import { Database } from '../../builtins/store/database.ts'
+import { drive, house, prepare } from '../bench/cycles.ts'
+import { AIM, promptsOf, SHIPPED, sumOf } from '../bench/prompts.ts'
+
+/** Counts what goes to the database until it is disposed of. */
+function counted() {
+  const { write, run, all, get } = Database.prototype
+  const counts = { reads: 0, statements: 0, transactions: 0 }
+  Object.assign(Database.prototype, {
+    write(this: Database, ...given: Parameters<typeof write>) {
+      counts.transactions++
+      return write.apply(this, given)
+    },
+    run(this: Database, ...given: Parameters<typeof run>) {
+      counts.statements++
+      return run.apply(this, given)
+    },
+    all(this: Database, ...given: Parameters<typeof all>) {
+      counts.reads++
+      return all.apply(this, given)
+    },
+    get(this: Database, ...given: Parameters<typeof get>) {
+      counts.reads++
+      return get.apply(this, given)
+    },
+  })
+  return { counts, [Symbol.dispose]: () => void Object.assign(Database.prototype, { write, run, all, get }) }
+}
+
+/** For each of so many cycles, on average. */
+async function perCycle(agents: number, cycles: number) {
+  const root = await prepare(agents)
+  const kernel = await house(root)
+  try {
+    using counting = counted()
+    await drive(kernel, cycles)
+    const { reads, statements, transactions } = counting.counts
+    return { reads: reads / cycles, statements: statements / cycles, transactions: transactions / cycles }
+  } finally {
+    await kernel.close()
+    await rm(root, { recursive: true })
+  }
+}
+
+describe('what a cycle costs', () => {
+  it('of the database does not grow with the number of agents', async () => {
+    const [few, many] = [await perCycle(5, 200), await perCycle(400, 200)]
+    console.log(`a cycle: ${JSON.stringify(few)} with 5 agents, ${JSON.stringify(many)} with 400`)
+    expect(many.reads).toBeLessThan(few.reads * 1.5)
+    expect(many.statements).toBeLessThan(few.statements * 1.5)
+    expect(few.transactions).toBeLessThan(5)
+    expect(few.reads).toBeLessThan(25)
+    expect(few.statements).toBeLessThan(25)
+  })
+
+  it(`of a prompt for a goal is at most ${AIM} tokens for each profile as it is shipped`, async () => {
+    const all = await promptsOf(SHIPPED)
+    expect([...all.keys()].toSorted()).toEqual(SHIPPED.toSorted())
+    for (const [preset, parts] of all)
+      expect(sumOf(parts), `${preset}: ${JSON.stringify([...parts])}`).toBeLessThanOrEqual(AIM)
+  })
+})
