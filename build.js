@@ -14,7 +14,7 @@ const TELEMETRY = ['api', 'sdk-trace-base', 'sdk-metrics', 'resources']
   .concat(['exporter-trace-otlp-proto', 'exporter-metrics-otlp-proto'])
   .map(name => `@opentelemetry/${name}`)
 /** What cannot be bundled: it has a binary, loads its own files, or is for those who want it. */
-const EXTERNAL = ['better-sqlite3', 'jiti', 'vitest', '@anthropic-ai/sdk', ...TELEMETRY]
+const EXTERNAL = ['better-sqlite3', 'jiti', 'vitest', 'pg', '@anthropic-ai/sdk', ...TELEMETRY]
 
 /** The kernel's files that need no package. */
 const LIGHT = ['errors', 'near', 'ports', 'scope', 'services'].map(name => join(root, 'kernel', `${name}.ts`))
