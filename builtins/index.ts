@@ -8,6 +8,7 @@ import benchmark from './benchmark/index.ts'
 import budget from './budget/index.ts'
 import checkpoints from './checkpoints/index.ts'
 import cli from './cli/index.ts'
+import cluster from './cluster/index.ts'
 import daemon from './daemon/index.ts'
 import dashboard from './dashboard/index.ts'
 import delegation from './delegation/index.ts'
@@ -29,6 +30,7 @@ import net from './net/index.ts'
 import patterns from './patterns/index.ts'
 import pluginsAdmin from './plugins-admin/index.ts'
 import profiles from './profiles/index.ts'
+import recordings from './recordings/index.ts'
 import rest from './rest/index.ts'
 import retention from './retention/index.ts'
 import runs from './runs/index.ts'
@@ -37,6 +39,7 @@ import sandbox from './sandbox/index.ts'
 import schedules from './schedules/index.ts'
 import sessions from './sessions/index.ts'
 import settings from './settings/index.ts'
+import simulation from './simulation/index.ts'
 import store from './store/index.ts'
 import subAgents from './sub-agents/index.ts'
 import suffering from './suffering/index.ts'
@@ -67,6 +70,7 @@ import watchdog from './watchdog/index.ts'
 /** Reading this list is reading what the service can do; the order is that in which they begin. */
 export const BUILTINS: readonly PluginDefinition[] = [
   watchdog,
+  cluster,
   store,
   telemetry,
   models,
@@ -112,12 +116,14 @@ export const BUILTINS: readonly PluginDefinition[] = [
   sessions,
   tasks,
   runs,
+  recordings,
   exporting,
   events,
   settings,
   metrics,
   retention,
   trials,
+  simulation,
   benchmark,
   demos,
   pluginsAdmin,

@@ -311,7 +311,7 @@ export class Config {
 
   /** The file as it is now. One that vanished or was emptied is taken for a write in progress, not for a wish. */
   async #readAgain(): Promise<YamlFile> {
-    const yaml = await readYaml(this.#ports.files, this.file, this.#name)
+    const yaml = await readYaml(this.#ports.files, this.file, this.#name, this.#yaml)
     if (yaml.document.contents === null && this.#yaml.document.contents !== null) {
       throw new BadFileError({
         file: this.#name,

@@ -1,3 +1,4 @@
+import { taken } from './actor.ts'
 import type { Gate, RegisteredGuard } from './contributions.ts'
 import { Guards } from './contributions.ts'
 import { defineError, SvcError, sentenceOf } from './errors.ts'
@@ -56,6 +57,9 @@ export type CommitResult = 'ok' | 'fenced' | 'refused'
 export interface Scheduler {
   /** Takes what is due, oldest first: at most `limit` agents, and the singletons beside them. */
   claim(limit: number): Promise<Lease[]>
+  /** How often it wants to be asked to renew, and at least for what is due, in milliseconds; the heartbeat's own rates unless told. */
+  readonly renew_ms?: number
+  readonly poll_ms?: number
   /** Prolongs all leases of this process; returns those that are lost. */
   renew(held: readonly Lease[]): Promise<Lease[]>
   /** Writes effects and the lease's next state in one transaction, fenced by the lease's epoch. */
@@ -180,7 +184,7 @@ export async function runPhases(cycle: Cycle, parts: CycleParts): Promise<void> 
 async function runPhase(phase: Phase, cycle: Cycle, { hooks, points, ports }: CycleParts): Promise<void> {
   const { agent_id, cycle_num } = cycle
   const gate: Gate = { phase, agent_id, cycle_num, at: ports.clock.now() }
-  const guard = await points.ask<RegisteredGuard, Gate, string>(Guards, gate)
+  const guard = await taken('guards', () => points.ask<RegisteredGuard, Gate, string>(Guards, gate))
   if (guard !== undefined) {
     cycle.vetoedBy ??= guard
     // Without its context a cycle has nothing to go by.

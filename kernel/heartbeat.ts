@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { asActor, type Tape } from './actor.ts'
 import {
   Cycle,
   type CycleParts,
@@ -60,6 +61,8 @@ const ENOUGH_REST = 'enough rest'
 export interface HeartbeatParts extends CycleParts {
   config: HeartbeatConfig
   scheduler: () => Scheduler
+  /** What records or repeats the cycles, where there is one. */
+  tape: () => Tape | undefined
   /** Called once per heartbeat of this process, between two cycles: reloads configuration and plugins. */
   onBeat(count: number): Promise<void>
 }
@@ -73,7 +76,10 @@ interface Running {
 /** The loop: claims what is due and runs a cycle for each, so that nobody waits for a slow neighbour. */
 export class Heartbeat {
   readonly #parts: HeartbeatParts
-  readonly #running = new Map<string, Running>()
+  /** By lease: an agent that was taken from a cycle may begin another before that one has noticed. */
+  readonly #running = new Map<Lease, Running>()
+  /** Leases whose end could not be written, with when they are due again: an agent must not wait for them to run out. */
+  readonly #owed = new Map<Lease, number>()
   #loop: Promise<void> | undefined
   #stop = new AbortController()
   #rest = new AbortController()
@@ -95,7 +101,7 @@ export class Heartbeat {
 
   /** The agents whose cycles run in this process now. */
   get inFlight(): string[] {
-    return [...this.#running.keys()]
+    return [...new Set([...this.#running.keys()].map(({ id }) => id))]
   }
 
   /** @throws ServiceMissingError without a scheduler */
@@ -120,8 +126,8 @@ export class Heartbeat {
     await Promise.race([ended, grace()])
     for (const { abort } of this.#running.values()) abort.abort(new StoppingError())
     await Promise.race([ended, grace()])
-    for (const agent_id of this.#running.keys())
-      this.#parts.log.warn({ agent_id }, 'a cycle does not stop; it is left behind')
+    await this.#giveBack().catch(() => {})
+    for (const agent_id of this.inFlight) this.#parts.log.warn({ agent_id }, 'a cycle does not stop; it is left behind')
     this.#loop = undefined
   }
 
@@ -135,13 +141,19 @@ export class Heartbeat {
     const leases = beats.length > 0 ? beats : await scheduler.claim(1)
     for (const lease of leases) {
       this.#begin(lease)
-      const { abort, ended } = this.#running.get(lease.id)!
+      const { abort, ended } = this.#running.get(lease)!
       const stop = () => abort.abort(new StoppingError())
       signal?.addEventListener('abort', stop, { once: true })
       await ended
       signal?.removeEventListener('abort', stop)
     }
     return leases[0]?.kind
+  }
+
+  /** Drives a cycle whose lease is held already, to its end. */
+  async drive(lease: Lease): Promise<void> {
+    this.#begin(lease)
+    await this.#running.get(lease)?.ended
   }
 
   /** Looks at once for what is due. */
@@ -179,6 +191,7 @@ export class Heartbeat {
     const scheduler = this.#parts.scheduler()
     this.#rest = new AbortController()
     this.#hinted = false
+    if (this.#owed.size > 0) await this.#giveBack()
     const free = Math.max(config.max_concurrent_agents - this.#agents, 0)
     const leases = await scheduler.claim(free)
     for (const lease of leases) this.#begin(lease)
@@ -187,22 +200,35 @@ export class Heartbeat {
     if (leases.length > 0 && this.#agents < config.max_concurrent_agents) return
     if (this.#hinted || this.#stop.signal.aborted) return
     const due = leases.length === 0 && free > 0 ? await scheduler.nextDue() : null
-    const wait = Math.min(POLL_MS, nextBeat - ports.clock.monotonic(), due === null ? POLL_MS : due - ports.clock.ms())
+    const poll = scheduler.poll_ms ?? POLL_MS
+    const wait = Math.min(poll, nextBeat - ports.clock.monotonic(), due === null ? poll : due - ports.clock.ms())
     if (wait > 0 && !this.#hinted) await ports.clock.sleep(wait, this.#rest.signal)
   }
 
   #begin(lease: Lease): void {
     const abort = new AbortController()
+    // Whoever drove it until now has lost it, as to a checkpoint that was restored.
+    for (const [{ id }, other] of this.#running)
+      if (id === lease.id) other.abort.abort(new FencedError({ agent_id: id }))
     const cycle = new Cycle(lease, this.#parts.scheduler(), abort.signal)
-    const ended = (lease.kind === 'sys' ? this.#beat(cycle) : this.#cycle(cycle, abort)).finally(() => {
+    const ended = (lease.kind === 'sys' ? this.#beat(cycle) : this.#taped(cycle, abort)).finally(() => {
       const wasFull = this.#agents >= this.#parts.config.max_concurrent_agents
-      this.#running.delete(lease.id)
+      this.#running.delete(lease)
       if (lease.kind === 'agent') this.#agents--
       const again = cycle.run_at !== undefined && cycle.run_at <= this.#parts.ports.clock.ms()
       if (wasFull || again) this.hint()
     })
-    this.#running.set(lease.id, { cycle, abort, ended })
+    this.#running.set(lease, { cycle, abort, ended })
     if (lease.kind === 'agent') this.#agents++
+  }
+
+  async #taped(cycle: Cycle, abort: AbortController): Promise<void> {
+    const who = this.#parts.tape()?.begin(cycle.lease, abort)
+    try {
+      await asActor(who, () => this.#cycle(cycle, abort))
+    } finally {
+      who?.end()
+    }
   }
 
   async #cycle(cycle: Cycle, abort: AbortController): Promise<void> {
@@ -219,9 +245,10 @@ export class Heartbeat {
     } finally {
       cancel()
     }
+    let run_at = 0
     try {
       if (cycle.result !== 'fenced') {
-        const run_at = cycle.run_at ?? this.#beatAfter(began)
+        run_at = cycle.run_at ?? this.#beatAfter(began)
         const committed = await this.#parts.scheduler().commit(cycle.lease, cycle.effects, { run_at })
         if (committed === 'fenced') cycle.result = 'fenced'
         // Somebody changed in the meantime what the cycle built on, such as its goal.
@@ -229,6 +256,7 @@ export class Heartbeat {
       }
     } catch (error) {
       cycle.result = 'error'
+      this.#owed.set(cycle.lease, run_at)
       log.error({ agent_id, cycle_num }, `the end of the cycle was not written: ${sentenceOf(error)}`)
     }
     await hooks.emit('cycle_end', { agent_id, cycle_num, result: cycle.result })
@@ -239,10 +267,22 @@ export class Heartbeat {
     const { ports, hooks, log } = this.#parts
     const began = ports.clock.monotonic()
     await hooks.emit('beat', { beat: cycle.cycle_num })
+    const run_at = this.#beatAfter(began)
     await this.#parts
       .scheduler()
-      .commit(cycle.lease, cycle.effects, { run_at: this.#beatAfter(began) })
-      .catch(error => log.error({ beat: cycle.cycle_num }, sentenceOf(error)))
+      .commit(cycle.lease, cycle.effects, { run_at })
+      .catch(error => {
+        this.#owed.set(cycle.lease, run_at)
+        log.error({ beat: cycle.cycle_num }, sentenceOf(error))
+      })
+  }
+
+  /** @throws what keeps the store from being written to still */
+  async #giveBack(): Promise<void> {
+    for (const [lease, run_at] of this.#owed) {
+      await this.#parts.scheduler().commit(lease, [], { run_at })
+      this.#owed.delete(lease)
+    }
   }
 
   /** A heartbeat after something began, on the wall clock of now: that may have been set since. @param began monotonic */
@@ -256,14 +296,17 @@ export class Heartbeat {
     const { clock } = this.#parts.ports
     const loop = async () => {
       while (!stop.signal.aborted) {
-        await clock.sleep(RENEW_MS, stop.signal)
+        await clock.sleep(this.#parts.scheduler().renew_ms ?? RENEW_MS, stop.signal)
         if (this.#running.size === 0 || stop.signal.aborted) continue
         const held = [...this.#running.values()].map(running => running.cycle.lease)
         const lost = await this.#parts
           .scheduler()
           .renew(held)
           .catch(() => [])
-        for (const { id } of lost) this.#running.get(id)?.abort.abort(new FencedError({ agent_id: id }))
+        for (const { id, epoch } of lost) {
+          const [, running] = [...this.#running].find(([held]) => held.id === id && held.epoch === epoch) ?? []
+          running?.abort.abort(new FencedError({ agent_id: id }))
+        }
       }
     }
     void loop()

@@ -1,5 +1,6 @@
 import { AsyncSeriesBailHook, AsyncSeriesHook } from 'tapable'
 import { z } from 'zod'
+import { actor } from './actor.ts'
 import { ConflictError, defineError } from './errors.ts'
 import { meant } from './near.ts'
 import type { Clock } from './ports.ts'
@@ -11,19 +12,35 @@ const cycle_num = z.number().int()
 
 /** The specification's lifecycle events with their payloads. Rooms declare more with `svc.event`. */
 export const LIFECYCLE = {
-  cycle_start: z.object({ agent_id, cycle_num }),
-  cycle_end: z.object({ agent_id, cycle_num, result: z.string() }),
-  phase_enter: z.object({ agent_id, cycle_num, phase: z.string() }),
-  phase_exit: z.object({ agent_id, cycle_num, phase: z.string(), duration_ms: z.number(), outcome: z.string() }),
-  goal_generated: z.object({ agent_id, goal_id: z.string(), objective: z.string() }),
-  goal_completed: z.object({ agent_id, goal_id: z.string() }),
-  goal_abandoned: z.object({ agent_id, goal_id: z.string() }),
-  goal_max_steps: z.object({ agent_id, goal_id: z.string(), steps_done: z.number().int() }),
-  suffering_changed: z.object({ agent_id, suffering_state: z.record(z.string(), z.unknown()) }),
-  guard_failed: z.object({ agent_id, cycle_num, phase: z.string(), guard: z.string(), error: z.string() }),
-  beat: z.object({ beat: z.number().int() }),
-  config_changed: z.object({ keys: z.array(z.string()) }),
-  plugin_reloaded: z.object({ plugin: z.string(), outcome: z.string() }),
+  cycle_start: z.object({ agent_id, cycle_num }).describe('A cycle of an agent begins'),
+  cycle_end: z
+    .object({ agent_id, cycle_num, result: z.string() })
+    .describe('A cycle of an agent has ended; `result` is how'),
+  phase_enter: z.object({ agent_id, cycle_num, phase: z.string() }).describe('A phase of a cycle begins'),
+  phase_exit: z
+    .object({ agent_id, cycle_num, phase: z.string(), duration_ms: z.number(), outcome: z.string() })
+    .describe('A phase of a cycle has ended; `outcome` is how'),
+  goal_generated: z
+    .object({ agent_id, goal_id: z.string(), objective: z.string() })
+    .describe('An idle agent has found a goal'),
+  goal_completed: z.object({ agent_id, goal_id: z.string() }).describe('A goal was reached'),
+  goal_abandoned: z.object({ agent_id, goal_id: z.string() }).describe('A goal was given up'),
+  goal_max_steps: z
+    .object({ agent_id, goal_id: z.string(), steps_done: z.number().int() })
+    .describe('A cycle used up the steps of the profile; the goal stays active'),
+  suffering_changed: z
+    .object({ agent_id, suffering_state: z.record(z.string(), z.unknown()) })
+    .describe('How an agent suffers has changed'),
+  guard_failed: z
+    .object({ agent_id, cycle_num, phase: z.string(), guard: z.string(), error: z.string() })
+    .describe('A guard threw, answered no boolean or took too long'),
+  beat: z.object({ beat: z.number().int() }).describe('A heartbeat of the daemon has passed'),
+  config_changed: z
+    .object({ keys: z.array(z.string()) })
+    .describe('Keys of the configuration have another value in force'),
+  plugin_reloaded: z
+    .object({ plugin: z.string(), outcome: z.string() })
+    .describe('A plugin was loaded, replaced, removed, refused or rolled back'),
 } as const
 
 /** Event names and payloads; a room adds its own by merging into this interface. */
@@ -215,6 +232,8 @@ export class Hooks {
 
   /** Tells an event to whoever listens. Handlers run one after another; their errors are logged, never thrown. */
   emit<E extends EventName>(event: E, payload: Events[E]): Promise<void | undefined> {
-    return this.get<Events[E], void>(event).promise(payload)
+    const tell = () => this.get<Events[E], void>(event).promise(payload)
+    const who = actor()
+    return who ? (who.aside(event, tell) as Promise<void>) : tell()
   }
 }

@@ -185,6 +185,11 @@ export class Host {
     return [...live, ...failed, ...disabled]
   }
 
+  /** What the files' plugins that are live were made of: to be tried out in a house apart from this one. */
+  ofFiles(): PluginDefinition[] {
+    return [...this.#live.values()].flatMap(({ origin, definition }) => (isFile(origin) ? [definition] : []))
+  }
+
   async #apply({ only, started }: { only?: string; started: boolean }): Promise<Outcome[]> {
     const outcomes: Outcome[] = []
     const loaded: Loaded[] = []

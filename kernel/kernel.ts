@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
+import { drawnPorts, TapeToken } from './actor.ts'
 import { Config } from './config.ts'
 import { GoalStrategies, Guards, Toolkits, WakeSources } from './contributions.ts'
 import { type Cycle, PHASES, type Scheduler } from './cycle.ts'
@@ -19,11 +20,13 @@ import { PluginWatch } from './watch.ts'
 /** The store's part of scheduling, as the heartbeat sees it. */
 export const SchedulerToken: Token<Scheduler> = token('scheduler')
 /** The plugins of this process, for those that show or steer them. */
-export const HostToken: Token<Pick<Host, 'list' | 'apply' | 'changed' | 'check' | 'blame'>> = token('host')
+export const HostToken: Token<Pick<Host, 'list' | 'apply' | 'changed' | 'check' | 'blame' | 'ofFiles'>> = token('host')
 
-/** Opens another project with the same builtins, apart from this one: for what is tried out in a house of its own. */
+/** Opens another project with the same builtins and some more, apart from this one: for what is tried out in a house of its own. */
 export interface Opener {
-  open(options: Pick<KernelOptions, 'root' | 'roles' | 'ports' | 'log'>): Promise<Kernel>
+  open(
+    options: Pick<KernelOptions, 'root' | 'roles' | 'ports' | 'log'> & { also?: readonly PluginDefinition[] },
+  ): Promise<Kernel>
 }
 export const OpenerToken: Token<Opener> = token('opener')
 
@@ -93,7 +96,7 @@ export class Kernel {
     this.config = config
     this.roles = new Set(options.roles)
     const root = this.#section(RootConfig, '')
-    this.ports = root.seed === null ? ports : { ...ports, random: keyedRandom(root.seed) }
+    this.ports = drawnPorts(root.seed === null ? ports : { ...ports, random: keyedRandom(root.seed) })
     const secrets = secretsIn(ports.env)
     this.log = createLog({ ...options.log, secrets: () => [...secrets, ...config.secrets()] })
     this.points = new Points(this.hooks, ports.clock)
@@ -102,6 +105,7 @@ export class Kernel {
     this.heartbeat = new Heartbeat({
       ...{ hooks: this.hooks, points: this.points, ports: this.ports, log: this.log, config: beat },
       scheduler: () => this.services.use(SchedulerToken),
+      tape: () => (this.services.has(TapeToken) ? this.services.use(TapeToken) : undefined),
       onBeat: async () => {
         await this.#reloadConfig()
         this.#watch.beat()
@@ -126,7 +130,8 @@ export class Kernel {
     })
     this.services.provide(HostToken, this.host, 'kernel')
     const { builtins, modules } = options
-    const open: Opener['open'] = other => Kernel.open({ builtins, ...(modules ? { modules } : {}), ...other })
+    const open: Opener['open'] = ({ also = [], ...other }) =>
+      Kernel.open({ builtins: [...builtins, ...also], ...(modules ? { modules } : {}), ...other })
     this.services.provide(OpenerToken, { open }, 'kernel')
     if (options.restart) this.services.provide(RestartToken, options.restart, 'kernel')
     const dev = options.dev ?? false

@@ -1,7 +1,9 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
+import type { LookupAddress } from 'node:dns'
 import * as fs from 'node:fs/promises'
 import { TimeLimitError } from './errors.ts'
+import { type Presence, systemPresence } from './presence.ts'
 import type { Undo } from './scope.ts'
 
 /** Wall clock, monotonic clock and timers, in milliseconds. A test holds one of its own. */
@@ -16,6 +18,8 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>
   /** Lets the event loop do what is waiting. */
   yield(): Promise<void>
+  /** Set where somebody moves it by hand: then no other machine's clock says what time it is. */
+  readonly held?: true
 }
 
 /** Randomness keyed by (seed, stream, key…): concurrency cannot reorder it and a restart cannot repeat it. */
@@ -40,6 +44,9 @@ export interface Ports {
   files: typeof fs
   fetch: Fetch
   spawn: (command: string, args: readonly string[], options: SpawnOptions) => ChildProcess
+  /** All addresses of a host. */
+  lookup: (host: string) => Promise<LookupAddress[]>
+  presence: Presence
   env: Readonly<Record<string, string | undefined>>
 }
 
@@ -52,6 +59,8 @@ export function systemPorts(overrides: Partial<Ports> = {}): Ports {
     files: fs,
     fetch: (input, init) => fetch(input, init),
     spawn: (command, args, options) => spawn(command, args, options),
+    lookup: async host => (await import('node:dns/promises')).lookup(host, { all: true }),
+    presence: systemPresence,
     env: process.env,
     ...overrides,
   }

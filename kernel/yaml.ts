@@ -29,7 +29,7 @@ export interface YamlFile {
  * @param name what the file is called in errors
  * @throws BadFileError with file and line
  */
-export async function readYaml(files: Ports['files'], file: string, name = file): Promise<YamlFile> {
+export async function readYaml(files: Ports['files'], file: string, name = file, known?: YamlFile): Promise<YamlFile> {
   let bytes: Buffer
   try {
     bytes = await files.readFile(file)
@@ -41,7 +41,8 @@ export async function readYaml(files: Ports['files'], file: string, name = file)
   if (bytes.length > MAX_BYTES) throw tooLarge(name)
   const text = bytes.toString('utf8')
   if (!bytes.equals(Buffer.from(text))) throw new BadFileError({ file: name, problem: 'is not UTF-8 text' })
-  return parseYaml(name, text.replace(/^\uFEFF/, ''))
+  const plain = text.replace(/^\uFEFF/, '')
+  return known?.text === plain ? known : parseYaml(name, plain)
 }
 
 export function parseYaml(file: string, text: string): YamlFile {

@@ -142,15 +142,16 @@ export const AutoReplies = point<AutoReply>('auto_replies', {
     rule.types.includes(message.type) ? rule.answer(message, recipient) : undefined,
 })
 
-/** A message was sent; what it says stands in the mailbox. */
-export const MessageSent = z.object({
-  message_id: z.string(),
-  type: MessageType,
-  from_agent: z.string(),
-  to_agent: z.string(),
-  reply_to: z.string().nullable(),
-  pattern_id: z.string().nullable(),
-})
+export const MessageSent = z
+  .object({
+    message_id: z.string(),
+    type: MessageType,
+    from_agent: z.string(),
+    to_agent: z.string(),
+    reply_to: z.string().nullable(),
+    pattern_id: z.string().nullable(),
+  })
+  .describe('An agent or the operator sent a message; what it says stands in the mailbox')
 
 declare module '#kernel' {
   interface Events {

@@ -59,7 +59,8 @@ interface NamedRow {
   died_at: number | null
 }
 
-function namesOf(store: Store, ids: readonly string[]): Promise<NamedRow[]> {
+async function namesOf(store: Store, ids: readonly string[]): Promise<NamedRow[]> {
+  if (ids.length === 0) return []
   const marks = ids.map(() => '?').join(', ')
   return store.all<NamedRow>(`SELECT agent_id, name, died_at FROM agents WHERE agent_id IN (${marks})`, ids)
 }

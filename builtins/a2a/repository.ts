@@ -112,7 +112,7 @@ export interface ThreadRow {
 export function listThreads(store: Store, owner: string, limit: number, offset: number): Promise<ThreadRow[]> {
   return store.all<ThreadRow>(
     `SELECT t.thread_id, count(*) AS messages, max(t.created_at) AS last_at,
-       sum(t.read_at IS NULL AND coalesce(t.to_agent, '${OPERATOR}') = ?) AS unread,
+       count(*) FILTER (WHERE t.read_at IS NULL AND coalesce(t.to_agent, '${OPERATOR}') = ?) AS unread,
        (SELECT subject FROM a2a_messages f WHERE f.thread_id = t.thread_id ORDER BY f.seq LIMIT 1) AS subject,
        (SELECT CASE WHEN f.from_agent = ? THEN coalesce(f.to_agent, '${OPERATOR}') ELSE f.from_agent END
         FROM a2a_messages f WHERE f.thread_id = t.thread_id ORDER BY f.seq LIMIT 1) AS "with"

@@ -114,8 +114,9 @@ export interface NewAgent {
 
 /** So many of the operator's messages are told at a time. */
 export const NUDGES_AT_ONCE = 20
-/** The operator left a message for an agent. */
-export const NudgeReceived = z.object({ agent_id: z.string(), nudge_id: z.string() })
+export const NudgeReceived = z
+  .object({ agent_id: z.string(), nudge_id: z.string() })
+  .describe('The operator left a message for an agent')
 
 export interface Agents {
   /** An agent by id, or by name when exactly one live agent has it. @throws AgentNotFoundError, AmbiguousAgentError */

@@ -8,6 +8,8 @@ import { agentOperations } from './operations.ts'
 import { AGENT_EFFECTS } from './repository.ts'
 import { agentsForget } from './retention.ts'
 
+const OfAgent = z.object({ agent_id: z.string() })
+
 export default definePlugin({
   name: 'agents',
   description: 'Who lives here: spawn, edit, nudge, pause, resume, kill, and the status of each.',
@@ -20,9 +22,13 @@ export default definePlugin({
     agentsForget(svc)
     for (const hold of ownHolds(svc)) svc.add(Holds, hold)
     svc.tap('cleanup', 'agents', (cycle: Cycle) => noteGuard(cycle, cycle.get(ActiveAgent)))
-    svc.event('agent_spawned', z.object({ agent_id: z.string(), name: z.string(), preset: z.string() }))
+    svc.event('agent_spawned', OfAgent.extend({ name: z.string(), preset: z.string() }).describe('An agent was made'))
     svc.event('nudge_received', NudgeReceived)
-    svc.event('agent_changed', z.object({ agent_id: z.string(), changes: z.array(z.string()) }))
-    for (const event of ['agent_deleted', 'agent_died']) svc.event(event, z.object({ agent_id: z.string() }))
+    svc.event(
+      'agent_changed',
+      OfAgent.extend({ changes: z.array(z.string()) }).describe('An agent was edited, paused or resumed'),
+    )
+    svc.event('agent_deleted', OfAgent.describe('An agent was killed, with all of its records'))
+    svc.event('agent_died', OfAgent.describe('An agent has died; its row stays'))
   },
 })

@@ -13,6 +13,7 @@ import {
   FleetMember,
   NextRun,
 } from './contract.ts'
+import { agentPage, statusPage } from './page.ts'
 
 const id = AgentRef
 const model = z
@@ -107,6 +108,7 @@ export function agentOperations(agents: AgentDirectory) {
       cli: { usage: 'status' },
       mcp: true,
       run: () => agents.summaries({}),
+      render: statusPage,
     }),
     operation({
       name: 'agents.fleet',
@@ -127,6 +129,7 @@ export function agentOperations(agents: AgentDirectory) {
       mcp: true,
       errors: found,
       run: ({ id }) => agents.detail(id),
+      render: agentPage,
     }),
     operation({
       name: 'agents.why',
@@ -156,6 +159,7 @@ export function agentOperations(agents: AgentDirectory) {
         if (model === undefined && role === undefined) throw new NothingToChangeError()
         return agents.update(id, { model, role })
       },
+      render: ({ agent_id, model, role }) => `${agent_id}: ${role} (${model || 'the default model'})`,
     }),
     operation({
       name: 'agents.delete',
@@ -189,6 +193,7 @@ export function agentOperations(agents: AgentDirectory) {
       mcp: true,
       errors: [...found, AgentDeadError],
       run: async ({ id, message }) => ({ nudge_id: await agents.nudge(id, message) }),
+      render: ({ nudge_id }) => `${nudge_id}: it reads it before its next model call`,
     }),
     operation({
       name: 'agents.pause',

@@ -283,7 +283,7 @@ export const agentHeld = defineEffect({
 /** How many agents have a cycle now, and how many cycles wait to begin. */
 export async function crowd(store: Store, now: number): Promise<{ running: number; due: number }> {
   const row = await store.get<{ running: number; due: number }>(
-    `SELECT coalesce(sum(owner IS NOT NULL AND run_at > ?), 0) AS running, coalesce(sum(owner IS NULL AND run_at <= ?), 0) AS due
+    `SELECT count(*) FILTER (WHERE owner IS NOT NULL AND run_at > ?) AS running, count(*) FILTER (WHERE owner IS NULL AND run_at <= ?) AS due
      FROM leases WHERE kind = 'agent' AND (owner IS NOT NULL OR run_at <= ?)`,
     [now, now, now],
   )

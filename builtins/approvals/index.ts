@@ -37,9 +37,15 @@ export default definePlugin({
     })
 
     const asked = { agent_id: z.string(), approval_id: z.string(), task_id: z.string().nullable() }
-    svc.event('approval_requested', z.object({ ...asked, tool_name: z.string() }))
+    svc.event(
+      'approval_requested',
+      z.object({ ...asked, tool_name: z.string() }).describe('A tool call waits for a decision'),
+    )
     const decision = z.enum(['approve', 'deny'])
-    svc.event('approval_resolved', z.object({ ...asked, decision, resolved_by: z.string() }))
+    svc.event(
+      'approval_resolved',
+      z.object({ ...asked, decision, resolved_by: z.string() }).describe('A tool call was approved or denied'),
+    )
 
     svc.on('beat', () => settle(svc, config))
     svc.on('goal_abandoned', () => settle(svc, config))

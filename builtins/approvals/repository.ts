@@ -101,8 +101,8 @@ export async function holding(store: Store, agent_id: string): Promise<string[]>
 export function settledByThemselves(store: Store, overdue: number | null): Promise<(ApprovalRow & { moot: number })[]> {
   return store.all(
     `SELECT ${COLUMNS}, moot FROM (SELECT p.*, EXISTS (SELECT 1 FROM goals g WHERE g.goal_id = p.goal_id
-       AND g.status <> 'active') AS moot FROM approvals p WHERE p.status = 'pending')
-     WHERE moot = 1 OR created_at <= ? ORDER BY created_at, approval_id`,
+       AND g.status <> 'active') AS moot FROM approvals p WHERE p.status = 'pending') asked
+     WHERE moot OR created_at <= ? ORDER BY created_at, approval_id`,
     [overdue ?? -1],
   )
 }

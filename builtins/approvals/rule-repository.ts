@@ -19,11 +19,14 @@ export interface RuleRow {
 }
 
 const ACTIVE = 'revoked_at IS NULL AND (until IS NULL OR until > ?) AND (uses IS NULL OR used < uses)'
-const RULE = `SELECT rule_id, agent_id, tool_name, arguments, until, uses, used, (${ACTIVE}) AS active, reason, created_at, created_by,
+const RULE = `SELECT rule_id, agent_id, tool_name, arguments, until, uses, used, CASE WHEN ${ACTIVE} THEN 1 ELSE 0 END AS active, reason, created_at, created_by,
   revoked_at, revoked_by FROM approval_rules`
 
 export function listRules(store: Store, now: number, all: boolean): Promise<RuleRow[]> {
-  return store.all<RuleRow>(`SELECT * FROM (${RULE}) WHERE active = 1 OR ? ORDER BY created_at, rule_id`, [now, all])
+  return store.all<RuleRow>(`SELECT * FROM (${RULE}) rules WHERE active = 1 OR ? = 1 ORDER BY created_at, rule_id`, [
+    now,
+    all,
+  ])
 }
 
 export function findRule(store: Store, now: number, rule_id: string): Promise<RuleRow | undefined> {

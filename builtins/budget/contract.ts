@@ -27,8 +27,12 @@ export interface Budget {
 }
 export const Budget = token<Budget>('budget')
 
-export const BudgetExceeded = z.object({ spent_usd: z.number(), spent_tokens: z.number().int() })
-export const BudgetReset = z.object({ spent_usd: z.number(), spent_tokens: z.number().int() })
+export const BudgetExceeded = z
+  .object({ spent_usd: z.number(), spent_tokens: z.number().int() })
+  .describe('A limit of the budget is reached; told once')
+export const BudgetReset = z
+  .object({ spent_usd: z.number(), spent_tokens: z.number().int() })
+  .describe('What is spent counts from 0 again; the figures are those before')
 
 declare module '#kernel' {
   interface Events {

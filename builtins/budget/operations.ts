@@ -40,7 +40,7 @@ function render({ message, spent, reserved, limits, remaining, mode, window_bega
     '',
     ...rows.map(([name, { usd, tokens }]) => {
       const money = usd === null ? 'unlimited' : `$${usd.toFixed(6)}`
-      return `${name.padEnd(10)}  ${money.padStart(14)}  ${tokens === null ? 'unlimited' : `${tokens} tokens`}`
+      return `${name.padEnd(10)}  ${money.padEnd(12)}  ${tokens === null ? 'unlimited' : `${tokens} tokens`}`
     }),
     `${'mode'.padEnd(10)}  ${mode}`,
     `${'since'.padEnd(10)}  ${window_began_at ?? 'the beginning'}`,

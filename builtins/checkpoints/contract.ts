@@ -53,14 +53,21 @@ export const CheckpointChange = z.object({
 })
 export type CheckpointChange = z.infer<typeof CheckpointChange>
 
-export const CheckpointRestored = z.object({
-  agent_id: z.string(),
-  checkpoint_id: z.string(),
-  before: z.string().describe('The checkpoint of what was there before'),
-  left_out: z.array(z.string()).describe('Parts whose room is not here; they were left as they are'),
-})
+export const CheckpointRestored = z
+  .object({
+    agent_id: z.string(),
+    checkpoint_id: z.string(),
+    before: z.string().describe('The checkpoint of what was there before'),
+    left_out: z.array(z.string()).describe('Parts whose room is not here; they were left as they are'),
+  })
+  .describe('An agent was brought back to a checkpoint')
 export type CheckpointRestored = z.infer<typeof CheckpointRestored>
-export const CheckpointSaved = Checkpoint.pick({ agent_id: true, checkpoint_id: true, label: true, origin: true })
+export const CheckpointSaved = Checkpoint.pick({
+  agent_id: true,
+  checkpoint_id: true,
+  label: true,
+  origin: true,
+}).describe('A checkpoint was taken')
 
 /** The checkpoints of agents; `latest` stands for the newest one's id. */
 export interface Checkpoints {

@@ -1,5 +1,6 @@
-import { join } from 'node:path'
+import { basename, join, relative } from 'node:path'
 import { type PluginHandle, type Ports, replaceFile } from '#kernel'
+import { SharedFiles } from '../store/contract.ts'
 import { Checkpoint, CheckpointNotFoundError, type CheckpointSummary, CheckpointUnreadableError } from './contract.ts'
 import { EnvelopeError, sealed, unsealed } from './envelope.ts'
 
@@ -23,16 +24,20 @@ export class CheckpointFiles {
     return this.#svc.ports.files
   }
 
+  /** Where several machines share what agents know, they are there, and none on disk. */
+  get #shared(): SharedFiles | undefined {
+    return this.#svc.has(SharedFiles) ? this.#svc.use(SharedFiles) : undefined
+  }
+
   /** @param mask takes the values of secrets out of JSON */
   async write(checkpoint: Checkpoint, mask: (json: string) => string): Promise<void> {
-    const folder = this.#folder(checkpoint.agent_id)
-    await this.#files.mkdir(folder, { recursive: true, mode: 0o700 })
     const content: unknown = JSON.parse(mask(JSON.stringify(checkpoint)))
-    await replaceFile(
-      this.#files,
-      this.#file(checkpoint.agent_id, checkpoint.checkpoint_id),
-      JSON.stringify(sealed(FORMAT, VERSION, content)),
-    )
+    const file = this.#file(checkpoint.agent_id, checkpoint.checkpoint_id)
+    const text = JSON.stringify(sealed(FORMAT, VERSION, content))
+    const shared = this.#shared
+    if (shared) return void (await shared.replace(this.#path(file), text, 0))
+    await this.#files.mkdir(this.#folder(checkpoint.agent_id), { recursive: true, mode: 0o700 })
+    await replaceFile(this.#files, file, text)
   }
 
   /** @throws CheckpointNotFoundError, CheckpointUnreadableError */
@@ -60,7 +65,9 @@ export class CheckpointFiles {
   /** @returns whether there was such a checkpoint */
   async remove(agent_id: string, checkpoint_id: string): Promise<boolean> {
     if (!ID.test(checkpoint_id)) return false
-    return this.#files.unlink(this.#file(agent_id, checkpoint_id)).then(
+    const file = this.#file(agent_id, checkpoint_id)
+    if (this.#shared) return this.#shared.remove(this.#path(file))
+    return this.#files.unlink(file).then(
       () => true,
       error => absent(error, false),
     )
@@ -68,6 +75,8 @@ export class CheckpointFiles {
 
   /** The agents of which there are checkpoints. */
   async agents(): Promise<string[]> {
+    const shared = await this.#shared?.list('checkpoints/')
+    if (shared) return [...new Set(shared.map(({ path }) => path.split('/')[1]!))]
     const entries = await this.#files
       .readdir(join(this.#svc.project.svc, 'checkpoints'), { withFileTypes: true })
       .catch(error => absent(error, []))
@@ -75,19 +84,27 @@ export class CheckpointFiles {
   }
 
   async #ids(agent_id: string): Promise<string[]> {
-    const names = await this.#files.readdir(this.#folder(agent_id)).catch(error => absent(error, []))
+    const shared = await this.#shared?.list(`${this.#path(this.#folder(agent_id))}/`)
+    const names =
+      shared?.map(({ path }) => basename(path)) ??
+      (await this.#files.readdir(this.#folder(agent_id)).catch(error => absent(error, [])))
     return names.filter(name => name.endsWith('.json') && ID.test(name.slice(0, -5))).map(name => name.slice(0, -5))
   }
 
   async #writtenAt(agent_id: string, id: string): Promise<number> {
-    const stat = await this.#files.stat(this.#file(agent_id, id)).catch(error => absent(error, undefined))
+    const file = this.#file(agent_id, id)
+    if (this.#shared) return (await this.#shared.list(this.#path(file)))[0]?.at ?? Number.POSITIVE_INFINITY
+    const stat = await this.#files.stat(file).catch(error => absent(error, undefined))
     return stat?.mtimeMs ?? Number.POSITIVE_INFINITY
   }
 
   async #read(agent_id: string, checkpoint_id: string): Promise<{ checkpoint: Checkpoint; bytes: number } | undefined> {
     if (!ID.test(checkpoint_id)) return undefined
     const file = this.#file(agent_id, checkpoint_id)
-    const text = await this.#files.readFile(file, 'utf8').catch(error => absent(error, undefined))
+    const shared = this.#shared
+    const text = shared
+      ? (await shared.read(this.#path(file)))?.text
+      : await this.#files.readFile(file, 'utf8').catch(error => absent(error, undefined))
     if (text === undefined) return undefined
     try {
       const checkpoint = Checkpoint.safeParse(unsealed(FORMAT, VERSION, text))
@@ -107,6 +124,14 @@ export class CheckpointFiles {
 
   /** Under a name that nothing has yet. */
   async #setAside(file: string): Promise<string> {
+    const shared = this.#shared
+    if (shared) {
+      const path = this.#path(file)
+      const found = await shared.read(path)
+      if (found) await shared.replace(`${path}.corrupt`, found.text, 0)
+      await shared.remove(path)
+      return `${path}.corrupt`
+    }
     for (let n = 1; ; n++) {
       const aside = `${file}${n === 1 ? '' : `.${n}`}.corrupt`
       const taken = await this.#files.access(aside).then(
@@ -122,6 +147,11 @@ export class CheckpointFiles {
   #folder(agent_id: string): string {
     if (!/^[\w-][\w.-]{0,127}$/.test(agent_id)) throw new TypeError(`"${agent_id}" is no agent's id`)
     return join(this.#svc.project.svc, 'checkpoints', agent_id)
+  }
+
+  /** Below `.svc/`, as shared files are called. */
+  #path(file: string): string {
+    return relative(this.#svc.project.svc, file).replaceAll('\\', '/')
   }
 
   #file(agent_id: string, checkpoint_id: string): string {

@@ -24,7 +24,10 @@ export default definePlugin({
     for (const operation of bundleOperations(svc)) svc.operation(operation)
     svc.event('checkpoint_saved', CheckpointSaved)
     svc.event('checkpoint_restored', CheckpointRestored)
-    svc.event('agent_imported', z.object({ agent_id: z.string(), was: z.string() }))
+    svc.event(
+      'agent_imported',
+      z.object({ agent_id: z.string(), was: z.string() }).describe('An agent was made of a file'),
+    )
     checkpointsForget(svc, keeper)
 
     svc.on('cycle_end', cycle => afterCycle(svc, config, keeper, cycle))

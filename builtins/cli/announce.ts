@@ -19,38 +19,58 @@ export async function spawnMissing(kernel: Kernel, presets: readonly string[]): 
   for (const preset of new Set(presets)) if (!alive.has(preset)) await kernel.invoke('agents.spawn', { preset })
 }
 
-/** Lines of what is where, one label each. */
-export function announce(version: string, root: string, lines: readonly [string, string][]): string {
-  return [`svc ${version} in ${root}`, ...lines.map(([label, text]) => `${`${label}:`.padEnd(11)}${text}`)].join('\n')
+/** One thing that a process says of itself: a line for people, and the same for programs. */
+export interface Said {
+  label: string
+  text: string
+  facts?: Readonly<Record<string, unknown>>
 }
 
-export async function daemonLines(kernel: Kernel): Promise<[string, string][]> {
-  const heartbeat = kernel.config.get('daemon.heartbeat')
+/** What a process says once it is up. */
+export interface Announcement {
+  text: string
+  facts: Readonly<Record<string, unknown>>
+}
+
+/** Lines of what is where, one label each. */
+export function announce(version: string, root: string, said: readonly Said[]): Announcement {
+  const lines = said.map(({ label, text }) => `${`${label}:`.padEnd(11)}${text}`)
+  const facts = Object.assign({ version, root }, ...said.map(each => each.facts ?? {})) as Announcement['facts']
+  return { text: [`svc ${version} in ${root}`, ...lines].join('\n'), facts }
+}
+
+export async function daemonLines(kernel: Kernel): Promise<Said[]> {
+  const heartbeat = Number(kernel.config.get('daemon.heartbeat'))
+  const agents = (await kernel.use(Agents).list({})).filter(agent => agent.status !== 'dead')
+  const ids = agents.map(({ agent_id }) => agent_id)
+  const text = `PID ${process.pid}, a heartbeat every ${heartbeat} s`
   return [
-    ['Daemon', `PID ${process.pid}, a heartbeat every ${heartbeat} s`],
-    ['Agents', await agentsLine(kernel)],
+    { label: 'Daemon', text, facts: { daemon: true, heartbeat_s: heartbeat } },
+    { label: 'Agents', text: agentsLine(ids), facts: { agents: ids } },
   ]
 }
 
-async function agentsLine(kernel: Kernel): Promise<string> {
-  const agents = (await kernel.use(Agents).list({})).filter(agent => agent.status !== 'dead')
-  if (agents.length === 0) return 'none yet; spawn one with: svc spawn coder'
-  const shown = agents.slice(0, 8).map(agent => agent.agent_id)
-  return `${shown.join(', ')}${agents.length > shown.length ? ` and ${agents.length - shown.length} more` : ''}`
+function agentsLine(ids: readonly string[]): string {
+  if (ids.length === 0) return 'none yet; spawn one with: svc spawn coder'
+  const shown = ids.slice(0, 8)
+  return `${shown.join(', ')}${ids.length > shown.length ? ` and ${ids.length - shown.length} more` : ''}`
 }
 
 /** Which model agents call, and plainly so when it is none. */
-export async function modelLine(kernel: Kernel): Promise<[string, string]> {
+export async function modelLine(kernel: Kernel): Promise<Said> {
+  const label = 'Model'
   try {
     const { provider, id } = await kernel.use(Models).resolve(null)
     if (provider.notice) {
       const remedy =
         'Set OPENAI_API_KEY or OPENAI_BASE_URL, or model.default_model in .svc/config.yaml, to use a real one.'
-      return ['Model', `${id} (${provider.notice}). ${remedy}`]
+      const facts = { model: id, model_notice: provider.notice }
+      return { label, text: `${id} (${provider.notice}). ${remedy}`, facts }
     }
     const { available, reason } = await provider.availability()
-    return ['Model', available ? id : `${id}, which cannot be called: ${reason}`]
+    if (available) return { label, text: id, facts: { model: id } }
+    return { label, text: `${id}, which cannot be called: ${reason}`, facts: { model: id, model_problem: reason } }
   } catch (error) {
-    return ['Model', `none: ${sentenceOf(error)}`]
+    return { label, text: `none: ${sentenceOf(error)}`, facts: { model: null, model_problem: sentenceOf(error) } }
   }
 }

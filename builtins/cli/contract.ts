@@ -23,6 +23,8 @@ export interface OptionSpec {
   required: boolean
   default: unknown
   choices: readonly string[] | null
+  /** What stands for its value in help, where its type says too little. */
+  hint?: string
   description: string
 }
 
@@ -43,6 +45,8 @@ export interface CommandSpec {
   description: string
   arguments: readonly ArgumentSpec[]
   options: readonly OptionSpec[]
+  /** The command as one would type it. */
+  example: string
   /** null for a command that is written by hand. */
   operation: OperationRef | null
 }

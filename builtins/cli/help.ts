@@ -31,6 +31,7 @@ export function helpOf(spec: CommandSpec, commands: readonly CommandSpec[], pape
     text(spec.description, paper),
     section('Arguments', places, paper),
     section('Options', [...options, ...GLOBAL], paper),
+    `${paper.style.bold('Example:')}\n  ${spec.example}`,
     section('See also', commands.filter(other => other !== spec && other.path[0] === spec.path[0]).map(lineOf), paper),
   ]
     .filter(part => part !== '')
@@ -85,6 +86,7 @@ function flagsOf(option: OptionSpec): string {
 
 function kindOf(option: OptionSpec): string {
   if (option.choices) return option.choices.join('|')
+  if (option.hint) return option.hint
   return option.type === 'list' ? 'text, again for more' : option.type
 }
 

@@ -7,6 +7,7 @@ import { printable, printableJson } from './printable.ts'
 import { findProject } from './project.ts'
 import { draw } from './table.ts'
 import { whileWaiting } from './waiting.ts'
+import { fold } from './width.ts'
 
 /** Runs the operation of a command: in the daemon if one answers, else in this process; the answer is the same. */
 export async function runOperation(
@@ -33,9 +34,13 @@ async function show(output: unknown, render: Operation['render'], context: Conte
     return showStream(output, render, context)
   }
   if (json) terminal.out(printableJson(JSON.stringify(output, null, 2)))
-  else if (render) terminal.out(printable(render(output as never)))
+  else if (render) terminal.out(fitted(printable(render(output as never)), terminal.columns))
   else terminal.out(draw(output, { columns: terminal.columns, head: terminal.style.bold }))
   return 0
+}
+
+function fitted(text: string, columns: number | undefined): string {
+  return columns === undefined ? text : fold(text, columns)
 }
 
 function isStream(output: unknown): output is AsyncIterable<StreamEvent> {

@@ -17,20 +17,25 @@ const DRAFT = 'http://json-schema.org/draft-07/schema#'
 
 /** Writes the schema of profiles for editors. @returns whether that changed anything */
 export async function writeProfileSchema(root: string, { ports }: Context): Promise<boolean> {
+  return write(ports.files, root, 'profile.json', await profileSchema())
+}
+
+/** What a profile may say. */
+export async function profileSchema(): Promise<Schema> {
   const [{ z }, { Profile }] = await Promise.all([import('#kernel'), import('../profiles/contract.ts')])
   // A profile that has no name is called as its file is, and its role has a default.
-  const schema = z.toJSONSchema(Profile.partial({ name: true, role: true }), { io: 'input', target: 'draft-7' })
-  return write(ports.files, root, 'profile.json', schema as Schema)
+  return z.toJSONSchema(Profile.partial({ name: true, role: true }), { io: 'input', target: 'draft-7' }) as Schema
 }
 
 /** Writes the schema of the configuration for editors: with the keys of all plugins, the project's own too. @throws SvcError when they cannot be brought up */
 export async function writeConfigSchema(root: string, { house, ports }: Context): Promise<boolean> {
   await using kernel = await house.open({ root, roles: [], log: { level: 'silent' } })
-  return write(ports.files, root, 'config.json', { $schema: DRAFT, ...treeOf(kernel.config.keys()) })
+  return write(ports.files, root, 'config.json', configSchema(kernel.config.keys()))
 }
 
-function treeOf(keys: readonly ConfigKeyInfo[]): Schema {
-  const tree = section()
+/** What a configuration file may say, with these keys. */
+export function configSchema(keys: readonly ConfigKeyInfo[]): Schema {
+  const tree: Schema = { $schema: DRAFT, ...section() }
   for (const { path, schema } of keys) {
     const steps = path.split('.')
     const last = steps.pop()!

@@ -1,14 +1,18 @@
 import type { Kernel, Role } from '#kernel'
 import { Watchdog } from '../watchdog/contract.ts'
+import type { Announcement } from './announce.ts'
 import type { Context } from './context.ts'
 import { isDetached, tell } from './detached.ts'
 import { type Journal, openJournal } from './journal.ts'
 import { narrate } from './narrate.ts'
+import { printableJson } from './printable.ts'
 
 /**
  * Brings up a long-running process, and keeps it until SIGTERM or SIGINT. A second one ends it at once; SIGHUP is ignored,
  * so that a closed terminal ends nothing.
- * @param begin what it does once it is up; returns what is told on standard output
+ * On standard output it tells once that it is ready; to programs (`--json`) a line of JSON for each event of its life:
+ * `listening`, `ready`, `stopping`, `stopped`, each with `event`, `at`, `pid` and what is known then.
+ * @param begin what it does once it is up; returns what is told then, if anything
  * @param ended resolves with the reason when there is another one to end
  * @returns the exit code, at the end: 1 when an error of the program itself ended it
  */
@@ -16,27 +20,47 @@ export async function serveUntilSignal(
   root: string,
   roles: readonly Role[],
   context: Context,
-  begin: (kernel: Kernel, journal: Journal) => Promise<string>,
+  begin: (kernel: Kernel, journal: Journal, life: Life) => Promise<Announcement | undefined>,
   ended?: Promise<string>,
 ): Promise<number> {
   const journal = await openJournal(context.ports, root, context.terminal)
   const signal = stopSignal()
   const log = { write: (line: string) => journal.write(line) }
   const kernel = await context.house.open({ root, roles, restart: sameAgain(context), log })
+  const life = lifeOf(context)
+  let ended_with: number | undefined
   const watchdog = kernel.services.has(Watchdog) ? kernel.use(Watchdog) : undefined
   try {
     narrate(kernel)
-    const told = await begin(kernel, journal)
-    if (!(await tell(context.ports.env, { ready: told }))) context.terminal.out(told)
+    const told = await begin(kernel, journal, life)
+    if (told && context.json) await life('ready', told.facts)
+    else if (told && !(await tell(context.ports.env, { ready: told.text }))) context.terminal.out(told.text)
     const ends = Promise.race(ended ? [signal, ended] : [signal]).then(why => ({ why, exit: 0 }))
     const breaks = watchdog?.broken.then(() => ({ why: 'an error of its own', exit: 1 }))
     const { why, exit } = await Promise.race(breaks ? [ends, breaks] : [ends])
     kernel.log.info({}, `${why}: stopping`)
+    await life('stopping', { reason: why })
+    ended_with = exit
     return exit
   } finally {
     watchdog?.ending()
     await kernel.close()
+    if (ended_with !== undefined) await life('stopped', { exit: ended_with })
     await journal.close()
+  }
+}
+
+/** Tells programs of an event in the life of this process. */
+export type Life = (event: 'listening' | 'ready' | 'stopping' | 'stopped', facts: object) => Promise<void>
+
+function lifeOf({ json, ports, terminal }: Context): Life {
+  return async (event, facts) => {
+    if (!json) return
+    const at = ports.clock.now().toISOString()
+    const line = printableJson(JSON.stringify({ event, at, pid: process.pid, ...facts }))
+    // Whoever has left the terminal tells the one that waits for it, and nobody afterwards.
+    if (!isDetached(ports.env)) terminal.out(line)
+    else if (event === 'ready') await tell(ports.env, { ready: line })
   }
 }
 

@@ -16,26 +16,36 @@ const NARROWEST = 14
 const LONGEST_WORD = 30
 /** What is left for a value beside its name; with less it stands below. */
 const BESIDE = 12
+/** An object of no more values than this stands in one line. */
+const INLINE = 3
 
 /**
- * What an operation returned, for people: a table of a list of objects, lines of `key  value` of an object. Nothing is ever
- * cut: in a narrow terminal sentences are broken into lines, and a table that still does not fit becomes a list of its rows.
+ * What an operation returned, for people: a table of a list of objects, lines of `key  value` of an object, and below them a
+ * part for each object in it. Nothing is ever cut: in a narrow terminal sentences are broken into lines, and a table that
+ * still does not fit becomes a list of its rows.
  */
 export function draw(output: unknown, paper: Paper = {}): string {
   if (output === null || output === undefined) return ''
   if (Array.isArray(output)) return drawList(output, paper)
   if (!isRow(output)) return printableLine(String(output))
-  const plain = Object.entries(output).filter(([, value]) => !isTable(value))
-  const tables = Object.entries(output).filter(([, value]) => isTable(value))
+  const parts = Object.entries(output).filter(([, value]) => isPart(value))
+  const plain = Object.entries(output).filter(([, value]) => !isPart(value))
   return [
     record(
-      plain.map(([key, value]) => [printableLine(key), cell(value)]),
+      plain.map(([key, value]) => [printableLine(key), block(value)]),
       paper,
     ),
-    ...tables.map(([key, value]) => `${printableLine(key)}:\n${drawList(value as Row[], paper)}`),
+    ...parts.map(([key, value]) => `${printableLine(key)}:\n${drawPart(value, paper)}`),
   ]
     .filter(part => part !== '')
     .join('\n\n')
+}
+
+/** Of a table its rows stand as they are, of an object its lines further in. */
+function drawPart(value: unknown, paper: Paper): string {
+  if (Array.isArray(value)) return drawList(value, paper)
+  const columns = paper.columns === undefined ? undefined : Math.max(1, paper.columns - GAP.length)
+  return draw(value, { ...paper, columns }).replaceAll(/^(?=.)/gm, GAP)
 }
 
 function drawList(list: readonly unknown[], paper: Paper): string {
@@ -91,14 +101,41 @@ function record(pairs: readonly (readonly [string, string])[], { columns }: Pape
   return pairs
     .map(([key, text]) => {
       if (left < BESIDE) return [key, ...wrap(text, (columns ?? 0) - GAP.length).map(line => GAP + line)].join('\n')
-      return pad(key, width) + GAP + wrap(text, left).join(`\n${' '.repeat(width + GAP.length)}`)
+      return (pad(key, width) + GAP + wrap(text, left).join(`\n${' '.repeat(width + GAP.length)}`)).trimEnd()
     })
     .join('\n')
 }
 
+/** A value in a line. */
 function cell(value: unknown): string {
-  if (value === null || value === undefined || value === '') return '-'
-  return printableLine(typeof value === 'object' ? JSON.stringify(value) : String(value))
+  if (isNone(value)) return '-'
+  if (typeof value !== 'object') return printableLine(String(value))
+  // What is deeper than a line can show stands as JSON.
+  if (Array.isArray(value)) return value.every(isScalar) ? value.map(cell).join(', ') : json(value)
+  const pairs = Object.entries(value as Row)
+  return pairs.every(([, each]) => isScalar(each))
+    ? pairs.map(([key, each]) => `${printableLine(key)} ${cell(each)}`).join(', ')
+    : json(value)
+}
+
+/** The same where there is room for the lines of a text. */
+function block(value: unknown): string {
+  return typeof value === 'string' && value.includes('\n')
+    ? value.trimEnd().split('\n').map(printableLine).join('\n')
+    : cell(value)
+}
+
+function json(value: unknown): string {
+  return printableLine(JSON.stringify(value))
+}
+
+function isNone(value: unknown): boolean {
+  if (value === null || value === undefined || value === '') return true
+  return typeof value === 'object' && Object.keys(value).length === 0
+}
+
+function isScalar(value: unknown): boolean {
+  return typeof value !== 'object' || isNone(value)
 }
 
 function zip(heads: readonly string[], row: readonly string[]): [string, string][] {
@@ -113,6 +150,9 @@ function isRow(value: unknown): value is Row {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function isTable(value: unknown): boolean {
-  return Array.isArray(value) && value.length > 0 && value.every(isRow)
+/** What stands below the lines of an object: a table, or an object that a line cannot hold. */
+function isPart(value: unknown): boolean {
+  if (isNone(value)) return false
+  if (Array.isArray(value)) return value.every(isRow)
+  return isRow(value) && (Object.keys(value).length > INLINE || !Object.values(value).every(isScalar))
 }

@@ -41,6 +41,41 @@ export function wrap(text: string, width: number, hard = false): string[] {
   return text.split('\n').flatMap(line => wrapLine(line, Math.max(1, width), hard))
 }
 
+/**
+ * A text that has been laid out, made to fit: a line that is too long goes on below, further in than it began, and behind its
+ * name where it is a name and a value. Lines that fit stay as they are.
+ */
+export function fold(text: string, columns: number): string {
+  return text
+    .split('\n')
+    .map(line => (widthOf(line) <= columns ? line : foldLine(line, columns)))
+    .join('\n')
+}
+
+function foldLine(line: string, columns: number): string {
+  const [indent = ''] = /^ */.exec(line) ?? []
+  const [head, ...rest] = line.slice(indent.length).split(/ {2,}/)
+  const [, bullet = ''] = /^([-*•→!✓✗…·+~] )/u.exec(line.slice(indent.length)) ?? []
+  const named = rest.length === 1 && head !== '' ? widthOf(line.slice(0, -rest[0]!.length || undefined)) : columns
+  const below = named <= columns / 2 ? named : indent.length + (rest.length > 0 ? 4 : bullet.length)
+  // In a very narrow terminal there is no room to stand further in.
+  const hang = ' '.repeat(Math.min(below, Math.floor(columns / 2)))
+  const [first, ...more] = wrapLaid(line, columns, columns - hang.length)
+  return [first, ...more.map(part => hang + part)].join('\n')
+}
+
+/** Breaks between words; the spaces of the layout stay in the first line. */
+function wrapLaid(line: string, first: number, others: number): string[] {
+  const lines = ['']
+  for (const [, space = '', word = ''] of line.matchAll(/( *)([^ ]+)/g)) {
+    const last = lines.at(-1)!
+    const width = lines.length === 1 ? first : others
+    if (last.trim() === '' || widthOf(last + space + word) <= width) lines[lines.length - 1] = last + space + word
+    else lines.push(word)
+  }
+  return lines
+}
+
 function wrapLine(text: string, width: number, hard: boolean): string[] {
   if (widthOf(text) <= width) return [text]
   const lines: string[] = []

@@ -78,7 +78,7 @@ declare module '#kernel' {
 /** What has to happen in a process that is to drive agents, once, before its first cycle. */
 export interface DaemonStart {
   name: string
-  /** In the one that has just become the project's only daemon. @returns what is to happen when it stops, after its last cycle */
+  /** In the one that has just become the only daemon of the project's agents. @returns what is to happen when it stops, after its last cycle */
   begin(): Promise<Undo | void>
   /** In one that drives agents beside it; nothing unless told. */
   join?(): Promise<Undo | void>

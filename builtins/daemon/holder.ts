@@ -1,4 +1,3 @@
-import { connect } from 'node:net'
 import { join, resolve } from 'node:path'
 import { identityOf, type Ports } from '#kernel'
 import { type FoundDaemon, type Holder, OWN_NAME } from './contract.ts'
@@ -7,7 +6,7 @@ import { type FoundDaemon, type Holder, OWN_NAME } from './contract.ts'
 const STALLED_AFTER_MS = 10_000
 const DESCRIPTION = /^(daemon(?:-[0-9a-f]{8})?)\.json$/
 
-type FindPorts = Pick<Ports, 'files' | 'spawn' | 'clock'>
+type FindPorts = Pick<Ports, 'files' | 'spawn' | 'clock' | 'presence'>
 
 /**
  * The project's daemon, from what it left in `.svc/`: also when it hangs, and without a kernel. The project's own, or one
@@ -39,7 +38,7 @@ async function readDaemon(ports: FindPorts, svc: string, name: string): Promise<
       name,
       joined: name !== OWN_NAME,
       holder,
-      alive: await isAlive(svc, holder),
+      alive: await isAlive(ports, svc, holder),
       ticked_at: mtimeMs,
       stalled: ports.clock.ms() - mtimeMs > STALLED_AFTER_MS,
       isProven: async () => (await identityOf(ports, holder.pid)) === holder.process,
@@ -60,16 +59,11 @@ export function parseHolder(text: string): Holder | undefined {
   }
 }
 
-/** Whether the lock is held: its socket takes connections, also those of a process that is stopped or busy. */
-export function isAlive(svc: string, holder: Pick<Holder, 'lock'>): Promise<boolean> {
-  return new Promise(settle => {
-    const probe = connect(resolve(svc, holder.lock), () => {
-      probe.destroy()
-      settle(true)
-    })
-    // Anything but "nobody listens" (a full backlog, a lack of rights) means that somebody does.
-    probe.once('error', (error: NodeJS.ErrnoException) => {
-      settle(!['ENOENT', 'ECONNREFUSED', 'ENOTSOCK', 'ENOTDIR'].includes(error.code ?? ''))
-    })
-  })
+/** Whether the lock is held. */
+export function isAlive(
+  { presence }: Pick<Ports, 'presence'>,
+  svc: string,
+  holder: Pick<Holder, 'lock'>,
+): Promise<boolean> {
+  return presence.held(resolve(svc, holder.lock))
 }

@@ -30,7 +30,8 @@ export default definePlugin({
     svc.provide(Freeze, { since, frozen })
     svc.guard('*', { name: 'freeze', shouldProceed: async () => !(await frozen()) })
     svc.add(CallLimits, freezeLimit(frozen))
-    for (const event of ['daemon_paused', 'daemon_resumed']) svc.event(event, z.object({}))
+    svc.event('daemon_paused', z.object({}).describe('The operator froze all agents'))
+    svc.event('daemon_resumed', z.object({}).describe('The freeze has ended'))
 
     svc.start(async () => {
       await life.start({ join: svc.roles.has('joined') })

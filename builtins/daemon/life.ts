@@ -42,8 +42,9 @@ export class DaemonLife {
     crashPoint('place taken')
     const freed = joined ? await bury(this.#svc) : await this.#recover()
     if (freed > 0) log.info({}, `${freed} leases of a daemon that is gone were freed`)
+    const alone = !joined && !(await this.#svc.use(Store).elsewhere())
     for (const start of this.#svc.list(DaemonStarts)) {
-      const undo = joined ? await start.join?.() : await start.begin()
+      const undo = alone ? await start.begin() : await start.join?.()
       if (undo) this.#undo.push(undo)
     }
     const name = joined ? id : OWN_NAME

@@ -1,4 +1,3 @@
-import { createServer, type Server } from 'node:net'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { type PluginHandle, type Undo, z } from '#kernel'
 import { defineEffect, Store } from '../store/contract.ts'
@@ -6,44 +5,47 @@ import { DaemonRunningError, type Holder } from './contract.ts'
 import { findDaemon, isAlive, parseHolder } from './holder.ts'
 import { others } from './nodes.ts'
 
-const ROW = { namespace: 'daemon', key: 'holder' }
+const NAMESPACE = 'daemon'
+/** Each machine has a daemon of its own. */
+const keyOf = ({ place }: Store) => (place ? `holder ${place}` : 'holder')
 
 /** Puts this holder in the place of the one that was found dead, or of none; refused when another was faster. */
 export const takeDaemon = defineEffect({
   name: 'daemon.take',
-  schema: z.object({ holder: z.string(), instead: z.string().nullable() }),
+  schema: z.object({ key: z.string(), holder: z.string(), instead: z.string().nullable() }),
   mustChange: true,
-  statements: ({ holder, instead }) => [
+  statements: ({ key, holder, instead }) => [
     instead === null
       ? {
           sql: 'INSERT INTO plugin_values (namespace, key, value) VALUES (?, ?, ?) ON CONFLICT (namespace, key) DO NOTHING',
-          params: [ROW.namespace, ROW.key, holder],
+          params: [NAMESPACE, key, holder],
         }
       : {
           sql: 'UPDATE plugin_values SET value = ? WHERE namespace = ? AND key = ? AND value = ?',
-          params: [holder, ROW.namespace, ROW.key, instead],
+          params: [holder, NAMESPACE, key, instead],
         },
   ],
 })
 /** Leaves the place, if it is still this holder's. */
 export const leaveDaemon = defineEffect({
   name: 'daemon.leave',
-  schema: z.object({ holder: z.string() }),
-  statements: ({ holder }) => [
+  schema: z.object({ key: z.string(), holder: z.string() }),
+  statements: ({ key, holder }) => [
     {
       sql: 'DELETE FROM plugin_values WHERE namespace = ? AND key = ? AND value = ?',
-      params: [ROW.namespace, ROW.key, holder],
+      params: [NAMESPACE, key, holder],
     },
   ],
 })
 
 /** Listens on a socket of this process's own, which the system closes however it ends. @returns the release */
-export async function holdLock(svc: PluginHandle, holder: Holder): Promise<Undo> {
-  const path = resolve(svc.project.svc, holder.lock)
-  const server = await hold(svc, path)
+export async function holdLock({ ports, project }: PluginHandle, holder: Holder): Promise<Undo> {
+  const path = resolve(project.svc, holder.lock)
+  const release = await ports.presence.hold(path)
+  await ports.files.chmod(path, 0o600)
   return async () => {
-    await new Promise(done => server.close(done))
-    if (isAbsolute(holder.lock)) await svc.ports.files.rm(dirname(path), { recursive: true, force: true })
+    await release()
+    if (isAbsolute(holder.lock)) await ports.files.rm(dirname(path), { recursive: true, force: true })
   }
 }
 
@@ -56,10 +58,8 @@ export async function holdLock(svc: PluginHandle, holder: Holder): Promise<Undo>
 export async function takePlace(svc: PluginHandle, holder: Holder): Promise<Undo> {
   await take(svc, holder)
   return async () => {
-    await svc
-      .use(Store)
-      .apply([leaveDaemon({ holder: JSON.stringify(holder) })])
-      .catch(() => {})
+    const store = svc.use(Store)
+    await store.apply([leaveDaemon({ key: keyOf(store), holder: JSON.stringify(holder) })]).catch(() => {})
   }
 }
 
@@ -70,34 +70,20 @@ async function take(svc: PluginHandle, holder: Holder): Promise<void> {
   if (described?.alive) throw new DaemonRunningError({ pid: described.holder.pid })
   const [joined] = await others(svc)
   if (joined) throw new DaemonRunningError({ pid: joined.holder.pid })
+  const store = svc.use(Store)
+  const key = keyOf(store)
   for (;;) {
-    const row = await svc
-      .use(Store)
-      .get<{ value: string }>('SELECT value FROM plugin_values WHERE namespace = ? AND key = ?', [
-        ROW.namespace,
-        ROW.key,
-      ])
+    const row = await store.get<{ value: string }>('SELECT value FROM plugin_values WHERE namespace = ? AND key = ?', [
+      NAMESPACE,
+      key,
+    ])
     const other = row && parseHolder(row.value)
-    if (other && (await isAlive(project.svc, other))) throw new DaemonRunningError({ pid: other.pid })
-    const taken = await svc
-      .use(Store)
-      .apply([takeDaemon({ holder: JSON.stringify(holder), instead: row?.value ?? null })])
+    if (other && (await isAlive(ports, project.svc, other))) throw new DaemonRunningError({ pid: other.pid })
+    const taken = await store.apply([takeDaemon({ key, holder: JSON.stringify(holder), instead: row?.value ?? null })])
     if (!taken) continue
     if (other) await ports.files.rm(resolve(project.svc, other.lock), { force: true }).catch(() => {})
     return
   }
-}
-
-function hold(svc: PluginHandle, path: string): Promise<Server> {
-  const server = createServer(visitor => visitor.destroy())
-  // The heartbeat keeps the process alive, not the lock.
-  server.unref()
-  return new Promise((opened, failed) => {
-    server.once('error', failed)
-    server.listen(path, () => {
-      svc.ports.files.chmod(path, 0o600).then(() => opened(server), failed)
-    })
-  })
 }
 
 /** The system cuts longer paths of sockets silently; the REST socket is made in a folder below, which takes some bytes more. */

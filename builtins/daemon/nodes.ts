@@ -4,8 +4,11 @@ import { Store, setValue } from '../store/contract.ts'
 import type { Holder } from './contract.ts'
 import { findDaemons, isAlive, parseHolder } from './holder.ts'
 
-/** Rows of the processes that drive agents: by the name that stands in their leases, with the lock that tells if they live. */
-const NAMESPACE = 'daemon_processes'
+/**
+ * Rows of the processes that drive agents: by the name that stands in their leases, with the lock that tells if they live. It
+ * tells so on its own machine only.
+ */
+const namespaceOf = ({ place }: Store) => (place ? `daemon_processes ${place}` : 'daemon_processes')
 
 interface Node {
   owner: string
@@ -16,8 +19,9 @@ interface Node {
 export async function enter(svc: PluginHandle, holder: Holder): Promise<Undo> {
   const store = svc.use(Store)
   const key = store.owner
-  await store.apply([setValue({ namespace: NAMESPACE, key, value: holder })])
-  return async () => void (await store.apply([setValue({ namespace: NAMESPACE, key, value: undefined })]))
+  const namespace = namespaceOf(store)
+  await store.apply([setValue({ namespace, key, value: holder })])
+  return async () => void (await store.apply([setValue({ namespace, key, value: undefined })]))
 }
 
 /** The others that drive agents of the project now. */
@@ -31,7 +35,7 @@ export async function bury(svc: PluginHandle): Promise<number> {
   if (gone.length === 0) return 0
   const store = svc.use(Store)
   const freed = await store.free(gone.map(({ owner }) => owner))
-  await store.apply(gone.map(({ owner }) => setValue({ namespace: NAMESPACE, key: owner, value: undefined })))
+  await store.apply(gone.map(({ owner }) => setValue({ namespace: namespaceOf(store), key: owner, value: undefined })))
   const { ports, project } = svc
   const left = gone.map(({ holder }) => resolve(project.svc, holder.lock))
   for (const { name, joined, alive } of await findDaemons(ports, project.svc)) {
@@ -45,14 +49,14 @@ async function sorted(svc: PluginHandle): Promise<{ living: Node[]; gone: Node[]
   const store = svc.use(Store)
   const rows = await store.all<{ key: string; value: string }>(
     'SELECT key, value FROM plugin_values WHERE namespace = ? AND key <> ?',
-    [NAMESPACE, store.owner],
+    [namespaceOf(store), store.owner],
   )
   const living: Node[] = []
   const gone: Node[] = []
   for (const { key: owner, value } of rows) {
     const holder = parseHolder(value)
     const node = { owner, holder: holder ?? { pid: 0, process: '', lock: '', socket: '', started_at: 0 } }
-    if (holder && (await isAlive(svc.project.svc, holder))) living.push(node)
+    if (holder && (await isAlive(svc.ports, svc.project.svc, holder))) living.push(node)
     else gone.push(node)
   }
   return { living, gone }

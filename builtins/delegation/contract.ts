@@ -55,13 +55,15 @@ export const DelegateMetadata = z.object({
 /** A delegated goal has at most so many characters. */
 export const LONGEST_OBJECTIVE = 500
 
-export const DelegationEnded = z.object({
-  agent_id: z.string().nullable(),
-  delegation_id: z.string(),
-  to_agent: z.string(),
-  goal_id: z.string(),
-  status: z.enum(['completed', 'failed']),
-})
+export const DelegationEnded = z
+  .object({
+    agent_id: z.string().nullable(),
+    delegation_id: z.string(),
+    to_agent: z.string(),
+    goal_id: z.string(),
+    status: z.enum(['completed', 'failed']),
+  })
+  .describe('A delegated task has ended, or was refused')
 
 declare module '#kernel' {
   interface Events {

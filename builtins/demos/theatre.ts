@@ -82,7 +82,9 @@ async function day(
     signal.throwIfAborted()
     const driven = await heartbeat.step(signal)
     if (driven === undefined) break
-    if (driven === 'sys') for (let n = 0; n < CALM_TRIES && !(await calm()); n++) await clock.sleep(CALM_MS, signal)
+    if (driven !== 'sys') continue
+    // Interrupted, it waits for nothing more.
+    for (let n = 0; n < CALM_TRIES && !signal.aborted && !(await calm()); n++) await clock.sleep(CALM_MS, signal)
   }
   signal.throwIfAborted()
   return passed

@@ -1,4 +1,4 @@
-import { HostToken, type PluginHandle } from '#kernel'
+import { HostToken, type PluginHandle, sentenceOf } from '#kernel'
 import { Budget } from '../budget/contract.ts'
 import { Models } from '../models/contract.ts'
 import { Profiles } from '../profiles/contract.ts'
@@ -26,13 +26,19 @@ export function ownChecks(svc: PluginHandle): DoctorCheck[] {
 
 /** Whether the model of agents that name none can be called: its key is there, its server answers. */
 async function defaultModel(svc: PluginHandle) {
-  const { id, provider } = await svc.use(Models).resolve(null)
+  const other = 'choose one of svc models: svc config set model.default_model <provider:model>'
+  const found = await svc
+    .use(Models)
+    .resolve(null)
+    .catch((error: unknown) => fail(sentenceOf(error), other))
+  if ('level' in found) return found
+  const { id, provider } = found
   if (provider.notice) {
     const remedy = 'set OPENAI_API_KEY, or model.default_model to one of svc models, to use a real one'
     return warn(`${id}: ${provider.notice}`, remedy)
   }
   const { available, reason } = await provider.availability()
-  return available ? ok(id) : fail(`${id} cannot be called: ${reason}`, 'svc models shows all providers')
+  return available ? ok(id) : fail(`${id} cannot be called: ${reason}`, `mend that, or ${other}`)
 }
 
 async function profiles(svc: PluginHandle) {

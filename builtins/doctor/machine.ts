@@ -35,7 +35,10 @@ export async function nativeModule({ database }: Patient): Promise<DoctorFinding
   try {
     return ok(`SQLite ${await (await database()).engineVersion()}`)
   } catch (error) {
-    const remedy = 'built for another Node or machine; run: npm rebuild better-sqlite3'
+    const { code } = error as NodeJS.ErrnoException
+    const remedy = /MODULE_NOT_FOUND/.test(String(code))
+      ? 'install svc again: npm install better-sqlite3 where it is installed'
+      : 'built for another Node or machine; run where svc is installed: npm rebuild better-sqlite3'
     return fail(`SQLite's native module cannot be loaded: ${sentenceOf(error).split('\n')[0]}`, remedy)
   }
 }

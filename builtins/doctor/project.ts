@@ -68,7 +68,7 @@ export async function rooms(patient: Patient, usable: boolean): Promise<DoctorRe
   if ('error' in opened) {
     const isOurs = opened.error instanceof SvcError
     const remedy = isOurs
-      ? '.svc/schema/config.json says what each key takes'
+      ? 'correct it; .svc/schema/config.json says what each key takes'
       : 'install svc again: its files are not whole'
     return [{ name: 'config', ...fail(sentenceOf(opened.error), remedy) }]
   }

@@ -168,22 +168,26 @@ export const LifeMoment = z
   .meta({ id: 'LifeMoment' })
 export type LifeMoment = z.infer<typeof LifeMoment>
 
-export const LifeEventHappened = z.object({
-  agent_id: z.string(),
-  life_event_id: z.string(),
-  event: z.string(),
-  category: z.enum(CATEGORIES),
-  choice: z.number().int().describe('From 1'),
-  chosen_by: z.enum(['model', 'default', 'only']),
-  luck: z.number(),
-  effects: z.record(z.string(), z.number()).describe('Money in credits, stats in parts of 1, after luck'),
-  summary: z.string().describe('One line'),
-})
-export const WorldChanged = z.object({
-  agent_id: z.string(),
-  change: z.enum(['hired', 'quit', 'lost_job', 'learned', 'insolvent', 'collapsed', 'restored']),
-  summary: z.string(),
-})
+export const LifeEventHappened = z
+  .object({
+    agent_id: z.string(),
+    life_event_id: z.string(),
+    event: z.string(),
+    category: z.enum(CATEGORIES),
+    choice: z.number().int().describe('From 1'),
+    chosen_by: z.enum(['model', 'default', 'only']),
+    luck: z.number(),
+    effects: z.record(z.string(), z.number()).describe('Money in credits, stats in parts of 1, after luck'),
+    summary: z.string().describe('One line'),
+  })
+  .describe('Something happened to an agent, and it chose')
+export const WorldChanged = z
+  .object({
+    agent_id: z.string(),
+    change: z.enum(['hired', 'quit', 'lost_job', 'learned', 'insolvent', 'collapsed', 'restored']),
+    summary: z.string(),
+  })
+  .describe('How an agent stands in the world has changed')
 
 declare module '#kernel' {
   interface Events {

@@ -69,7 +69,7 @@ export function lifeSummary(svc: PluginHandle): LifeSummary {
 /** Goals that ended, of an agent that is still there. */
 async function goalsOf(store: Store, agent_id: string): Promise<{ goals_completed: number; goals_abandoned: number }> {
   const row = await store.get<{ completed: number; abandoned: number }>(
-    `SELECT coalesce(sum(status = 'completed'), 0) AS completed, coalesce(sum(status = 'abandoned'), 0) AS abandoned
+    `SELECT count(*) FILTER (WHERE status = 'completed') AS completed, count(*) FILTER (WHERE status = 'abandoned') AS abandoned
      FROM goals WHERE agent_id = ?`,
     [agent_id],
   )

@@ -45,8 +45,9 @@ export async function eventsOfAgent(
   limit: number,
 ): Promise<EventEnvelope[]> {
   const rows = await store.all<Row>(
-    `SELECT ${COLUMNS} FROM events WHERE agent_id IS ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?`,
-    [agent_id === '' ? null : agent_id, after, upTo, limit],
+    `SELECT ${COLUMNS} FROM events WHERE ${agent_id === '' ? 'agent_id IS NULL' : 'agent_id = ?'} AND seq > ? AND seq <= ?
+     ORDER BY seq LIMIT ?`,
+    [...(agent_id === '' ? [] : [agent_id]), after, upTo, limit],
   )
   return rows.map(shown)
 }

@@ -21,7 +21,7 @@ export function eventsForget(svc: PluginHandle): void {
     const read = await Promise.all(svc.list(EventReaders).map(reader => reader.seq()))
     const floor = Math.min((await newestSeq(store)) - KEPT, ...read)
     const first = await store.get<{ seq: number | null }>(
-      'SELECT min(seq) AS seq FROM (SELECT seq FROM events WHERE seq <= ? AND at >= ? ORDER BY seq LIMIT 1)',
+      'SELECT min(seq) AS seq FROM (SELECT seq FROM events WHERE seq <= ? AND at >= ? ORDER BY seq LIMIT 1) oldest',
       [floor, before],
     )
     return first?.seq == null ? floor : first.seq - 1

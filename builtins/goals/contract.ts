@@ -30,18 +30,19 @@ export interface GoalRow extends Omit<Goal, 'created_at' | 'completed_at' | 'unc
   completed_at: number | null
 }
 
-/** A tool call that came to its end. */
-export const ToolResult = z.object({
-  agent_id: z.string(),
-  goal_id: z.string().nullable().describe('null for a one-shot task'),
-  tool: z.string(),
-  ok: z.boolean(),
-  call_id: z.string().describe("The journal's id"),
-  step: z.number().int(),
-  arguments: z.string().describe('JSON, cut after 1,000 characters'),
-  output: z.string().describe('What the model read of it, cut after 500 characters'),
-  duration_ms: z.number(),
-})
+export const ToolResult = z
+  .object({
+    agent_id: z.string(),
+    goal_id: z.string().nullable().describe('null for a one-shot task'),
+    tool: z.string(),
+    ok: z.boolean(),
+    call_id: z.string().describe("The journal's id"),
+    step: z.number().int(),
+    arguments: z.string().describe('JSON, cut after 1,000 characters'),
+    output: z.string().describe('What the model read of it, cut after 500 characters'),
+    duration_ms: z.number(),
+  })
+  .describe('A tool call came to its end')
 
 const LONGEST_ARGUMENTS = 1_000
 const LONGEST_OUTPUT = 500
@@ -68,15 +69,18 @@ function cut(text: string, longest: number): string {
   return text.length > longest ? `${text.slice(0, longest).replace(/[\ud800-\udbff]$/, '')}…` : text
 }
 
-/** A goal that was not generated: `origin` says whose it is. */
-export const GoalAdded = z.object({
-  agent_id: z.string(),
-  goal_id: z.string(),
-  objective: z.string(),
-  origin: z.string(),
-  parent_goal_id: z.string().nullable(),
-})
-export const GoalChanged = z.object({ agent_id: z.string(), goal_id: z.string(), changes: z.array(z.string()) })
+export const GoalAdded = z
+  .object({
+    agent_id: z.string(),
+    goal_id: z.string(),
+    objective: z.string(),
+    origin: z.string(),
+    parent_goal_id: z.string().nullable(),
+  })
+  .describe("A goal came from elsewhere than the agent's own search: `origin` says whence")
+export const GoalChanged = z
+  .object({ agent_id: z.string(), goal_id: z.string(), changes: z.array(z.string()) })
+  .describe('A goal has another priority, or was restored')
 
 declare module '#kernel' {
   interface Events {

@@ -86,8 +86,8 @@ const RepeatingError = defineError({
 
 const NOTHING_OPEN = { unanswered: new Map<string, string>(), waiting: new Set<string>() }
 
-/** Workspaces that are known to be there. */
-const made = new Set<string>()
+/** Workspaces that are known to be there, for each house in this process. */
+const made = new WeakMap<PluginHandle, Set<string>>()
 
 class Pursuit {
   readonly #svc: PluginHandle
@@ -189,9 +189,11 @@ class Pursuit {
 
   /** Once in each process: tools make what somebody removes meanwhile. */
   async #makeOnce(workspace: string): Promise<void> {
-    if (made.has(workspace)) return
+    const known = made.get(this.#svc) ?? new Set()
+    made.set(this.#svc, known)
+    if (known.has(workspace)) return
     await this.#svc.ports.files.mkdir(workspace, { recursive: true, mode: 0o700 })
-    made.add(workspace)
+    known.add(workspace)
   }
 
   /** The goal at the very beginning, and the operator's messages between two steps. */

@@ -280,10 +280,12 @@ export const recordOutcome = defineEffect({
   ],
 })
 
+/** A goal that somebody ended meanwhile takes no further message. */
 function append(goal_id: string, agent_id: string, { seq, message }: z.output<typeof Rows.element>, now: number) {
   return {
-    sql: 'INSERT INTO pursuit_transcripts (goal_id, seq, agent_id, message, created_at) VALUES (?, ?, ?, ?, ?)',
-    params: [goal_id, seq, agent_id, JSON.stringify(message), now],
+    sql: `INSERT INTO pursuit_transcripts (goal_id, seq, agent_id, message, created_at) SELECT ?, ?, ?, ?, ?
+          WHERE EXISTS (SELECT 1 FROM goals WHERE goal_id = ? AND status = 'active')`,
+    params: [goal_id, seq, agent_id, JSON.stringify(message), now, goal_id],
   }
 }
 

@@ -76,14 +76,15 @@ export const GuardrailBlockedError = defineError({
     `A guardrail blocked the ${p.stage}: it holds ${p.kinds.join(', ')}.`,
 })
 
-/** What a check found, without the text. */
-export const GuardrailHit = z.object({
-  agent_id: z.string().nullable(),
-  stage: z.enum(STAGES),
-  action: z.enum(ACTIONS),
-  kinds: z.array(z.string()),
-  rules: z.array(z.string()),
-})
+export const GuardrailHit = z
+  .object({
+    agent_id: z.string().nullable(),
+    stage: z.enum(STAGES),
+    action: z.enum(ACTIONS),
+    kinds: z.array(z.string()),
+    rules: z.array(z.string()),
+  })
+  .describe('A guardrail found something; the text itself is not told')
 
 declare module '#kernel' {
   interface Events {

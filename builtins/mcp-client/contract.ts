@@ -44,12 +44,14 @@ export const McpServer = z
 export type McpServer = z.output<typeof McpServer>
 
 /** A tool says something else of itself than before, or is new. `held` until the operator accepts it, where the server is pinned. */
-export const McpToolChanged = z.object({
-  server: z.string(),
-  tool: z.string(),
-  change: z.enum(['changed', 'added']),
-  held: z.boolean(),
-})
+export const McpToolChanged = z
+  .object({
+    server: z.string(),
+    tool: z.string(),
+    change: z.enum(['changed', 'added']),
+    held: z.boolean(),
+  })
+  .describe('A tool of an MCP server says something else of itself than before, or is new')
 export type McpToolChanged = z.output<typeof McpToolChanged>
 
 declare module '#kernel' {

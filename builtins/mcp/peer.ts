@@ -2,7 +2,7 @@ import type { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import type { RequestHandlerExtra } from '@modelcontextprotocol/sdk/shared/protocol.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import type * as Protocol from '@modelcontextprotocol/sdk/types.js'
-import type { OperationCall, Ports } from '#kernel'
+import { type OperationCall, type Ports, traceparentOf } from '#kernel'
 import { callTool, shownError } from './call.ts'
 import type { McpList, McpOffer, McpPeer } from './contract.ts'
 import { Progress } from './progress.ts'
@@ -121,7 +121,11 @@ export class Peer implements McpPeer {
       if (!operation)
         throw new RpcError(INVALID_PARAMS, `There is no tool "${params.name}"; tools/list says which are.`)
       const progress = this.#progressOf(operation.name, extra)
-      const call = { ...this.#call(extra.signal), progress: (message: string) => progress.tell(message) }
+      const traceparent = traceparentOf(extra._meta?.traceparent)
+      const call = {
+        ...{ ...this.#call(extra.signal), progress: (message: string) => progress.tell(message) },
+        ...(traceparent === undefined ? {} : { traceparent }),
+      }
       const answer = await callTool(this.#offer, operation, params.arguments ?? {}, call)
       await progress.told()
       return answer

@@ -8,6 +8,9 @@ const TURN_MS = 8
 /** So many bytes before the place where the last look ended are compared at the next. */
 const MARK = 64
 
+/** Lines of JSON that several write and read, wherever they are. */
+export type Lines = Pick<Journal, 'catchUp' | 'append' | 'replace' | 'again'>
+
 type Handle = Awaited<ReturnType<Ports['files']['open']>>
 
 export interface JournalParts {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type Clock, type Log, sentenceOf, within, z } from '#kernel'
 import type { MemoryEmbeddings } from './contract.ts'
-import type { Journal } from './journal.ts'
+import type { Lines } from './journal.ts'
 import { type Kept, wordsOf } from './records.ts'
 
 /** Texts that are sent at a time, the query among them. */
@@ -22,7 +22,7 @@ const Line = z.object({ memory_id: z.string(), by: z.string(), of: z.string(), v
  * and kept in a file beside the memory: it is a cache, and made anew when it is lost.
  */
 export class Meanings {
-  readonly #journal: Journal
+  readonly #journal: Lines
   readonly #backend: () => MemoryEmbeddings | undefined
   readonly #clock: Clock
   readonly #log: Log
@@ -33,11 +33,7 @@ export class Meanings {
   #restsUntil = 0
   #filling = false
 
-  constructor(
-    journal: Journal,
-    backend: () => MemoryEmbeddings | undefined,
-    { clock, log }: { clock: Clock; log: Log },
-  ) {
+  constructor(journal: Lines, backend: () => MemoryEmbeddings | undefined, { clock, log }: { clock: Clock; log: Log }) {
     this.#journal = journal
     this.#backend = backend
     this.#clock = clock

@@ -3,7 +3,7 @@ import type { Ports, z } from '#kernel'
 import { isoTime } from '../store/contract.ts'
 import { Accesses } from './accesses.ts'
 import type { AgentMemory, MemoryHit, MemoryRecord, Only } from './contract.ts'
-import type { Journal } from './journal.ts'
+import type { Lines } from './journal.ts'
 import type { Legacy } from './legacy.ts'
 import type { Meanings } from './meanings.ts'
 import { isOf, type Kept, Line, shown, wordsOf } from './records.ts'
@@ -27,7 +27,7 @@ export interface MemoriesOptions {
 
 /** The memory of one agent: its file, and the index of what stands there. */
 export class Memories implements AgentMemory {
-  readonly #journal: Journal
+  readonly #journal: Lines
   readonly #ports: Pick<Ports, 'clock' | 'ids'>
   readonly #accesses: Accesses
   readonly #meanings: Meanings | undefined
@@ -39,11 +39,7 @@ export class Memories implements AgentMemory {
   readonly #admit: (thought: string) => Promise<string>
   #turn: Promise<unknown>
 
-  constructor(
-    journal: Journal,
-    ports: Pick<Ports, 'clock' | 'ids'>,
-    { admit, legacy, meanings }: MemoriesOptions = {},
-  ) {
+  constructor(journal: Lines, ports: Pick<Ports, 'clock' | 'ids'>, { admit, legacy, meanings }: MemoriesOptions = {}) {
     this.#journal = journal
     this.#ports = ports
     this.#meanings = meanings

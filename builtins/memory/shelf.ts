@@ -1,6 +1,6 @@
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { type PluginHandle, sentenceOf, type z } from '#kernel'
-import { Store } from '../store/contract.ts'
+import { SharedFiles, Store } from '../store/contract.ts'
 import type { MemoryConfig } from './config.ts'
 import {
   type AgentMemory,
@@ -13,13 +13,14 @@ import {
 } from './contract.ts'
 import { admit, recalled } from './guarded.ts'
 import { idOf } from './ids.ts'
-import { Journal, type JournalParts } from './journal.ts'
+import { Journal, type JournalParts, type Lines } from './journal.ts'
 import { JsonFile } from './json-file.ts'
 import { notesFile, readLegacy, valuesFile } from './legacy.ts'
 import { Meanings } from './meanings.ts'
 import { Memories } from './memories.ts'
 import { PlainNote, PlainNotes } from './notes.ts'
 import { runOf } from './repository.ts'
+import { SharedJournal } from './shared-journal.ts'
 import { KEYED, PlainValue, PlainValues, rememberedValues } from './values.ts'
 
 /** What a prompt is given unless told: so many records, and so many characters of each. */
@@ -111,9 +112,9 @@ export class MemoryShelf implements Memory {
     const { ports, log, project } = this.#svc
     const folder = this.#folder(agent_id)
     const backend = () => this.#svc.list(MemoryEmbeddings)[0]
-    return new Memories(new Journal(join(folder, 'memories.jsonl'), this.#parts), ports, {
+    return new Memories(this.#lines(join(folder, 'memories.jsonl')), ports, {
       admit: thought => admit(this.#svc, agent_id, thought),
-      meanings: new Meanings(new Journal(join(folder, 'vectors.jsonl'), this.#parts), backend, {
+      meanings: new Meanings(this.#lines(join(folder, 'vectors.jsonl')), backend, {
         clock: ports.clock,
         log,
       }),
@@ -122,8 +123,20 @@ export class MemoryShelf implements Memory {
     })
   }
 
+  /** In the file, or where several machines share it. */
+  #lines(file: string): Lines {
+    const shared = this.#shared
+    return shared ? new SharedJournal(shared, relative(this.#svc.project.svc, file)) : new Journal(file, this.#parts)
+  }
+
+  get #shared(): SharedFiles | undefined {
+    return this.#svc.has(SharedFiles) ? this.#svc.use(SharedFiles) : undefined
+  }
+
   #json<T>(file: string, thing: z.ZodType<T>): JsonFile<T> {
-    return new JsonFile(file, thing, this.#parts)
+    const shared = this.#shared
+    const elsewhere = shared ? { shared, path: relative(this.#svc.project.svc, file) } : undefined
+    return new JsonFile(file, thing, this.#parts, elsewhere)
   }
 
   #folder(agent_id: string): string {

@@ -229,15 +229,16 @@ export type ModelFailure =
   | 'stopped'
   | 'failed'
 
-/** Another model was asked in place of one that gave no answer. */
-export const ModelFailover = z.object({
-  agent_id: z.string().nullable(),
-  goal_id: z.string().nullable(),
-  from: z.string().describe('The model that gave no answer'),
-  to: z.string().describe('The model that is asked next'),
-  kind: z.string().describe('What kept the first from answering, such as `rate_limited` or `unreachable`'),
-  reason: z.string(),
-})
+export const ModelFailover = z
+  .object({
+    agent_id: z.string().nullable(),
+    goal_id: z.string().nullable(),
+    from: z.string().describe('The model that gave no answer'),
+    to: z.string().describe('The model that is asked next'),
+    kind: z.string().describe('What kept the first from answering, such as `rate_limited` or `unreachable`'),
+    reason: z.string(),
+  })
+  .describe('Another model was asked in place of one that gave no answer')
 
 declare module '#kernel' {
   interface Events {
@@ -278,3 +279,14 @@ export const ModelNameError = defineError({
   sentence: (p: { name: string; known: string[] }) =>
     `"${p.name}" names no model; write provider:model or provider:lite|standard|pro, where provider is one of ${p.known.join(', ')}.`,
 })
+
+const written = new WeakMap<Message, string>()
+
+/** What an answer is an answer to, as texts. What was written out once is not again. */
+export function askedIn({ messages }: Pick<ModelCall, 'messages'>): string[] {
+  return messages.map(message => {
+    const text = written.get(message) ?? JSON.stringify(message)
+    written.set(message, text)
+    return text
+  })
+}

@@ -1,10 +1,10 @@
-import { definePlugin, type PluginHandle } from '#kernel'
+import { definePlugin, type PluginHandle, taken } from '#kernel'
 import { Metrics } from '../metrics/contract.ts'
 import { anthropic } from './anthropic.ts'
 import { Caller } from './caller.ts'
 import { CATALOGUE, tiersOf } from './catalogue.ts'
 import { ModelConfig, RetryConfig } from './config.ts'
-import { ModelFailover, ModelProviders, Models } from './contract.ts'
+import { askedIn, ModelFailover, ModelProviders, Models } from './contract.ts'
 import { anthropicEndpoint, endpoints } from './endpoints.ts'
 import { Governors } from './governors.ts'
 import { modelMetrics } from './metrics.ts'
@@ -35,7 +35,15 @@ export default definePlugin({
     svc.add(ModelProviders, anthropic(anthropicEndpoint(ports.env, config), ports))
     svc.add(ModelProviders, simulated(ports, config))
 
-    svc.provide(Models, { resolve, call: call => caller.call(call) })
+    svc.provide(Models, {
+      resolve,
+      call: call =>
+        taken(
+          'model',
+          () => caller.call(call),
+          () => askedIn(call),
+        ),
+    })
     svc.operation(modelsList({ providers, catalogue, governorOf, resolveDefault: () => resolve(null) }))
     svc.event('model_failover', ModelFailover)
     for (const metric of modelMetrics(() => governors.all())) svc.add(Metrics, metric)

@@ -1,4 +1,3 @@
-import { lookup } from 'node:dns/promises'
 import { definePlugin } from '#kernel'
 import { NetConfig } from './config.ts'
 import { GuardedFetch, WebPages } from './contract.ts'
@@ -11,7 +10,7 @@ export default definePlugin({
   section: 'tools',
   config: NetConfig,
   setup(svc, config) {
-    svc.provide(GuardedFetch, new Guard(svc, config, host => lookup(host, { all: true })))
+    svc.provide(GuardedFetch, new Guard(svc, config, svc.ports.lookup))
     svc.provide(WebPages, webPages(svc))
   },
 })

@@ -88,8 +88,12 @@ export const CollaborationPatterns = point<CollaborationPattern>('collaboration_
 })
 
 const PatternFields = z.object({ agent_id: z.string(), pattern_id: z.string(), name: z.string() })
-export const PatternStarted = PatternFields
-export const PatternEnded = PatternFields.extend({ status: z.enum(PATTERN_ENDS) })
+export const PatternStarted = PatternFields.describe(
+  'Agents began to work together by a pattern; `agent_id` is who leads it',
+)
+export const PatternEnded = PatternFields.extend({ status: z.enum(PATTERN_ENDS) }).describe(
+  'A collaboration pattern has ended',
+)
 
 declare module '#kernel' {
   interface Events {

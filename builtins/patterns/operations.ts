@@ -98,6 +98,7 @@ export function patternOperations(svc: PluginHandle, runner: PatternRunner) {
         return Promise.all(rows.map(row => runner.seen(row)))
       },
       count: () => countRuns(svc.use(Store)),
+      render: runs => runs.map(listed).join('\n') || 'none yet; svc patterns says which there are',
     }),
     operation({
       name: 'patterns.get',
@@ -139,4 +140,11 @@ export function patternOperations(svc: PluginHandle, runner: PatternRunner) {
       },
     }),
   ]
+}
+
+/** A run in a list. What came of it is told by itself. */
+function listed({ pattern_id, name, status, initiator, participants, messages, spent, task }: PatternRun): string {
+  const who = `${initiator} with ${participants.join(', ')}`
+  const head = `${pattern_id}  ${name}  ${status}  ${messages} messages  $${spent.usd.toFixed(4)}, ${spent.tokens} tokens`
+  return `${head}\n    ${who}\n    ${task.replaceAll(/\s+/g, ' ')}`
 }

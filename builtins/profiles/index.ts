@@ -1,4 +1,4 @@
-import { definePlugin, z } from '#kernel'
+import { definePlugin, taken, z } from '#kernel'
 import { Profiles } from './contract.ts'
 import { profileOperations } from './operations.ts'
 import { ProfileFiles } from './profiles.ts'
@@ -17,7 +17,12 @@ export default definePlugin({
   setup(svc) {
     const { profiles_dir } = svc.section('', Folder)
     const profiles = new ProfileFiles(svc, profiles_dir)
-    svc.provide(Profiles, profiles)
+    svc.provide(Profiles, {
+      read: name => taken(`profile ${name}`, () => profiles.read(name)),
+      get: name => taken(`profile ${name}`, () => profiles.get(name)),
+      skills: profile => taken(`skills of ${profile.name}`, () => profiles.skills(profile)),
+      list: () => profiles.list(),
+    })
     for (const operation of profileOperations(profiles)) svc.operation(operation)
   },
 })

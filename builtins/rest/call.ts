@@ -1,13 +1,10 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { OperationCall } from '#kernel'
+import { type OperationCall, traceparentOf } from '#kernel'
 import { markOf, tenantOf } from './gate.ts'
 
 const RESPONSE = Symbol('response')
 const GONE = Symbol('gone')
-
-/** https://www.w3.org/TR/trace-context/#traceparent-header; a header that is none is passed over. */
-const TRACEPARENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/
 
 const nobodyFollows = () => {}
 
@@ -36,8 +33,8 @@ export class RestCall implements OperationCall {
     const seen = markOf(request, 'last-event-id')
     if (key !== undefined) this.idempotency_key = key
     if (seen !== undefined) this.last_event_id = seen
-    const { traceparent } = request.headers
-    if (typeof traceparent === 'string' && TRACEPARENT.test(traceparent)) this.traceparent = traceparent
+    const traceparent = traceparentOf(request.headers.traceparent)
+    if (traceparent !== undefined) this.traceparent = traceparent
     this[RESPONSE] = reply.raw
     Object.defineProperty(this, 'signal', SIGNAL)
   }

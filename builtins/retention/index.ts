@@ -45,7 +45,10 @@ export default definePlugin({
     const janitor = new Janitor(svc, config)
     svc.provide(Retention, janitor)
     for (const operation of retentionOperations(janitor)) svc.operation(operation)
-    svc.event('retention_done', RetentionReport.omit({ dry_run: true }))
+    svc.event(
+      'retention_done',
+      RetentionReport.omit({ dry_run: true }).describe('What was old and of no use was removed'),
+    )
 
     const isIdle = () => svc.heartbeat.inFlight.every(id => id.startsWith('sys:'))
     svc.on('beat', async ({ beat }) => {

@@ -50,6 +50,10 @@ export const RunFacts = z.object({
   node: z.string(),
   platform: z.string(),
   pid: z.number().int(),
+  place: z
+    .string()
+    .optional()
+    .describe('The machine and project that can tell whether its process lives, where there are several'),
   seed: z.number().nullable(),
   heartbeat: z.number().nullable(),
   model_config: z.record(z.string(), z.unknown()).describe('The configuration of models in force, without secrets'),
@@ -166,14 +170,15 @@ export interface RunRecords {
 }
 export const RunRecords = token<RunRecords>('run_records')
 
-/** A cycle in which something happened has ended. */
-export const CycleDone = z.object({
-  agent_id: z.string(),
-  cycle_num: z.number().int(),
-  result: z.string(),
-  duration_ms: z.number(),
-  error: z.string().optional(),
-})
+export const CycleDone = z
+  .object({
+    agent_id: z.string(),
+    cycle_num: z.number().int(),
+    result: z.string(),
+    duration_ms: z.number(),
+    error: z.string().optional(),
+  })
+  .describe('A cycle in which something happened has ended')
 declare module '#kernel' {
   interface Events {
     cycle_done: z.infer<typeof CycleDone>

@@ -15,6 +15,7 @@ export async function factsOf(svc: PluginHandle, kind: string, about: RunBeginni
     node: process.version,
     platform: `${process.platform}-${process.arch}`,
     pid: process.pid,
+    ...(svc.use(Store).place ? { place: svc.use(Store).place } : {}),
     seed: ports.random.seed,
     heartbeat: kind === 'daemon' ? Number(config.get('daemon.heartbeat')) : null,
     model_config: z.record(z.string(), z.unknown()).catch({}).parse(config.tree('live').model),

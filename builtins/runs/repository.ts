@@ -62,7 +62,7 @@ export function openRuns(store: Store): Promise<RunRow[]> {
 /** Those that have ended beyond the newest `keep` of them. */
 export async function oldRuns(store: Store, keep: number): Promise<string[]> {
   const rows = await store.all<{ run_id: string }>(
-    'SELECT run_id FROM runs WHERE ended_at IS NOT NULL ORDER BY started_at DESC, run_id DESC LIMIT -1 OFFSET ?',
+    'SELECT run_id FROM runs WHERE ended_at IS NOT NULL ORDER BY started_at DESC, run_id DESC LIMIT 9223372036854775807 OFFSET ?',
     [keep],
   )
   return rows.map(({ run_id }) => run_id)

@@ -57,7 +57,7 @@ export class RunDirectory implements Runs {
   /** The daemon's own run, for the process that holds its lock. @returns its end */
   async beginDaemon(): Promise<() => Promise<void>> {
     // With the lock in our hand no other daemon is left.
-    await this.#bury(run => run.kind === 'daemon')
+    await this.#bury(run => run.kind === 'daemon' && this.#isOurs(run))
     const run_id = await this.begin('daemon')
     return () => this.end(run_id, 'stopped')
   }
@@ -153,7 +153,14 @@ export class RunDirectory implements Runs {
     }
   }
 
-  async #isAlive({ kind, pid }: RunRow): Promise<boolean> {
+  /** Whether this machine can tell if its process lives. */
+  #isOurs(row: RunRow): boolean {
+    return (factsIn(row).place ?? '') === this.#store.place
+  }
+
+  async #isAlive(row: RunRow): Promise<boolean> {
+    const { kind, pid } = row
+    if (!this.#isOurs(row)) return kind !== 'daemon' || this.#store.elsewhere(factsIn(row).place)
     if (pid === process.pid) return true
     if (kind === 'daemon' && this.#svc.has(Daemon)) {
       const daemons = await this.#svc

@@ -7,6 +7,7 @@ import {
   sentenceOf,
   type Tool,
   type ToolCall,
+  taken,
   within,
   z,
 } from '#kernel'
@@ -58,12 +59,14 @@ export async function executeCall(call: PlannedCall, request: RunRequest, clock:
   const verdict = await request.gate?.(call, checked.tool)
   if (verdict?.verdict === 'park') return { approval_id: verdict.approval_id }
   if (verdict?.verdict === 'refuse') return { message: toolError(call, verdict.reason), effects: [] }
-  const effects: Effect[] = []
   try {
     const isEdited = verdict !== undefined && canonicalJson(verdict.arguments) !== canonicalJson(call.arguments)
     const { tool, args } = isEdited ? prepare(call.name, verdict.arguments, request) : checked
     crashPoint('tool begins')
-    const result = textOf(await run(tool, args, call, request, clock, effects))
+    const { result, effects } = await taken(`tool ${tool.name}`, async () => {
+      const effects: Effect[] = []
+      return { result: textOf(await run(tool, args, call, request, clock, effects)), effects }
+    })
     crashPoint('tool ended')
     const content = isEdited ? `${CHANGED} ${canonicalJson(verdict.arguments)}\n\n${result}` : result
     return { message: { role: 'tool', tool_call_id: call.id, name: call.name, content }, effects }

@@ -23,7 +23,7 @@ export function findAlarm(store: Store, alarm_id: string): Promise<AlarmRow | un
 /** Of one agent or of all, the next one first. */
 export function listAlarms(store: Store, all: boolean, agent_id?: string): Promise<AlarmRow[]> {
   return store.all<AlarmRow>(
-    `${ROW} WHERE (? OR status = 'pending') ${agent_id === undefined ? '' : 'AND agent_id = ?'} ORDER BY fire_at, alarm_id`,
+    `${ROW} WHERE (? = 1 OR status = 'pending') ${agent_id === undefined ? '' : 'AND agent_id = ?'} ORDER BY fire_at, alarm_id`,
     [all, ...(agent_id === undefined ? [] : [agent_id])],
   )
 }

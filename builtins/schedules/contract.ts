@@ -92,29 +92,39 @@ export interface Alarms {
 }
 export const Alarms = token<Alarms>('alarms')
 
-export const ScheduleFired = z.object({
-  agent_id: z.string(),
-  schedule_id: z.string(),
-  goal_id: z.string(),
-  slot: z.iso.datetime().nullable().describe('The time that was meant; null when cycles are counted'),
-})
-export const ScheduleSkipped = z.object({
-  agent_id: z.string(),
-  schedule_id: z.string(),
-  slots: z.number().int(),
-  reason: z.string(),
-})
-export const ScheduleChanged = z.object({
-  agent_id: z.string(),
-  schedule_id: z.string(),
-  change: z.enum(['added', 'enabled', 'disabled', 'removed']),
-})
-export const AlarmFired = z.object({ agent_id: z.string(), alarm_id: z.string(), description: z.string() })
-export const AlarmChanged = z.object({
-  agent_id: z.string(),
-  alarm_id: z.string(),
-  change: z.enum(['set', 'moved', 'cancelled']),
-})
+export const ScheduleFired = z
+  .object({
+    agent_id: z.string(),
+    schedule_id: z.string(),
+    goal_id: z.string(),
+    slot: z.iso.datetime().nullable().describe('The time that was meant; null when cycles are counted'),
+  })
+  .describe('A schedule gave its agent a goal')
+export const ScheduleSkipped = z
+  .object({
+    agent_id: z.string(),
+    schedule_id: z.string(),
+    slots: z.number().int(),
+    reason: z.string(),
+  })
+  .describe('A schedule let times pass without a goal')
+export const ScheduleChanged = z
+  .object({
+    agent_id: z.string(),
+    schedule_id: z.string(),
+    change: z.enum(['added', 'enabled', 'disabled', 'removed']),
+  })
+  .describe('A schedule was added, removed, enabled or disabled')
+export const AlarmFired = z
+  .object({ agent_id: z.string(), alarm_id: z.string(), description: z.string() })
+  .describe('An alarm went off')
+export const AlarmChanged = z
+  .object({
+    agent_id: z.string(),
+    alarm_id: z.string(),
+    change: z.enum(['set', 'moved', 'cancelled']),
+  })
+  .describe('An alarm was set, moved or taken back')
 
 declare module '#kernel' {
   interface Events {

@@ -89,7 +89,7 @@ export function aheadOf(store: Store, time: number, now: number): Promise<Schedu
 export async function nextTime(store: Store): Promise<number | null> {
   const row = await store.get<{ at: number | null }>(
     `SELECT min(at) AS at FROM (SELECT min(next_at) AS at FROM schedules WHERE enabled = 1 AND next_at IS NOT NULL
-     UNION ALL SELECT min(fire_at) FROM alarms WHERE status = 'pending')`,
+     UNION ALL SELECT min(fire_at) FROM alarms WHERE status = 'pending') waiting`,
   )
   return row?.at ?? null
 }

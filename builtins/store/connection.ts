@@ -1,14 +1,19 @@
 import { type Clock, sentenceOf } from '#kernel'
-import { DatabaseUnusableError } from './contract.ts'
+import { DatabaseUnusableError, type Medium } from './contract.ts'
 import { Database } from './database.ts'
 import { APPLICATION_ID, MIGRATIONS } from './migrations/index.ts'
 
 export const FROM_BACKUP = 'restore a backup from .svc/backups with: svc db restore <file>, or move the file away'
 
 /** A connection as it is, with nothing looked at yet. @throws SqliteError */
-export async function connect(file: string, clock: Clock, { readonly = false }): Promise<Database> {
+export async function connect(
+  file: string,
+  clock: Clock,
+  { readonly = false, medium }: { readonly?: boolean; medium?: Medium | undefined },
+): Promise<Database> {
   const { default: Sqlite } = await import('better-sqlite3')
-  return new Database(file, new Sqlite(file, { timeout: 0, readonly, fileMustExist: readonly }), clock)
+  const open = (place: string) => new Sqlite(place, { timeout: 0, readonly, fileMustExist: readonly })
+  return new Database(file, medium ? medium.connect(file, open) : open(file), clock)
 }
 
 /** Whose file this is. @throws DatabaseUnusableError when it belongs to another program or to a newer version of this one */

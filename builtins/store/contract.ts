@@ -6,6 +6,7 @@ import {
   type Next,
   type Ports,
   point,
+  type Scheduler,
   token,
   z,
 } from '#kernel'
@@ -89,7 +90,7 @@ export const wakeAgents = defineEffect({
   name: 'leases.wake',
   schema: z.object({ agents: z.array(z.string()).readonly().optional(), reason: z.string() }),
   statements: ({ agents }, now) => {
-    const wake = `UPDATE leases SET wakes = wakes + 1, woken = owner IS NOT NULL,
+    const wake = `UPDATE leases SET wakes = wakes + 1, woken = CASE WHEN owner IS NULL THEN 0 ELSE 1 END,
       run_at = CASE WHEN owner IS NULL THEN min(run_at, max(?, rested_at)) ELSE run_at END WHERE kind = 'agent'`
     if (!agents) return [{ sql: wake, params: [now] }]
     return agents.map(agent => ({ sql: `${wake} AND id = ?`, params: [now, agent] }))
@@ -126,7 +127,11 @@ export interface Store {
   get<R>(sql: string, params?: readonly unknown[]): Promise<R | undefined>
   /** This process, as it stands in the leases that it holds. */
   readonly owner: string
-  /** Frees the leases of all but these and this one: for the process that has just become the project's only daemon. */
+  /** Where the database serves several machines: the one and the project by whose files alone it can be told who lives. */
+  readonly place: string
+  /** Whether processes of other places, or of this one, drive agents of this database now. */
+  elsewhere(place?: string): Promise<boolean>
+  /** Frees the leases of all but these and this one, on this machine: for the process that has just become the project's only daemon. */
   recover(living: readonly string[]): Promise<number>
   /** Frees the leases of processes that are gone. @returns how many */
   free(owners: readonly string[]): Promise<number>
@@ -134,12 +139,95 @@ export interface Store {
   health(): Promise<void>
   /** Gives back the room that removed rows left, a few pages at a time, until the signal is aborted. @returns how many bytes */
   shrink(signal: AbortSignal): Promise<number>
+  /** Copies it, as it is at this moment, to a file that is not there yet. Absent where the engine cannot. */
+  copyTo?(file: string): Promise<void>
   /** Puts the write-ahead log back into the file when it has grown large. What a reader still needs of it stays. */
   trimLog(): Promise<void>
   /** Events after `seq`, oldest first. */
   events(after: number, limit: number): Promise<EventEnvelope[]>
 }
 export const Store = token<Store>('store')
+
+/** An effect as the statements that it is, in order; see `EffectKind` for the two marks. */
+export interface PlannedEffect {
+  statements: readonly Statement[]
+  must: boolean
+  always: boolean
+}
+
+/** What is the same for every engine: effects become statements, and what was committed is told. */
+export interface EffectPlanner {
+  /** @throws when an effect is unknown or its payload breaks its schema */
+  plan(effects: readonly Effect[], now: number): PlannedEffect[]
+  /** Nothing is announced that did not happen: called after the transaction. @param woken tells the loop of this process to look */
+  tell(effects: readonly Effect[], woken: () => void): Promise<void>
+}
+
+/**
+ * What is in files of `.svc/` where a project is on one machine, in tables: by the file's path below that folder. It is provided
+ * where several machines share what agents know.
+ */
+export interface SharedFiles {
+  /** A file that is replaced as a whole; undefined where there is none. */
+  read(path: string): Promise<{ text: string; version: number } | undefined>
+  /** Writes it, if it still is of this version; 0 for one that is not there. @returns whether it was */
+  replace(path: string, text: string, version: number): Promise<boolean>
+  /** @returns whether there was one */
+  remove(path: string): Promise<boolean>
+  /** The paths that begin so, in their order, with the milliseconds at which they were written last. */
+  list(prefix: string): Promise<{ path: string; at: number }[]>
+  /** What was appended after line `after`, in order; the version counts how often the file was written anew. */
+  lines(path: string, after: number): Promise<{ version: number; lines: { n: number; line: string }[] }>
+  append(path: string, lines: readonly string[]): Promise<void>
+  /** Writes all lines anew, if nobody did so since this version, or appended after this line. @returns the last line's number */
+  rewrite(path: string, lines: readonly string[], version: number, after: number): Promise<number | undefined>
+}
+export const SharedFiles = token<SharedFiles>('shared_files')
+
+/** What an engine is given to open a project's database with. */
+export interface EngineParts {
+  url: string
+  planner: EffectPlanner
+  /** The schema's steps, in order, as SQLite takes them. */
+  schema: readonly { name: string; sql: string }[]
+  /** Milliseconds from one cycle of an agent to the next. */
+  heartbeat: () => number
+  /** Milliseconds that an agent rests after a cycle, however often it is woken. */
+  rest: () => number
+}
+
+export interface OpenedStore {
+  store: Store
+  scheduler: Scheduler & {
+    /** Brings forward what is further away than the heartbeat now is. */
+    reschedule(): Promise<void>
+  }
+  close(): Promise<void>
+}
+
+/** Another engine than the embedded one. It is chosen by the scheme of `store.url`. */
+export interface StoreEngine {
+  scheme: string
+  open(parts: EngineParts): Promise<OpenedStore>
+}
+/** The schema's steps, for an engine that takes over from another. */
+export const StoreSchema = token<EngineParts['schema']>('store_schema')
+export const StoreEngines = point<StoreEngine>('store_engines', { key: engine => engine.scheme })
+
+export const StoreEngineError = defineError({
+  code: 'store_engine',
+  status: 503,
+  title: 'No such engine',
+  sentence: (p: { scheme: string; known: readonly string[] }) =>
+    `store.url begins with "${p.scheme}:", and the engines are: ${p.known.join(', ') || 'none but the embedded one'}.`,
+})
+export const DatabaseUnreachableError = defineError({
+  code: 'database_unreachable',
+  status: 503,
+  title: 'Database unreachable',
+  sentence: (p: { at: string; problem: string }) =>
+    `The database at ${p.at} cannot be reached (${p.problem}); it is tried again by itself.`,
+})
 
 export const DatabaseLockedError = defineError({
   code: 'database_locked',
@@ -211,6 +299,28 @@ export interface DatabaseFiles {
     ports: Ports,
   ): Promise<DatabaseReport & { kept: string | null }>
 }
+
+/** A connection to SQLite, as the store uses it. */
+export interface Connection {
+  prepare(sql: string): {
+    run(...params: unknown[]): { changes: number }
+    all(...params: unknown[]): unknown[]
+    get(...params: unknown[]): unknown
+    columns(): { name: string }[]
+  }
+  exec(sql: string): unknown
+  pragma(sql: string, options: { simple: true }): unknown
+  close(): unknown
+  readonly inTransaction: boolean
+  readonly open: boolean
+}
+
+/** Stands between the store and its database, where one provides it: for disks that fail on purpose. */
+export interface Medium {
+  /** @param open makes a connection to a file, or to one in memory */
+  connect(file: string, open: (file: string) => Connection): Connection
+}
+export const Medium = token<Medium>('store_medium')
 
 /** ISO 8601 UTC of stored milliseconds, as on the wire. */
 export function isoTime(ms: number): string {

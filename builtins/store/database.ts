@@ -1,6 +1,6 @@
-import type DatabaseClass from 'better-sqlite3'
-import type { Clock, Ports } from '#kernel'
+import { actor, type Clock, type Noted, outside, type Ports, type Tape } from '#kernel'
 import {
+  type Connection,
   DatabaseLockedError,
   DatabaseUnusableError,
   DiskFailedError,
@@ -10,22 +10,23 @@ import {
 
 const LOCK_LIMIT_MS = 5_000
 
-type Sqlite = DatabaseClass.Database
-
 /**
  * One connection. SQLite's own waiting would freeze the event loop, so its busy timeout is 0 and a lock that another process
  * holds is waited for asynchronously, up to 5 s. A transaction runs without an await between its first and last statement.
  */
 export class Database {
   readonly file: string
-  readonly #sqlite: Sqlite
+  readonly #sqlite: Connection
   readonly #clock: Clock
-  readonly #prepared = new Map<string, DatabaseClass.Statement>()
+  readonly #prepared = new Map<string, ReturnType<Connection['prepare']>>()
   readonly #listed = new Map<string, { names: readonly string[]; sql: string }>()
   #inode = 0n
   #writes = 0
+  /** What records or repeats all that is written. */
+  tape: () => Tape | undefined = () => undefined
+  #noted: Noted[] | undefined
 
-  constructor(file: string, sqlite: Sqlite, clock: Clock) {
+  constructor(file: string, sqlite: Connection, clock: Clock) {
     this.file = file
     this.#sqlite = sqlite
     this.#clock = clock
@@ -45,10 +46,12 @@ export class Database {
   }
 
   run({ sql, params = [] }: Statement): number {
+    this.#noted?.push({ sql, params })
     return this.#statement(sql).run(...params.map(bindable)).changes
   }
 
   all<R>(sql: string, params: readonly unknown[] = []): R[] {
+    this.#noted?.push({ sql, params })
     return this.#statement(sql).all(...params.map(bindable)) as R[]
   }
 
@@ -78,19 +81,31 @@ export class Database {
 
   /** Runs `work` in one immediate transaction, once the lock is free. It must not await. A throw rolls back. @throws DatabaseLockedError after 5 s */
   write<T>(work: () => T): Promise<T> {
-    return this.waiting(() => {
+    return this.turn('write', () => {
+      const tape = actor() ? undefined : this.tape()
+      const noted: Noted[] = []
       this.run({ sql: 'BEGIN IMMEDIATE' })
       try {
+        if (tape) this.#noted = noted
         const result = work()
-        this.run({ sql: 'COMMIT' })
+        this.#noted = undefined
+        this.run({ sql: tape?.pretends ? 'ROLLBACK' : 'COMMIT' })
         this.#writes++
+        tape?.wrote(noted)
         return result
       } catch (error) {
+        this.#noted = undefined
         // Some faults, a full disk among them, have rolled back already.
         if (this.#sqlite.inTransaction) this.run({ sql: 'ROLLBACK' })
         throw error
       }
     })
+  }
+
+  /** The same as `waiting`, in the place in the order that belongs to whoever is at work. */
+  turn<T>(what: string, work: () => T): Promise<T> {
+    const who = actor()
+    return this.waiting(who ? () => who.turn(what, work) : work)
   }
 
   /** The same text again means that nobody has written anything in between, neither here nor in another process. */
@@ -99,14 +114,16 @@ export class Database {
   }
 
   /** Tries `work` until no other process is in its way. */
-  async waiting<T>(work: () => T): Promise<T> {
-    const began = this.#clock.monotonic()
+  async waiting<T>(work: () => T | Promise<T>): Promise<T> {
+    let began: number | undefined
     for (let pause = 1; ; pause = Math.min(pause * 2, 25)) {
       try {
-        return work()
+        return await work()
       } catch (error) {
         if (!isBusy(error)) throw told(error)
-        if (this.#clock.monotonic() - began > LOCK_LIMIT_MS) throw new DatabaseLockedError(undefined, { retryAfter: 1 })
+        const now = outside(() => this.#clock.monotonic())
+        began ??= now
+        if (now - began > LOCK_LIMIT_MS) throw new DatabaseLockedError(undefined, { retryAfter: 1 })
       }
       await this.#clock.sleep(pause)
     }
@@ -139,7 +156,7 @@ export class Database {
     if (this.#sqlite.open) this.#sqlite.close()
   }
 
-  #statement(sql: string): DatabaseClass.Statement {
+  #statement(sql: string): ReturnType<Connection['prepare']> {
     let statement = this.#prepared.get(sql)
     if (!statement) {
       statement = this.#sqlite.prepare(sql)

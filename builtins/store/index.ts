@@ -1,14 +1,31 @@
-import { hostname } from 'node:os'
 import { definePlugin, SchedulerToken, z } from '#kernel'
-import { appendEvent, Effects, Store, setValue, wakeAgents } from './contract.ts'
-import { openDatabase } from './open.ts'
-import { LocalScheduler } from './scheduler.ts'
-import { SqliteStore } from './store.ts'
+import {
+  appendEvent,
+  Effects,
+  type EngineParts,
+  type OpenedStore,
+  Store,
+  StoreEngineError,
+  StoreEngines,
+  StoreSchema,
+  setValue,
+  wakeAgents,
+} from './contract.ts'
+import { openEmbedded } from './embedded.ts'
+import { MIGRATIONS } from './migrations/index.ts'
+import { effectPlanner } from './planner.ts'
 
 export default definePlugin({
   name: 'store',
   description: 'The database: one SQLite file, leases, and the one way to write.',
   config: z.object({
+    url: z
+      .string()
+      .default('')
+      .meta({ env: 'SVC_STORE_URL', secret: true })
+      .describe(
+        "Where the database of several machines is, as in postgres://user@host/name; empty: the project's own file",
+      ),
     synchronous: z
       .enum(['normal', 'full'])
       .default('normal')
@@ -16,39 +33,37 @@ export default definePlugin({
   }),
   setup(svc, config) {
     for (const effect of [appendEvent, wakeAgents, setValue]) svc.add(Effects, effect.kind)
+    svc.provide(StoreSchema, MIGRATIONS)
 
+    const ms = (key: string) => Math.round(Number(svc.config.get(`daemon.${key}`)) * 1000)
+    const parts = (): EngineParts => ({
+      url: config.url,
+      planner: effectPlanner(svc),
+      schema: MIGRATIONS,
+      heartbeat: () => ms('heartbeat'),
+      rest: () => Math.min(ms('min_rest'), ms('heartbeat')),
+    })
+    const open = (): Promise<OpenedStore> => {
+      if (config.url === '') return openEmbedded(svc, parts(), config.synchronous)
+      const scheme = config.url.split(':', 1)[0]!
+      const engine = svc.find(StoreEngines, scheme)
+      if (!engine) throw new StoreEngineError({ scheme, known: svc.list(StoreEngines).map(each => each.scheme) })
+      return engine.open(parts())
+    }
+
+    let opened: OpenedStore | undefined
     // Every process that has the plugin needs the database, and others need it in their own start.
     svc.start(
       async () => {
-        const check = svc.roles.has('daemon') || svc.roles.has('server')
-        const database = await openDatabase(svc.project.database, svc.ports, {
-          synchronous: config.synchronous,
-          check,
-        })
-        const store = new SqliteStore(svc, database)
-        const ms = (key: string) => Math.round(Number(svc.config.get(`daemon.${key}`)) * 1000)
-        store.scheduler = new LocalScheduler({
-          database,
-          owner: svc.ports.ids.make(`${hostname()}:${process.pid}`, 8),
-          now: () => svc.clock.ms(),
-          monotonic: () => svc.clock.monotonic(),
-          heartbeat: () => ms('heartbeat'),
-          rest: () => Math.min(ms('min_rest'), ms('heartbeat')),
-          present: () => database.present(svc.ports.files),
-          write: (effects, fence) => store.write(effects, fence),
-          wake: async (agents, reason) =>
-            void (await store.apply([wakeAgents({ ...(agents ? { agents } : {}), reason })])),
-        })
-        svc.provide(Store, store)
-        svc.provide(SchedulerToken, store.scheduler)
-        return () => database.close()
+        opened = await open()
+        svc.provide(Store, opened.store)
+        svc.provide(SchedulerToken, opened.scheduler)
+        return () => opened?.close()
       },
       { in: ['daemon', 'server', 'mcp', 'cli'] },
     )
     svc.on('config_changed', async ({ keys }) => {
-      if (keys.includes('daemon.heartbeat')) {
-        await (svc.use(SchedulerToken) as LocalScheduler).reschedule()
-      }
+      if (keys.includes('daemon.heartbeat')) await opened?.scheduler.reschedule()
     })
   },
 })

@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path'
 import type { Ports } from '#kernel'
 import { connect, FROM_BACKUP, identify, unusable } from './connection.ts'
-import { DatabaseUnusableError } from './contract.ts'
+import { DatabaseUnusableError, type Medium } from './contract.ts'
 import type { Database } from './database.ts'
 import { MIGRATIONS } from './migrations/index.ts'
 
@@ -9,6 +9,8 @@ interface OpenOptions {
   synchronous: 'normal' | 'full'
   /** Whether to look through the whole file for damage first. */
   check: boolean
+  /** What stands between the store and the file. */
+  medium?: Medium | undefined
 }
 
 /**
@@ -21,7 +23,7 @@ export async function openDatabase(file: string, ports: Ports, options: OpenOpti
   await ports.files.open(file, 'a', 0o600).then(handle => handle.close())
   let database: Database | undefined
   try {
-    database = await connect(file, ports.clock, {})
+    database = await connect(file, ports.clock, { medium: options.medium })
     await prepare(database, options)
     if (database.version() < MIGRATIONS.length) {
       // Loaded when it is needed: the migrator costs more than all else that a short command does.

@@ -1,17 +1,14 @@
-import { type CommitResult, crashPoint, type Effect, type PluginHandle, parse } from '#kernel'
+import { type CommitResult, crashPoint, type Effect, type PluginHandle, taken } from '#kernel'
 import {
-  appendEvent,
-  Effects,
+  type EffectPlanner,
   type EventEnvelope,
   isoTime,
+  type PlannedEffect,
   RemovedMeanwhileError,
-  type Statement,
   type Store,
-  wakeAgents,
 } from './contract.ts'
 import type { Database } from './database.ts'
 import type { Fence, LocalScheduler } from './scheduler.ts'
-import { statementMasker } from './secrets.ts'
 import { shrink, trimLog } from './shrink.ts'
 
 /** A must-change effect changed nothing; rolls the transaction back. */
@@ -22,19 +19,20 @@ const KNOWN_MS = 500
 /** So many answers are kept. */
 const KNOWN = 50
 
-/** Turns effects into one transaction, and tells of the events that it recorded once it is done. */
+/** Writes effects in one transaction, and tells of the events that it recorded once it is done. */
 export class SqliteStore implements Store {
   readonly #svc: PluginHandle
   readonly #database: Database
-  readonly #mask: (statement: Statement) => Statement
+  readonly #planner: EffectPlanner
   readonly #known = new Map<string, { state: string; at: number; value: unknown }>()
   /** Set right after construction: the two know each other. */
   scheduler!: LocalScheduler
+  readonly place = ''
 
-  constructor(svc: PluginHandle, database: Database) {
+  constructor(svc: PluginHandle, database: Database, planner: EffectPlanner) {
     this.#svc = svc
     this.#database = database
-    this.#mask = statementMasker(svc)
+    this.#planner = planner
   }
 
   commit(...[lease, effects, next]: Parameters<Store['commit']>): Promise<CommitResult> {
@@ -48,8 +46,7 @@ export class SqliteStore implements Store {
 
   async write(effects: readonly Effect[], fence: Fence | undefined): Promise<CommitResult> {
     reach('before', effects)
-    const now = this.#svc.clock.ms()
-    const planned = effects.map(effect => this.#plan(effect, now))
+    const planned = this.#planner.plan(effects, this.#svc.clock.ms())
     const result = await this.#database
       .write(() => {
         const transacted = this.#transact(planned, fence)
@@ -65,19 +62,23 @@ export class SqliteStore implements Store {
         return 'refused' as const
       })
     reach('after', effects)
-    if (result === 'ok') await this.#tell(effects)
+    if (result === 'ok') await this.#planner.tell(effects, () => this.scheduler.notify())
     return result
   }
 
   async all<R>(sql: string, params?: readonly unknown[]): Promise<R[]> {
-    return this.#database.waiting(() => this.#database.all<R>(sql, params))
+    return this.#database.turn(sql, () => this.#database.all<R>(sql, params))
   }
 
   async many<R>(sql: string, params?: readonly unknown[]): Promise<R[]> {
-    return this.#database.waiting(() => this.#database.many<R>(sql, params))
+    return this.#database.turn(sql, () => this.#database.many<R>(sql, params))
   }
 
-  async unchanged<T>(key: string, read: () => Promise<T>): Promise<T> {
+  unchanged<T>(key: string, read: () => Promise<T>): Promise<T> {
+    return taken(key, () => this.#unchanged(key, read))
+  }
+
+  async #unchanged<T>(key: string, read: () => Promise<T>): Promise<T> {
     const state = await this.#database.waiting(() => this.#database.state())
     const now = this.#svc.clock.monotonic()
     const known = this.#known.get(key)
@@ -89,7 +90,7 @@ export class SqliteStore implements Store {
   }
 
   async get<R>(sql: string, params?: readonly unknown[]): Promise<R | undefined> {
-    return this.#database.waiting(() => this.#database.get<R>(sql, params))
+    return this.#database.turn(sql, () => this.#database.get<R>(sql, params))
   }
 
   health(): Promise<void> {
@@ -108,8 +109,17 @@ export class SqliteStore implements Store {
     return shrink(this.#database, this.#svc.clock, signal)
   }
 
+  async copyTo(file: string): Promise<void> {
+    await this.#database.waiting(() => this.#database.run({ sql: 'VACUUM INTO ?', params: [file] }))
+  }
+
   trimLog(): Promise<void> {
     return trimLog(this.#database, this.#svc.ports.files)
+  }
+
+  /** The file is on this machine. */
+  async elsewhere(): Promise<boolean> {
+    return false
   }
 
   get owner(): string {
@@ -124,18 +134,7 @@ export class SqliteStore implements Store {
     return this.scheduler.free(owners)
   }
 
-  #plan(effect: Effect, now: number): Planned {
-    const kind = this.#svc.find(Effects, effect.effect)
-    if (!kind) throw new Error(`no plugin knows the effect "${effect.effect}"`)
-    const payload = parse(kind.schema, effect.payload, `The effect ${effect.effect}`)
-    return {
-      statements: kind.statements(payload as never, now).map(this.#mask),
-      must: kind.mustChange ?? false,
-      always: kind.always ?? false,
-    }
-  }
-
-  #transact(planned: readonly Planned[], fence: Fence | undefined): CommitResult {
+  #transact(planned: readonly PlannedEffect[], fence: Fence | undefined): CommitResult {
     const fenced = fence !== undefined && this.#database.run(fence) === 0
     for (const { statements, must, always } of planned) {
       if (fenced && !always) continue
@@ -146,24 +145,8 @@ export class SqliteStore implements Store {
     }
     return fenced ? 'fenced' : 'ok'
   }
-
-  /** Nothing is announced that did not happen: hooks fire here, after the transaction. */
-  async #tell(effects: readonly Effect[]): Promise<void> {
-    for (const { effect, payload } of effects) {
-      if (effect === wakeAgents.kind.name) this.scheduler.notify()
-      if (effect !== appendEvent.kind.name) continue
-      const { type, data } = payload as { type: never; data: never }
-      if (this.#svc.events.has(type)) await this.#svc.emit(type, data)
-    }
-  }
 }
 
 function reach(point: string, effects: readonly Effect[]): void {
   for (const { effect } of effects) crashPoint(point, effect)
-}
-
-interface Planned {
-  statements: readonly Statement[]
-  must: boolean
-  always: boolean
 }

@@ -35,12 +35,16 @@ export const SubAgent = z
   .meta({ id: 'SubAgent' })
 export type SubAgent = z.infer<typeof SubAgent>
 
-export const SubAgentSpawned = z.object({ agent_id: z.string(), sub_agent_id: z.string(), name: z.string() })
-export const SubAgentEnded = z.object({
-  agent_id: z.string(),
-  sub_agent_id: z.string(),
-  status: z.enum(SUB_AGENT_STATUSES),
-})
+export const SubAgentSpawned = z
+  .object({ agent_id: z.string(), sub_agent_id: z.string(), name: z.string() })
+  .describe('An agent made a sub-agent for a task')
+export const SubAgentEnded = z
+  .object({
+    agent_id: z.string(),
+    sub_agent_id: z.string(),
+    status: z.enum(SUB_AGENT_STATUSES),
+  })
+  .describe('A sub-agent is gone; its result is kept')
 
 declare module '#kernel' {
   interface Events {

@@ -119,9 +119,10 @@ const Outside = z.object({
   severity: unit.nullable().describe('null takes suffering.initial_severity'),
   note: z.string().max(500),
 })
-/** Something outside laid a stressor on an agent, or took it off: it counts from the agent's next heartbeat on. */
-export const StressorAdded = Outside
-export const StressorEased = Outside.omit({ severity: true })
+export const StressorAdded = Outside.describe(
+  'Something outside laid a stressor on an agent; it counts from its next heartbeat on',
+)
+export const StressorEased = Outside.omit({ severity: true }).describe('Something outside took a stressor off an agent')
 
 /** What others may say of an agent's suffering. Each write belongs into the commit of what causes it, and counts once. */
 export interface Suffering {

@@ -130,7 +130,7 @@ export const recordMoment = defineEffect({
   statements: ({ agent_id, load, crisis, mood, severities, persona, base }, now) => [
     {
       sql: `INSERT INTO suffering_history (agent_id, at, hourly, load, happiness, crisis, mood, severities, persona, base)
-            SELECT ?, ?, NOT EXISTS (SELECT 1 FROM suffering_history WHERE agent_id = ? AND at >= ?), ?, ?, ?, ?, ?, ?, ?
+            SELECT ?, ?, CASE WHEN EXISTS (SELECT 1 FROM suffering_history WHERE agent_id = ? AND at >= ?) THEN 0 ELSE 1 END, ?, ?, ?, ?, ?, ?, ?
             WHERE EXISTS (SELECT 1 FROM agents WHERE agent_id = ?)`,
       params: [
         ...[agent_id, now, agent_id, now - (now % HOUR_MS), load, persona.happiness, crisis, mood],

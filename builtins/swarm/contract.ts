@@ -151,13 +151,15 @@ export interface Specialists {
 }
 export const Specialists = token<Specialists>('specialists')
 
-export const SwarmLearned = z.object({
-  report_id: z.string(),
-  beat: z.number().int(),
-  success_rate: z.number().nullable(),
-  recommendations: z.number().int(),
-})
-export const SwarmReverted = z.object({ report_id: z.string() })
+export const SwarmLearned = z
+  .object({
+    report_id: z.string(),
+    beat: z.number().int(),
+    success_rate: z.number().nullable(),
+    recommendations: z.number().int(),
+  })
+  .describe('What was learned of all agents together was written down')
+export const SwarmReverted = z.object({ report_id: z.string() }).describe('What a report of the swarm did was undone')
 
 declare module '#kernel' {
   interface Events {

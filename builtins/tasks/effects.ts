@@ -82,7 +82,7 @@ export const takeTask = defineEffect({
   statements: ({ task_id, owner, epoch }, now) => [
     {
       sql: `UPDATE task_runs SET status = 'running', owner = ?, epoch = epoch + 1, lease_until = ?, detached = 1,
-              interruptions = interruptions + (status = 'running')
+              interruptions = interruptions + CASE WHEN status = 'running' THEN 1 ELSE 0 END
             WHERE task_id = ? AND epoch = ? AND (status = 'waiting_approval' OR status = 'running' AND lease_until < ?)`,
       params: [owner, now + LEASE_MS, task_id, epoch, now],
     },

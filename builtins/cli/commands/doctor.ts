@@ -42,7 +42,7 @@ async function patientOf(context: Context): Promise<Patient> {
   const manifest = JSON.parse(await ports.files.readFile(join(house.packageRoot, 'package.json'), 'utf8'))
   return {
     ports,
-    project: typeof root === 'string' ? { root } : { missing: root.message },
+    project: typeof root === 'string' ? { root } : { missing: root.message.replace(/; make one with: svc init$/, '') },
     needsNode: (manifest as { engines: { node: string } }).engines.node,
     database: () => house.databaseFiles(),
     findDaemons: svc => house.findDaemons(ports, svc),

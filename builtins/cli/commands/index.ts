@@ -1,32 +1,38 @@
 import type { HandWritten } from '../context.ts'
 import type { ArgumentSpec, CommandSpec, OptionSpec } from '../contract.ts'
 import { PLUGIN_KINDS, TEMPLATES } from '../scaffold/kinds.ts'
+import { EXAMPLES } from './examples.ts'
 
 export interface OwnCommand extends CommandSpec {
   load(): Promise<{ default: HandWritten }>
 }
 
-const profiles = text('profiles', 'p', 'Presets to spawn where no agent of theirs is alive: a,b')
-const heartbeat = text('heartbeat', 'b', "Seconds between an agent's cycles; written to .svc/config.yaml")
+const profiles = shown('names', text('profiles', 'p', 'Presets to spawn where no agent of theirs is alive: a,b'))
+const heartbeat = shown('seconds', text('heartbeat', 'b', "Between an agent's cycles; written to .svc/config.yaml"))
 const detach = flag('detach', 'd', 'Leave the terminal once the daemon is up')
 const dev = flag('dev', null, 'Apply changes of plugin files as soon as they are saved')
 const join = flag('join', null, 'Run beside the daemon that runs, on purpose: both drive the same agents')
-const timeout = { ...text('timeout', 't', 'Seconds until the daemon is killed'), default: 30 }
+const LIFE =
+  'It runs until SIGTERM or Ctrl-C. With --json it tells of its life in a line of JSON for each event: listening, ready, stopping, stopped.'
+const timeout = { ...shown('seconds', text('timeout', 't', 'Until the daemon is killed')), default: 30 }
 
 /** What is about the project and its processes, and therefore written by hand. */
-export const OWN_COMMANDS: readonly OwnCommand[] = [
+const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
   command(
     'init',
     'Make a project in this folder',
     [flag('quiet', 'q', 'Say nothing when all is well')],
     () => import('./init.ts'),
   ),
-  command(
-    'start',
-    'Start the daemon, which keeps the agents alive',
-    [profiles, heartbeat, detach, dev, join],
-    () => import('./start.ts'),
-  ),
+  {
+    ...command(
+      'start',
+      'Start the daemon, which keeps the agents alive',
+      [profiles, heartbeat, detach, dev, join],
+      () => import('./start.ts'),
+    ),
+    description: LIFE,
+  },
   {
     ...command('stop', 'Stop the daemon, and those that joined it', [timeout], () => import('./stop.ts')),
     arguments: [{ ...argument('pid', 'Only the one with this PID'), type: 'number', required: false }],
@@ -37,19 +43,22 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
     [profiles, heartbeat, detach, dev, timeout],
     () => import('./restart.ts'),
   ),
-  command(
-    'serve',
-    'Serve the dashboard and the REST API',
-    [
-      { ...text('host', null, 'Address to listen on'), default: '127.0.0.1' },
-      { ...text('port', 'p', 'Port to listen on; 0 takes a free one'), default: 8000 },
-      flag('with-daemon', null, 'Run the daemon in this process'),
-      { ...profiles, short: null },
-      dev,
-      flag('reload', null, 'Start anew when the code changes, with --dev: for development'),
-    ],
-    () => import('./serve.ts'),
-  ),
+  {
+    ...command(
+      'serve',
+      'Serve the dashboard and the REST API',
+      [
+        { ...shown('address', text('host', null, 'Where to listen')), default: '127.0.0.1' },
+        { ...shown('number', text('port', 'p', 'Port to listen on; 0 takes a free one')), default: 8000 },
+        flag('with-daemon', null, 'Run the daemon in this process'),
+        { ...profiles, short: null },
+        dev,
+        flag('reload', null, 'Start anew when the code changes, with --dev: for development'),
+      ],
+      () => import('./serve.ts'),
+    ),
+    description: LIFE,
+  },
   command(
     'mcp',
     'Speak MCP on standard input and output, for the programs that start it',
@@ -66,23 +75,39 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
       text('scenarios', 's', 'Only these: a,b; list them with: svc benchmark scenarios'),
       text('task', 't', 'An instruction of your own in their place'),
       number('seed', null, 'Which variants of the scenarios; the same again gives the same'),
-      text('output', 'o', 'File that the report is written to as JSON'),
-      text('html', null, 'File that the report is written to as a page with plots'),
+      shown('file', text('output', 'o', 'File that the report is written to as JSON')),
+      shown('file', text('html', null, 'File that the report is written to as a page with plots')),
     ],
     () => import('./benchmark.ts'),
+  ),
+  command(
+    'simulate',
+    'Live through the whole service in a made-up world where things fail; the same seed gives the same',
+    [
+      { ...text('seed', null, 'The first world'), type: 'number', default: 1 },
+      { ...text('seeds', 'n', 'So many worlds, of seeds that follow each other'), type: 'number', default: 1 },
+      { ...text('cycles', 'c', "Cycles of agents' lives in each"), type: 'number', default: 50 },
+      { ...text('faults', null, 'How much fails'), choices: ['none', 'some', 'many'], default: 'some' },
+      text('profile', 'p', "Presets of its agents, several with commas; the world's own unless told"),
+      shown('file', text('log', 'l', 'File that the event log of the last world is written to')),
+    ],
+    () => import('./simulate.ts'),
   ),
   {
     ...command(
       'demo',
       'Watch agents live, in a project of their own; without a name, list what there is',
       [
-        text('model', 'm', 'provider:model, or provider:lite|standard|pro; the embedded one unless told'),
+        shown(
+          'provider:model',
+          text('model', 'm', 'provider:model, or provider:lite|standard|pro; the embedded one unless told'),
+        ),
         number('cycles', 'c', 'How many days it lasts, where it counts in days'),
         number('seed', null, 'The same seed with the embedded model gives the same report'),
         text('case', null, 'Which of its parts; svc demo lists them'),
-        text('keep', 'k', 'Folder in which its project is made and stays'),
-        text('output', 'o', 'File that the report is written to as Markdown'),
-        text('html', null, 'File that the report is written to as a page with plots'),
+        shown('folder', text('keep', 'k', 'Folder in which its project is made and stays')),
+        shown('file', text('output', 'o', 'File that the report is written to as Markdown')),
+        shown('file', text('html', null, 'File that the report is written to as a page with plots')),
         flag('quiet', 'q', 'Only the report'),
       ],
       () => import('./demo.ts'),
@@ -108,29 +133,6 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
   },
   {
     ...command(
-      'agent',
-      'Write an agent, with its memory, goals and all else that is its own, into a file',
-      [{ ...text('output', 'o', 'The file; - prints it') }, flag('force', 'f', 'Overwrite the file if it exists')],
-      async () => ({ default: (await import('./bundle.ts')).exportAgent }),
-    ),
-    path: ['agent', 'export'],
-    arguments: [argument('id', "An agent's id, or its name when only one has it")],
-  },
-  {
-    ...command(
-      'agent',
-      'Make an agent of a file that svc agent export has written; each time another one',
-      [
-        text('preset', null, 'A profile that it is to live by instead of its own'),
-        text('model', 'm', 'provider:model instead of its own'),
-      ],
-      async () => ({ default: (await import('./bundle.ts')).importAgent }),
-    ),
-    path: ['agent', 'import'],
-    arguments: [argument('file', 'The bundle')],
-  },
-  {
-    ...command(
       'new',
       'Make a folder with a project in it',
       [
@@ -144,6 +146,32 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
     ),
     path: ['new', 'project'],
     arguments: [argument('name', 'Of the folder, as in my-agents')],
+  },
+  {
+    ...command(
+      'agent',
+      'Write an agent, with its memory, goals and all else that is its own, into a file',
+      [
+        shown('file', text('output', 'o', 'The file, <id>.svcagent unless told; - prints it')),
+        flag('force', 'f', 'Overwrite the file if it exists'),
+      ],
+      async () => ({ default: (await import('./bundle.ts')).exportAgent }),
+    ),
+    path: ['agent', 'export'],
+    arguments: [argument('id', "An agent's id, or its name when only one has it")],
+  },
+  {
+    ...command(
+      'agent',
+      'Make an agent of a file that svc agent export has written; each time another one',
+      [
+        text('preset', null, 'A profile that it is to live by instead of its own'),
+        shown('provider:model', text('model', 'm', 'provider:model instead of its own')),
+      ],
+      async () => ({ default: (await import('./bundle.ts')).importAgent }),
+    ),
+    path: ['agent', 'import'],
+    arguments: [argument('file', 'The bundle')],
   },
   {
     ...command(
@@ -195,6 +223,12 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
     })),
     path: ['service', 'uninstall'],
   },
+  {
+    ...command('service', "Whether the daemon's systemd unit is there, enabled and active", [], async () => ({
+      default: (await import('./systemd.ts')).status,
+    })),
+    path: ['service', 'status'],
+  },
   command(
     'watch',
     'See what goes on, as it goes on: agents, activity, what waits for you, and vitals',
@@ -208,7 +242,7 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
     [
       { ...text('lines', 'n', 'So many of the last ones'), type: 'number', default: 50 },
       flag('follow', 'f', 'Go on with what comes'),
-      text('agent', 'a', 'Only what is about this agent'),
+      shown('id', text('agent', 'a', 'Only what is about this agent')),
       text('plugin', null, 'Only what this plugin or room says'),
       { ...text('level', 'l', 'At least this grave'), choices: ['debug', 'info', 'warn', 'error'] },
     ],
@@ -227,19 +261,18 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
     ...command('help', 'Say more of a command, or of exit-codes or environment', [], () => import('./help.ts')),
     arguments: [{ ...argument('about', 'A command, or a topic'), required: false, rest: true }],
   },
-  {
-    ...command('service', "Whether the daemon's systemd unit is there, enabled and active", [], async () => ({
-      default: (await import('./systemd.ts')).status,
-    })),
-    path: ['service', 'status'],
-  },
 ]
+
+export const OWN_COMMANDS: readonly OwnCommand[] = COMMANDS.map(command => {
+  const words = command.path.join(' ')
+  return { ...command, example: EXAMPLES[words] ?? `svc ${words}` }
+})
 
 function argument(field: string, description: string): ArgumentSpec {
   return { field, type: 'text', required: true, rest: false, description }
 }
 
-function command(word: string, summary: string, options: OptionSpec[], load: OwnCommand['load']): OwnCommand {
+function command(word: string, summary: string, options: OptionSpec[], load: OwnCommand['load']) {
   return { path: [word], summary, description: '', arguments: [], options, operation: null, load }
 }
 
@@ -254,4 +287,9 @@ function number(name: string, short: string | null, description: string): Option
 function text(name: string, short: string | null, description: string): OptionSpec {
   const field = name.replaceAll('-', '_')
   return { field, name, short, type: 'text', required: false, default: null, choices: null, description }
+}
+
+/** What stands for the option's value in help. */
+function shown(hint: string, option: OptionSpec): OptionSpec {
+  return { ...option, hint }
 }

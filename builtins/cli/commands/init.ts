@@ -3,6 +3,7 @@ import { type Ports, sentenceOf } from '#kernel'
 import type { Context, HandWritten } from '../context.ts'
 import { INTERRUPTED } from '../interrupt.ts'
 import { cannotWrite, makeFile, makeFolder } from '../making.ts'
+import { printableLine } from '../printable.ts'
 import { SCHEMA_OF, writeConfigSchema, writeProfileSchema } from '../schemas.ts'
 import { tsconfig } from '../tsconfig.ts'
 
@@ -75,6 +76,12 @@ async function ask({ terminal, ports }: Context): Promise<Wishes | undefined> {
       await lines.question('At most how many US dollars may they spend? (Enter: no limit) ', stop)
     ).trim()
     const budget_usd = Number(dollars.replace(/^\$/, ''))
+    // Taken for a limit by whoever typed it: that there is none must not go unsaid.
+    if (dollars !== '' && !(budget_usd >= 0 && budget_usd < 1e6)) {
+      terminal.err(
+        `svc: warning: "${printableLine(dollars)}" is no amount of dollars, so there is no limit; set one with: svc config set daemon.budget_usd 5`,
+      )
+    }
     return { ...(model ? { model } : {}), ...(budget_usd > 0 && budget_usd < 1e6 ? { budget_usd } : {}) }
   } catch (error) {
     if (stop.signal.aborted) return undefined

@@ -5,7 +5,7 @@ import type { Context, HandWritten } from '../context.ts'
 import type { Terminal } from '../terminal.ts'
 import init from './init.ts'
 import start from './start.ts'
-import { stopDaemons } from './stop.ts'
+import { inWords, stopDaemons } from './stop.ts'
 
 /** What is about the project and its processes, for whoever may start programs in its folder. */
 export function processOperations(root: string, context: Context, kernel: Kernel): Operation[] {
@@ -48,7 +48,7 @@ export function processOperations(root: string, context: Context, kernel: Kernel
         timeout: z.number().min(0).max(86_400).default(30).describe('Seconds until the daemon is killed'),
       }),
       output: z.string(),
-      run: ({ timeout }) => stopDaemons(root, timeout, context),
+      run: async ({ timeout }) => inWords(await stopDaemons(root, timeout, context), timeout),
     }),
   ]
 }

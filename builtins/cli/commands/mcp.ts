@@ -54,7 +54,7 @@ async function serve(
     kernel.use(Mcp).serve(peer, processOperations(root, context, kernel))
     peer.ended.then(gone.tell)
     begun()
-    return ''
+    return undefined
   }
   return serveUntilSignal(
     root,

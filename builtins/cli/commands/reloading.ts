@@ -13,44 +13,66 @@ const SOURCES = /^(kernel|builtins|[\w-]+\.ts)/
 export async function reloading(words: readonly string[], { house, ports, terminal }: Context): Promise<number> {
   const { clock } = ports
   const stop = new AbortController()
-  let running: Running | undefined
-  const end = (signal: NodeJS.Signals) => {
+  const { signal } = stop
+  const stamp = () => stampOf(house.packageRoot, ports)
+  const begin = () => {
+    const begun = run(words, ports)
+    void begun.ended.then(code => {
+      if (begun.wasAsked) return
+      terminal.err(`svc: it has ended with exit code ${code}; it starts anew when the code changes (Ctrl-C ends it)`)
+    })
+    return begun
+  }
+  let seen = await stamp()
+  let running = begin()
+  const end = (name: NodeJS.Signals) => {
     stop.abort()
-    running?.end(signal)
+    running.end(name)
   }
   process.on('SIGTERM', end)
   process.on('SIGINT', end)
-  let seen = await stampOf(house.packageRoot, ports)
-  running = run(words, ports)
-  while (!stop.signal.aborted) {
-    await clock.sleep(LOOK_MS, stop.signal)
-    const now = await stampOf(house.packageRoot, ports)
-    if (now === seen || stop.signal.aborted) continue
+  while (!signal.aborted) {
+    await clock.sleep(LOOK_MS, signal)
+    const before = seen
     // What is still being written is waited for.
-    await clock.sleep(LOOK_MS, stop.signal)
-    seen = await stampOf(house.packageRoot, ports)
-    if (seen !== now || stop.signal.aborted) continue
+    for (let now = await stamp(); now !== seen && !signal.aborted; now = await stamp()) {
+      seen = now
+      await clock.sleep(LOOK_MS, signal)
+    }
+    if (seen === before || signal.aborted) continue
     terminal.err('svc: the code has changed: starting anew')
     running.end('SIGTERM')
     await running.ended
-    running = run(words, ports)
+    if (!signal.aborted) running = begin()
   }
   return running.ended
 }
 
 interface Running {
+  /** With the exit code. */
   ended: Promise<number>
+  /** Somebody wanted its end. */
+  wasAsked: boolean
   end(signal: NodeJS.Signals): void
 }
 
 function run(words: readonly string[], ports: Context['ports']): Running {
   const argv = [...process.execArgv, process.argv[1]!, ...words]
-  const child = ports.spawn(process.execPath, argv, { stdio: 'inherit', env: { ...ports.env } })
+  // In a group of its own: the terminal's Ctrl-C would reach it twice, and the second one ends it at once.
+  const child = ports.spawn(process.execPath, argv, { stdio: 'inherit', detached: true, env: { ...ports.env } })
   const ended = new Promise<number>(resolve => {
     child.once('error', () => resolve(1))
     child.once('close', code => resolve(code ?? 1))
   })
-  return { ended, end: signal => void child.kill(signal) }
+  const running: Running = {
+    ended,
+    wasAsked: false,
+    end(signal) {
+      running.wasAsked = true
+      child.kill(signal)
+    },
+  }
+  return running
 }
 
 /** Changes when the code does: the times of its files, and how many there are. */
@@ -65,7 +87,7 @@ async function stampOf(packageRoot: string, { files }: Context['ports']): Promis
       ),
     ),
   )
-  return `${names.length} ${Math.max(0, ...times)}`
+  return `${names.length} ${times.reduce((sum, time) => sum + time, 0)}`
 }
 
 async function sourcesOf(packageRoot: string, files: Context['ports']['files']): Promise<string[]> {

@@ -1,7 +1,7 @@
 import type { Role } from '#kernel'
 import { Rest } from '../../rest/contract.ts'
-import { announce, daemonLines, modelLine, presetsOf, spawnMissing } from '../announce.ts'
-import type { HandWritten } from '../context.ts'
+import { announce, daemonLines, modelLine, presetsOf, type Said, spawnMissing } from '../announce.ts'
+import type { Context, HandWritten } from '../context.ts'
 import { UsageError } from '../contract.ts'
 import { findProject } from '../project.ts'
 import { serveUntilSignal } from '../service.ts'
@@ -13,20 +13,21 @@ const serve: HandWritten = async (input, context) => {
   const port = portOf(input.port)
   const host = String(input.host ?? '127.0.0.1')
   const root = await findProject(context.ports, context.named)
-  if (input.reload === true) return reloading(['serve', ...wordsOf(input), '--root', root], context)
+  if (input.reload === true) return reloading(['serve', ...wordsOf(input, context), '--root', root], context)
   const withDaemon = input.with_daemon === true
   const roles: Role[] = withDaemon ? ['server', 'daemon'] : ['server']
   return serveUntilSignal(
     root,
     roles,
     input.dev === true ? inDevelopment(context) : context,
-    async (kernel, journal) => {
+    async (kernel, journal, life) => {
       const { url } = await kernel.use(Rest).listen({ host, port })
+      await life('listening', { url })
       await spawnMissing(kernel, presetsOf(input.profiles))
       return announce(context.tree.version, root, [
-        ['Dashboard', `${url}/`],
-        ['API', `${url}/openapi.json`],
-        ['Logs', journal.file],
+        { label: 'Dashboard', text: `${url}/`, facts: { url, daemon: false } },
+        { label: 'API', text: `${url}/openapi.json` },
+        { label: 'Logs', text: journal.file, facts: { log: journal.file } },
         await modelLine(kernel),
         ...(withDaemon ? await daemonLines(kernel) : [without]),
       ])
@@ -36,17 +37,21 @@ const serve: HandWritten = async (input, context) => {
 export default serve
 
 /** The same command without `--reload`, in which plugin files are live as they are saved. */
-function wordsOf({ host, port, with_daemon, profiles }: Readonly<Record<string, unknown>>): string[] {
+function wordsOf(
+  { host, port, with_daemon, profiles }: Readonly<Record<string, unknown>>,
+  { json }: Pick<Context, 'json'>,
+): string[] {
   return [
     ...(host === undefined ? [] : ['--host', String(host)]),
     ...(port === undefined ? [] : ['--port', String(port)]),
     ...(with_daemon === true ? ['--with-daemon'] : []),
     ...(profiles === undefined ? [] : ['--profiles', String(profiles)]),
+    ...(json ? ['--json'] : []),
     '--dev',
   ]
 }
 
-const without: [string, string] = ['Daemon', 'not in this process; agents live while one runs: svc start']
+const without: Said = { label: 'Daemon', text: 'not in this process; agents live while one runs: svc start' }
 
 /** @throws UsageError */
 function portOf(text: unknown): number {

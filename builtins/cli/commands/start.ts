@@ -24,6 +24,7 @@ const start: HandWritten = async (input, context) => {
       ...(presets.length > 0 ? ['-p', presets.join(',')] : []),
       ...(dev ? ['--dev'] : []),
       ...(joins ? ['--join'] : []),
+      ...(context.json ? ['--json'] : []),
     ]
     return detach(root, ['start', ...words], context)
   }
@@ -33,7 +34,7 @@ const start: HandWritten = async (input, context) => {
     return announce(context.tree.version, root, [
       ...(await daemonLines(kernel)),
       await modelLine(kernel),
-      ['Logs', journal.file],
+      { label: 'Logs', text: journal.file, facts: { log: journal.file } },
     ])
   })
 }

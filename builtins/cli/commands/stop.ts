@@ -35,16 +35,23 @@ const NoSuchDaemonError = defineError({
 const stop: HandWritten = async ({ timeout, pid }, context) => {
   const seconds = timeoutOf(timeout)
   const root = await findProject(context.ports, context.named)
-  context.terminal.out(await stopDaemons(root, seconds, context, pid as number | undefined))
+  const stopped = await stopDaemons(root, seconds, context, pid as number | undefined)
+  const { terminal, json } = context
+  terminal.out(json ? JSON.stringify({ stopped }, null, 2) : inWords(stopped, seconds))
   return 0
 }
 export default stop
 
 /**
  * Ends all daemons of the project, or the one with this PID. The project's own is the last: it closes what all have shared.
- * @returns what happened, in sentences
+ * @returns those that ran, and whether they had to be killed
  */
-export async function stopDaemons(root: string, timeout_s: number, context: Context, pid?: number): Promise<string> {
+export async function stopDaemons(
+  root: string,
+  timeout_s: number,
+  context: Context,
+  pid?: number,
+): Promise<StoppedDaemon[]> {
   const { house, ports } = context
   const svc = join(root, '.svc')
   const found = await house.findDaemons(ports, svc)
@@ -57,14 +64,30 @@ export async function stopDaemons(root: string, timeout_s: number, context: Cont
   if (meant.length === 0) {
     // A description that nobody can read is none; its PID file goes with it.
     if (found.length === 0) await removeFiles(ports, svc, { name: OWN_NAME })
-    return 'The daemon is not running.'
+    return []
   }
-  const told: string[] = []
-  for (const each of meant) told.push(await stopOne(ports, svc, each, timeout_s))
-  return told.join('\n')
+  const stopped: StoppedDaemon[] = []
+  for (const each of meant) stopped.push(await stopOne(ports, svc, each, timeout_s))
+  return stopped
 }
 
-async function stopOne(ports: Ports, svc: string, found: FoundDaemon, timeout_s: number): Promise<string> {
+export interface StoppedDaemon {
+  pid: number
+  /** It had not ended in time. */
+  killed: boolean
+}
+
+/** What became of the daemons, for people. */
+export function inWords(stopped: readonly StoppedDaemon[], timeout_s: number): string {
+  if (stopped.length === 0) return 'The daemon is not running.'
+  const sentence = ({ pid, killed }: StoppedDaemon) =>
+    killed
+      ? `The daemon (PID ${pid}) did not stop within ${timeout_s} s and was killed. Nothing durable is lost.`
+      : `The daemon (PID ${pid}) has stopped.`
+  return stopped.map(sentence).join('\n')
+}
+
+async function stopOne(ports: Ports, svc: string, found: FoundDaemon, timeout_s: number): Promise<StoppedDaemon> {
   const { pid } = found.holder
   if (!(await found.isProven())) throw new NotProvenError({ pid })
   const mark = join(svc, STOP_FILE)
@@ -72,12 +95,12 @@ async function stopOne(ports: Ports, svc: string, found: FoundDaemon, timeout_s:
   await replaceFile(ports.files, mark, `${pid}\n`).catch(() => {})
   try {
     process.kill(pid, 'SIGTERM')
-    if (await ends(ports, found, timeout_s * 1000)) return `The daemon (PID ${pid}) has stopped.`
+    if (await ends(ports, found, timeout_s * 1000)) return { pid, killed: false }
     // Looked at once more: in the meantime the PID may have gone to another process.
     if (await found.isProven()) process.kill(pid, 'SIGKILL')
     if (!(await ends(ports, found, KILL_MS))) throw new StillRunningError({ pid })
     await removeFiles(ports, svc, found)
-    return `The daemon (PID ${pid}) did not stop within ${timeout_s} s and was killed. Nothing durable is lost.`
+    return { pid, killed: true }
   } finally {
     await ports.files.rm(mark, { force: true }).catch(() => {})
   }

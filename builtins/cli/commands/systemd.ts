@@ -23,12 +23,11 @@ const SystemdError = defineError({
 
 /** Writes a unit for the user's own systemd, and has it enabled and started. */
 export const install: HandWritten = async ({ print, profiles }, context) => {
-  const { ports, terminal } = context
+  const { ports } = context
   const root = await findProject(ports, context.named)
   const unit = unitText(root, presetsOf(profiles), context)
   if (print === true) {
-    terminal.out(unit.trimEnd())
-    return 0
+    return tell(context, unit.trimEnd(), { unit })
   }
   const { file, name } = unitOf(root, ports)
   await ports.files.mkdir(unitFolder(ports), { recursive: true })
@@ -37,35 +36,31 @@ export const install: HandWritten = async ({ print, profiles }, context) => {
   for (const words of [['daemon-reload'], enabling]) {
     const { code, text } = await systemctl(ports, words)
     if (code === null) {
-      terminal.out(`${file} is written. systemctl is not here; where it is: systemctl --user ${enabling.join(' ')}`)
-      return 0
+      const where = `systemctl is not here; where it is: systemctl --user ${enabling.join(' ')}`
+      return tell(context, `${file} is written. ${where}`, { file, enabled: false })
     }
     if (code !== 0) throw new SystemdError({ words: `systemctl --user ${words.join(' ')}`, problem: text, file })
   }
-  terminal.out(`${file} is written, enabled and started.
+  const told = `${file} is written, enabled and started.
 Keys that its agents need go into ${join(root, '.svc', 'service.env')} (NAME=value, one a line).
-To have it run while you are not logged in: loginctl enable-linger`)
-  return 0
+To have it run while you are not logged in: loginctl enable-linger`
+  return tell(context, told, { file, enabled: true })
 }
 
 /** The reverse; says so when there is nothing to remove. */
 export const uninstall: HandWritten = async (_, context) => {
-  const { ports, terminal } = context
+  const { ports } = context
   const { file, name } = unitOf(await findProject(ports, context.named), ports)
-  if (!(await isThere(ports, file))) {
-    terminal.out(`${file} is not there.`)
-    return 0
-  }
+  if (!(await isThere(ports, file))) return tell(context, `${file} is not there.`, { file, removed: false })
   await systemctl(ports, ['disable', '--now', name])
   await ports.files.rm(file, { force: true })
   await systemctl(ports, ['daemon-reload'])
-  terminal.out(`${file} is removed.`)
-  return 0
+  return tell(context, `${file} is removed.`, { file, removed: true })
 }
 
 /** What systemd says of the unit. */
 export const status: HandWritten = async (_, context) => {
-  const { ports, terminal, json } = context
+  const { ports } = context
   const { file, name } = unitOf(await findProject(ports, context.named), ports)
   const installed = await isThere(ports, file)
   const ask = async (word: string) => {
@@ -73,9 +68,13 @@ export const status: HandWritten = async (_, context) => {
     return code === null ? null : text || 'unknown'
   }
   const [enabled, active] = [await ask('is-enabled'), await ask('is-active')]
-  if (json) terminal.out(JSON.stringify({ file, installed, enabled, active }, null, 2))
-  else if (!installed) terminal.out('Not installed; install it with: svc service install')
-  else terminal.out(enabled === null ? `${file} is there; systemctl is not.` : `${file}: ${enabled}, ${active}.`)
+  const there = enabled === null ? `${file} is there; systemctl is not.` : `${file}: ${enabled}, ${active}.`
+  const told = installed ? there : 'Not installed; install it with: svc service install'
+  return tell(context, told, { file, installed, enabled, active })
+}
+
+function tell({ terminal, json }: Context, sentence: string, facts: object): number {
+  terminal.out(json ? JSON.stringify(facts, null, 2) : sentence)
   return 0
 }
 

@@ -4,6 +4,7 @@ import type { Style } from '../terminal.ts'
 import { wrap } from '../width.ts'
 import type { Snapshot } from './feed.ts'
 import { beside, type Line, lay, type Panel, panel, type Span } from './paint.ts'
+import { inWords } from './words.ts'
 
 type Member = Snapshot['agents'][number]
 type Event = Snapshot['events'][number]
@@ -113,7 +114,7 @@ function agents({ snapshot, at }: View, width: number): Panel {
 function agentLine({ agent_id, status, goal, held, cost_usd, cycle_count }: Member, width: number): Line {
   const [mark, paint] = STATUS[status] ?? ['·', 'dim']
   const cost: Span[] =
-    width >= 60 ? [[`${cost_usd.toFixed(4).padStart(9)} $ ${String(cycle_count).padStart(5)} `, 'dim']] : []
+    width >= 60 ? [[`${`$${cost_usd.toFixed(4)}`.padStart(10)} ${String(cycle_count).padStart(5)} `, 'dim']] : []
   return [[`${mark} `, paint], [`${agent_id.padEnd(20)} `, 'bold'], ...cost, held ? [held, 'yellow'] : (goal ?? status)]
 }
 
@@ -125,13 +126,8 @@ function activity({ snapshot: { events } }: View): Panel {
 export function eventLine({ at, agent_id, type, data }: Event): Line {
   const who: Span[] = agent_id ? [[`${agent_id} `, 'bold']] : []
   const bad = /fail|error|exceed|abandon|denied/.test(type) || data.ok === false
-  const words = narrated(type, data) ?? `${type.replaceAll('_', ' ')}${shortOf(data)}`
+  const words = narrated(type, data) ?? inWords(type, data)
   return [[`${new Date(at).toTimeString().slice(0, 8)} `, 'dim'], ...who, bad ? [words, 'red'] : words]
-}
-
-function shortOf({ agent_id: _, ...data }: Readonly<Record<string, unknown>>): string {
-  const plain = Object.entries(data).filter(([, value]) => ['string', 'number', 'boolean'].includes(typeof value))
-  return plain.length === 0 ? '' : `: ${plain.map(([name, value]) => `${name} ${value}`).join(', ')}`
 }
 
 function attention({ snapshot: { approvals, agents, daemon, budget } }: View, width: number): Panel {
@@ -162,7 +158,7 @@ function vitals({ snapshot: { budget, daemon, chosen } }: View): Panel {
   ]
   const { load, level } = (chosen?.suffering ?? {}) as { load?: number; level?: string }
   const all: Line[] = [
-    ...(budget ? [fact('spent', `${budget.spent.usd.toFixed(4)} $, ${budget.spent.tokens} tokens`)] : []),
+    ...(budget ? [fact('spent', spentOf(budget.spent.usd, budget.spent.tokens))] : []),
     ...(budget
       ? [fact('budget', budget.unlimited ? 'unlimited' : leftOf(budget), budget.exceeded ? 'red' : undefined)]
       : []),
@@ -176,7 +172,7 @@ function vitals({ snapshot: { budget, daemon, chosen } }: View): Panel {
       ? []
       : [fact('load', `${bar(load)} ${load.toFixed(2)} ${level ?? ''}`, load >= 0.7 ? 'red' : undefined)]),
     ...(chosen.mood ? [fact('mood', chosen.mood)] : []),
-    fact('spent', `${chosen.cost_usd.toFixed(4)} $, ${chosen.tokens} tokens`),
+    fact('spent', spentOf(chosen.cost_usd, chosen.tokens)),
     fact('model', chosen.model || 'the default'),
     fact('next', chosen.next.reason),
     ...(chosen.error ? [fact('error', chosen.error, 'red')] : []),
@@ -186,10 +182,19 @@ function vitals({ snapshot: { budget, daemon, chosen } }: View): Panel {
 
 function leftOf({ remaining }: NonNullable<Snapshot['budget']>): string {
   const parts = [
-    remaining.usd === null ? '' : `${remaining.usd.toFixed(4)} $`,
-    remaining.tokens === null ? '' : `${remaining.tokens} tokens`,
+    remaining.usd === null ? '' : `$${remaining.usd.toFixed(4)}`,
+    remaining.tokens === null ? '' : `${inShort(remaining.tokens)} tokens`,
   ]
   return `${parts.filter(Boolean).join(', ')} left`
+}
+
+function spentOf(usd: number, tokens: number): string {
+  return `$${usd.toFixed(4)}, ${inShort(tokens)} tokens`
+}
+
+function inShort(count: number): string {
+  if (count < 10_000) return String(count)
+  return count < 1e6 ? `${Math.round(count / 1e3)}k` : `${(count / 1e6).toFixed(1)}M`
 }
 
 /** A number from 0 to 1. */
@@ -200,7 +205,12 @@ function bar(part: number): string {
 
 function textLines({ lines, from }: { lines: readonly string[]; from: number }, columns: number): Line[] {
   return lines
-    .flatMap(line => wrap(printableLine(line), columns, true))
+    .flatMap(line => {
+      // What is broken stands as far in as it began.
+      const [indent = ''] = /^ */.exec(line) ?? []
+      const room = Math.max(1, columns - indent.length)
+      return wrap(printableLine(line.slice(indent.length)), room, true).map(part => indent + part)
+    })
     .slice(from)
     .map(line => [line])
 }

@@ -49,7 +49,8 @@ export class Screen implements Disposable {
     let out = ''
     for (let at = 0; at < this.rows; at++) {
       const line = lines[at] ?? ''
-      if (line !== this.#drawn[at]) out += `\x1b[${at + 1};1H${line}\x1b[K`
+      // Cleared before it is drawn: after a full line the cursor is still in its last column.
+      if (line !== this.#drawn[at]) out += `\x1b[${at + 1};1H\x1b[2K${line}`
     }
     this.#drawn = lines
     // In one piece, so that no half of it is seen.

@@ -6,7 +6,8 @@ ALTER TABLE agents ADD COLUMN paused_at INTEGER;
 ALTER TABLE agents ADD COLUMN died_at INTEGER;
 ALTER TABLE agents ADD COLUMN waiting_for TEXT;
 ALTER TABLE agents ADD COLUMN failures INTEGER NOT NULL DEFAULT 0;
-UPDATE agents SET preset = name, paused_at = iif(status = 'paused', spawned_at, NULL), died_at = iif(status = 'dead', spawned_at, NULL);
+UPDATE agents SET preset = name, paused_at = CASE WHEN status = 'paused' THEN spawned_at END,
+  died_at = CASE WHEN status = 'dead' THEN spawned_at END;
 ALTER TABLE agents DROP COLUMN status;
 CREATE INDEX agents_by_spawn ON agents (spawned_at);
 CREATE INDEX agents_by_name ON agents (name);

@@ -1,6 +1,7 @@
 import { definePlugin } from '#kernel'
 import { Copyables } from '../clipboard/contract.ts'
 import { noteOf } from './notes.ts'
+import { noteOperations } from './operations.ts'
 import { knowledgeToolkit } from './toolkit.ts'
 
 export default definePlugin({
@@ -9,6 +10,7 @@ export default definePlugin({
   needs: ['memory'],
   setup(svc) {
     svc.toolkit(knowledgeToolkit(svc))
+    for (const operation of noteOperations(svc)) svc.operation(operation)
     svc.add(Copyables, { name: 'note', text: async (agent_id, id) => (await noteOf(svc, agent_id, id))?.thought })
   },
 })

@@ -1,6 +1,7 @@
 import { definePlugin } from '#kernel'
 import { Effects, Store } from '../../store/contract.ts'
 import { Copyables } from '../clipboard/contract.ts'
+import { todoOperations } from './operations.ts'
 import { findTodo, TODO_EFFECTS } from './repository.ts'
 import { taskToolkit } from './toolkit.ts'
 
@@ -11,6 +12,7 @@ export default definePlugin({
   setup(svc) {
     for (const effect of TODO_EFFECTS) svc.add(Effects, effect.kind)
     svc.toolkit(taskToolkit(svc))
+    for (const operation of todoOperations(svc)) svc.operation(operation)
     svc.add(Copyables, {
       name: 'task',
       text: async (agent_id, id) => (await findTodo(svc.use(Store), id, agent_id))?.description,

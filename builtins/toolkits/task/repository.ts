@@ -33,6 +33,37 @@ export function listTodos(
   )
 }
 
+type Stamps = { created_at: number; completed_at: number | null }
+const STAMPED = ROW.replace(' FROM', ', created_at, completed_at FROM')
+const WHICH = 'agent_id = coalesce(?, agent_id) AND status = coalesce(?, status)'
+
+/** Whoever's it is. */
+export function findAnyTodo(store: Store, task_id: string): Promise<(TodoRow & Stamps) | undefined> {
+  return store.get<TodoRow & Stamps>(`${STAMPED} WHERE task_id = ?`, [task_id])
+}
+
+/** The same order, of all agents or of one. @param limit -1 for all */
+export function pageOfTodos(
+  store: Store,
+  { agent_id, status }: { agent_id: string | null; status: string | null },
+  limit: number,
+  offset: number,
+): Promise<(TodoRow & Stamps)[]> {
+  return store.all<TodoRow & Stamps>(
+    `${STAMPED} WHERE ${WHICH}
+     ORDER BY CASE priority WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, created_at, task_id LIMIT ? OFFSET ?`,
+    [agent_id, status, limit, offset],
+  )
+}
+
+export async function countTodos(
+  store: Store,
+  { agent_id, status }: { agent_id: string | null; status: string | null },
+): Promise<number> {
+  const sql = `SELECT count(*) AS n FROM tasks WHERE ${WHICH}`
+  return (await store.get<{ n: number }>(sql, [agent_id, status]))?.n ?? 0
+}
+
 export async function numberOfTodos(store: Store, agent_id: string): Promise<number> {
   return (await store.get<{ n: number }>('SELECT count(*) AS n FROM tasks WHERE agent_id = ?', [agent_id]))?.n ?? 0
 }

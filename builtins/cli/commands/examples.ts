@@ -1,0 +1,23 @@
+/** The commands written by hand as one would type them, by their words; those that are not here take none. */
+export const EXAMPLES: Readonly<Record<string, string>> = {
+  start: 'svc start -p coder,writer --detach',
+  stop: 'svc stop --timeout 60',
+  restart: 'svc restart --detach',
+  serve: 'svc serve --with-daemon --profiles coder,researcher',
+  benchmark: 'svc benchmark --models sim:rules-1,openai:lite --runs 3',
+  simulate: 'svc simulate --seeds 100 --faults many',
+  demo: 'svc demo survival --seed 7',
+  'new plugin': 'svc new plugin office-hours --kind guard',
+  'new profile': 'svc new profile night-watch',
+  'new project': 'svc new project my-agents --template team',
+  'agent export': 'svc agent export coder --output coder.svcagent',
+  'agent import': 'svc agent import coder.svcagent --model openai:lite',
+  'agent chat': 'svc agent chat coder',
+  'db backup': 'svc db backup before-the-upgrade.db',
+  'db restore': 'svc db restore before-the-upgrade.db',
+  'service install': 'svc service install --profiles coder,writer',
+  watch: 'svc watch --compact',
+  logs: 'svc logs -f --agent coder --level warn',
+  completion: 'source <(svc completion bash)',
+  help: 'svc help exit-codes',
+}

@@ -1,0 +1,116 @@
+import { replaceFile } from '#kernel'
+import { FaultLevel, type SimulatedRun, Simulation } from '../../simulation/contract.ts'
+import type { HandWritten } from '../context.ts'
+import { UsageError } from '../contract.ts'
+import { INTERRUPTED } from '../interrupt.ts'
+import { cannotWrite } from '../making.ts'
+import { printable, printableJson } from '../printable.ts'
+import { findProject } from '../project.ts'
+import { Stand } from '../stand.ts'
+
+const USAGE = 'svc simulate --seed 1 --seeds 100 --faults some'
+/** Far more than anybody waits for. */
+const MOST = 1_000_000
+/** So often the progress is shown, in worlds. */
+const SHOWN_EVERY = 5
+
+interface Asked {
+  seed: number
+  seeds: number
+  cycles: number
+  faults: FaultLevel
+  presets?: string[]
+}
+
+/** What all worlds had together. */
+type Sums = Record<'worlds' | 'cycles' | 'model_calls' | 'tool_runs' | 'acts' | 'kills' | 'faults' | 'checks', number>
+
+/**
+ * Lives through worlds of many seeds.
+ * @returns 1 when a promise was broken in one of them: it is told with the command that repeats it
+ */
+const simulate: HandWritten = async (input, context) => {
+  const { terminal, ports, house, json, named } = context
+  const asked = askedFor(input)
+  const root = await findProject(ports, named)
+  const stop = new AbortController()
+  process.once('SIGINT', () => stop.abort())
+  process.once('SIGTERM', () => stop.abort())
+  const write = (line: string) => {
+    const { msg } = JSON.parse(line) as { msg?: string }
+    terminal.err(printable(`svc: warning: ${msg}`))
+  }
+  await using kernel = await house.open({ root, roles: ['cli'], log: { level: 'error', write } })
+  const stand = new Stand(terminal, json)
+  const sums: Sums = { worlds: 0, cycles: 0, model_calls: 0, tool_runs: 0, acts: 0, kills: 0, faults: 0, checks: 0 }
+  let last: SimulatedRun | undefined
+  for await (const run of kernel.use(Simulation).many(asked, stop.signal)) {
+    last = run
+    add(sums, run)
+    if (run.violation) break
+    if (sums.worlds % SHOWN_EVERY === 0) stand.show([`${sums.worlds} of ${asked.seeds} worlds, ${sums.cycles} cycles`])
+  }
+  stand.end()
+  if (typeof input.log === 'string' && last) {
+    const file = input.log
+    await replaceFile(ports.files, file, last.log.join('')).catch(error => {
+      throw cannotWrite(file, error)
+    })
+  }
+  const again = last?.violation ? commandFor(asked, last.seed) : null
+  if (json) {
+    const { log: _, ...told } = last ?? { log: [] }
+    terminal.out(printableJson(JSON.stringify({ ...sums, last: told, again }, null, 2)))
+  } else terminal.out(printable(told(sums, last, again).join('\n')))
+  if (last?.violation) return 1
+  return stop.signal.aborted ? INTERRUPTED : 0
+}
+export default simulate
+
+function askedFor(input: Readonly<Record<string, unknown>>): Asked {
+  const { seed = 1, seeds = 1, cycles = 50, faults = 'some', profile } = input
+  const whole = (name: string, value: unknown, most: number): number => {
+    const number = Number(value)
+    if (Number.isInteger(number) && number >= (name === 'seed' ? 0 : 1) && number <= most) return number
+    throw new UsageError({ problem: `simulate: --${name} is a whole number up to ${most}`, usage: USAGE })
+  }
+  const level = FaultLevel.safeParse(faults)
+  if (!level.success) throw new UsageError({ problem: 'simulate: --faults is none, some or many', usage: USAGE })
+  const presets = String(profile ?? '')
+    .split(',')
+    .map(name => name.trim())
+    .filter(name => name !== '')
+  return {
+    seed: whole('seed', seed, 2 ** 31),
+    seeds: whole('seeds', seeds, MOST),
+    cycles: whole('cycles', cycles, MOST),
+    faults: level.data,
+    ...(presets.length > 0 ? { presets } : {}),
+  }
+}
+
+function add(sums: Sums, { cycles, model_calls, tool_runs, acts, kills, faults, checks }: SimulatedRun): void {
+  const more = { worlds: 1, cycles, model_calls, tool_runs, acts, kills, checks }
+  for (const [name, value] of Object.entries(more)) sums[name as keyof Sums] += value
+  sums.faults += Object.values(faults).reduce((sum, times) => sum + times, 0)
+}
+
+function commandFor({ cycles, faults, presets }: Asked, seed: number): string {
+  const profile = presets ? ` --profile ${presets.join(',')}` : ''
+  return `svc simulate --seed ${seed} --cycles ${cycles} --faults ${faults}${profile}`
+}
+
+function told(sums: Sums, last: SimulatedRun | undefined, again: string | null): string[] {
+  const lines = [
+    `${count(sums.worlds, 'world')}: ${count(sums.cycles, 'cycle')}, ${count(sums.model_calls, 'model call')}, ${count(sums.tool_runs, 'tool run')}, ${count(sums.acts, 'act')} of operators`,
+    `${count(sums.faults, 'fault')} on purpose, ${count(sums.kills, 'kill')}; ${count(sums.checks, 'check')} of invariants`,
+  ]
+  if (last) lines.push(`event log of seed ${last.seed}: ${last.hash}`)
+  if (!last?.violation) return lines
+  const { invariant, promise, found, at_s } = last.violation
+  return [...lines, '', `Seed ${last.seed} breaks ${invariant} after ${at_s} s: ${promise}`, found, `Again: ${again}`]
+}
+
+function count(number: number, what: string): string {
+  return `${number.toLocaleString('en')} ${what}${number === 1 ? '' : 's'}`
+}

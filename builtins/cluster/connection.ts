@@ -1,0 +1,210 @@
+import type pg from 'pg'
+import { type Clock, MissingDependencyError, sentenceOf } from '#kernel'
+import { DatabaseLockedError, DatabaseUnreachableError, DiskFullError } from '../store/contract.ts'
+
+/** How long a statement is tried again while the database cannot be reached or a lock is held, in milliseconds. */
+const LIMIT_MS = 5_000
+/** Pauses between tries, in milliseconds. */
+const FIRST_PAUSE_MS = 10
+const LONGEST_PAUSE_MS = 250
+/** Connections of one process. */
+const CONNECTIONS = 8
+
+/**
+ * What a session is to be like, whoever set the database up. A statement that takes so long, or a transaction that its process
+ * leaves open, would keep all others from writing.
+ */
+const SESSION = `SET statement_timeout = '10s'; SET lock_timeout = '2s'; SET idle_in_transaction_session_timeout = '2s';
+  SET standard_conforming_strings = on`
+
+type Row = Record<string, unknown>
+export type Result = pg.QueryResult<Row>
+
+/** Connections to the database of several machines. What can be tried again, is. */
+export class Connections {
+  readonly #pool: pg.Pool
+  readonly #clock: Clock
+  /** Where it is, without what is secret. */
+  readonly at: string
+
+  private constructor(pool: pg.Pool, clock: Clock, at: string) {
+    this.#pool = pool
+    this.#clock = clock
+    this.at = at
+    // One that breaks while nobody uses it is replaced by the next that is asked for.
+    pool.on('error', () => {})
+  }
+
+  /** @throws MissingDependencyError without the package that speaks to PostgreSQL */
+  static async open(url: string, clock: Clock): Promise<Connections> {
+    const { Pool } = await driver()
+    const settings = { connectionString: url, max: CONNECTIONS, keepAlive: true, application_name: 'svc' }
+    // More than the server's own limits: these are for a server that says nothing any more.
+    const limits = { connectionTimeoutMillis: LIMIT_MS, query_timeout: 15_000, idleTimeoutMillis: 60_000 }
+    const onConnect = (client: pg.ClientBase) => client.query(SESSION)
+    return new Connections(new Pool({ ...settings, ...limits, types: await types(), onConnect }), clock, place(url))
+  }
+
+  /** One statement, or several in one message: together they are one transaction and one round trip. */
+  async query(text: string): Promise<Result[]> {
+    const results = (await this.#pool.query<Row>(text)) as Result | Result[]
+    return Array.isArray(results) ? results : [results]
+  }
+
+  /** Several messages as one transaction: for what is done once, not for what is done all the time. */
+  async transaction(work: (query: (text: string) => Promise<Result>) => Promise<void>): Promise<void> {
+    const client = await this.#pool.connect()
+    let broken: unknown
+    try {
+      await client.query('BEGIN')
+      await work(async text => {
+        const results = (await client.query<Row>(text)) as Result | Result[]
+        return Array.isArray(results) ? results.at(-1)! : results
+      })
+      await client.query('COMMIT')
+    } catch (error) {
+      broken = error
+      throw error
+    } finally {
+      // A connection that was in the middle of something is not given to others.
+      client.release(broken !== undefined)
+    }
+  }
+
+  /**
+   * Tries `work` until the database takes it.
+   * @param limit_ms for how long
+   * @throws DatabaseUnreachableError, DatabaseLockedError when it does not do so in time, and at once what is no such thing
+   */
+  async trying<T>(work: () => Promise<T>, limit_ms = LIMIT_MS): Promise<T> {
+    let began: number | undefined
+    for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+      try {
+        return await work()
+      } catch (error) {
+        const held = isHeld(error)
+        if (!held && !isBroken(error)) throw told(error)
+        const now = this.#clock.monotonic()
+        began ??= now
+        if (now - began + pause > limit_ms) {
+          if (held) throw new DatabaseLockedError(undefined, { cause: error, retryAfter: 1 })
+          const reason = { at: this.at, problem: sentenceOf(error) }
+          throw new DatabaseUnreachableError(reason, { cause: error, retryAfter: 1 })
+        }
+      }
+      await this.#clock.sleep(pause)
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.end()
+  }
+}
+
+interface ListenerParts {
+  url: string
+  channel: string
+  clock: Clock
+  /** @param payload undefined when something may have been missed */
+  heard: (payload: string | undefined) => void
+}
+
+/** A connection of its own that hears what is notified on a channel, and comes back by itself. */
+export class Listener {
+  readonly #parts: ListenerParts
+  readonly #stop = new AbortController()
+  readonly #ended: Promise<void>
+  #client: pg.Client | undefined
+
+  constructor(parts: ListenerParts) {
+    this.#parts = parts
+    this.#ended = this.#run()
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort()
+    await this.#client?.end().catch(() => {})
+    await this.#ended
+  }
+
+  async #run(): Promise<void> {
+    const { url, channel, clock, heard } = this.#parts
+    const { Client } = await driver()
+    for (let pause = FIRST_PAUSE_MS; !this.#stop.signal.aborted; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+      const client = new Client({ connectionString: url, keepAlive: true, application_name: 'svc listener' })
+      this.#client = client
+      const gone = new Promise<void>(resolve => {
+        client.on('error', () => resolve())
+        client.on('end', () => resolve())
+      })
+      try {
+        await client.connect()
+        client.on('notification', ({ payload }) => heard(payload))
+        await client.query(`LISTEN ${channel}`)
+        heard(undefined)
+        pause = FIRST_PAUSE_MS
+        if (!this.#stop.signal.aborted) await gone
+      } catch {
+        // Tried again below. Until then the loop's own looking finds what is due.
+      }
+      await client.end().catch(() => {})
+      await clock.sleep(pause, this.#stop.signal)
+    }
+  }
+}
+
+async function driver(): Promise<typeof pg> {
+  try {
+    return (await import('pg')).default
+  } catch (error) {
+    throw new MissingDependencyError({ package: 'pg', purpose: 'a database of several machines' }, { cause: error })
+  }
+}
+
+/** Numbers are numbers, and truth is 1 or 0, as SQLite has them. */
+async function types(): Promise<pg.CustomTypesConfig> {
+  const { types } = await driver()
+  const { BOOL, INT8, NUMERIC } = types.builtins
+  const numeric: readonly number[] = [INT8, NUMERIC]
+  return {
+    getTypeParser: ((id: number, format: 'text') => {
+      if (id === BOOL) return (text: string) => (text === 't' ? 1 : 0)
+      return numeric.includes(id) ? Number : types.getTypeParser(id, format)
+    }) as typeof types.getTypeParser,
+  }
+}
+
+/** Of a URL what may be shown. */
+export function place(url: string): string {
+  try {
+    const { hostname, port, pathname } = new URL(url)
+    return `${hostname || 'localhost'}${port ? `:${port}` : ''}${pathname}`
+  } catch {
+    return 'store.url'
+  }
+}
+
+export function codeOf(error: unknown): string {
+  return (error as { code?: string }).code ?? ''
+}
+
+/** A lock was waited for too long, or two transactions waited for each other: nothing was written. */
+function isHeld(error: unknown): boolean {
+  return ['55P03', '40P01', '40001'].includes(codeOf(error))
+}
+
+/** The connection, or the server behind it, is gone: whether anything was written is not known. A standby is no place to write. */
+function isBroken(error: unknown): boolean {
+  const code = codeOf(error)
+  if (/^(08...|57P0[1-5]|25006|25P03|53300)$/.test(code)) return true
+  if (/^E(CONN|PIPE|HOST|NET|TIMEDOUT|AI_AGAIN)/.test(code)) return true
+  return (
+    code === '' &&
+    /^(Connection terminated|timeout exceeded|Query read timeout|Client has encountered)/.test(sentenceOf(error))
+  )
+}
+
+function told(error: unknown): unknown {
+  if (codeOf(error) === '53100') return new DiskFullError(undefined, { cause: error, retryAfter: 5 })
+  return error
+}

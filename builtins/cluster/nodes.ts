@@ -1,0 +1,91 @@
+import type { Connections } from './connection.ts'
+import { literal } from './dialect.ts'
+import type { DatabaseClock } from './time.ts'
+
+/** A process that drives agents of this database. */
+export interface NodeRow {
+  owner: string
+  place: string
+  host: string
+  pid: number
+  version: string
+  schema_version: number
+  /** A hash of the configuration that counts for all; nodes are to agree. */
+  config: string
+  in_flight: number
+  /** By how much the agent that waits longest is late. */
+  lag_ms: number
+  draining: number
+  started_at: number
+  seen_at: number
+}
+
+export interface NodesParts {
+  connections: Connections
+  time: DatabaseClock
+  about: Pick<NodeRow, 'owner' | 'place' | 'host' | 'pid' | 'schema_version'>
+  /** What may change while it runs. */
+  state: () => Promise<Pick<NodeRow, 'version' | 'config' | 'in_flight'>>
+  /** After so long without a word a node counts as gone, in milliseconds. */
+  silent_ms: number
+}
+
+/** The rows by which nodes know of each other. */
+export class Nodes {
+  readonly #parts: NodesParts
+  #started_at: number | undefined
+
+  constructor(parts: NodesParts) {
+    this.#parts = parts
+  }
+
+  /** Says that this process drives agents. @returns whether it is to take no more of them */
+  async appear(): Promise<boolean> {
+    const { connections, time, about, state } = this.#parts
+    const { version, config, in_flight } = await state()
+    const now = time.now()
+    this.#started_at ??= now
+    const row = { ...about, version, config, in_flight, draining: 0, started_at: this.#started_at, seen_at: now }
+    const late = `(SELECT greatest(0, ${time.sql} - coalesce(min(run_at), ${time.sql})) FROM leases WHERE kind = 'agent')`
+    const text = `INSERT INTO svc_nodes (${Object.keys(row).join(', ')}, lag_ms) VALUES (${Object.values(row).map(literal).join(', ')}, ${late})
+       ON CONFLICT (owner) DO UPDATE SET version = excluded.version, config = excluded.config, in_flight = excluded.in_flight,
+         lag_ms = excluded.lag_ms, seen_at = excluded.seen_at RETURNING draining`
+    const [written] = await connections.trying(() => connections.query(text))
+    return written!.rows[0]?.draining === 1
+  }
+
+  /** Takes its row back, and those of others that fell silent long ago. */
+  async leave(): Promise<void> {
+    if (this.#started_at === undefined) return
+    const { connections, about, time, silent_ms } = this.#parts
+    await connections.query(
+      `DELETE FROM svc_nodes WHERE owner = ${literal(about.owner)} OR seen_at < ${time.now() - 100 * silent_ms}`,
+    )
+  }
+
+  /** Whether nodes of other machines, or of other projects on this one, are at work; or those of one place. */
+  async elsewhere(place?: string): Promise<boolean> {
+    const { connections, about, time, silent_ms } = this.#parts
+    const text = `SELECT 1 FROM svc_nodes WHERE place ${place === undefined ? `<> ${literal(about.place)}` : `= ${literal(place)}`} AND seen_at > ${time.sql} - ${silent_ms} LIMIT 1`
+    return (await connections.trying(() => connections.query(text)))[0]!.rowCount === 1
+  }
+
+  /** All that were not silent for long, in the order in which they came. */
+  async list(): Promise<(NodeRow & { silent: boolean })[]> {
+    const { connections, time, silent_ms } = this.#parts
+    const text = `SELECT *, seen_at <= ${time.sql} - ${silent_ms} AS silent FROM svc_nodes
+      WHERE seen_at > ${time.sql} - ${100 * silent_ms} ORDER BY started_at, owner`
+    const [found] = await connections.trying(() => connections.query(text))
+    return (found!.rows as unknown as (NodeRow & { silent: number })[]).map(row => ({
+      ...row,
+      silent: row.silent === 1,
+    }))
+  }
+
+  /** Has a node take no more agents, or take them again. @returns whether there is such a node */
+  async drain(owner: string, draining: boolean): Promise<boolean> {
+    const { connections } = this.#parts
+    const text = `UPDATE svc_nodes SET draining = ${literal(draining)} WHERE owner = ${literal(owner)}`
+    return (await connections.trying(() => connections.query(text)))[0]!.rowCount === 1
+  }
+}

@@ -1,0 +1,223 @@
+import { type Clock, type CommitResult, crashPoint, type Effect, type Lease, type Next, type Scheduler } from '#kernel'
+import { wakeAgents } from '../store/contract.ts'
+import { type Connections, Listener } from './connection.ts'
+import { literal } from './dialect.ts'
+import type { Nodes } from './nodes.ts'
+import { underLock } from './schema.ts'
+import type { ClusterStore } from './store.ts'
+import type { DatabaseClock } from './time.ts'
+
+/** `run_at` of what never comes due by itself: paused and dead agents. */
+const NEVER = Number.MAX_SAFE_INTEGER
+/** A lease that could not be renewed counts as lost when so much of it is over: before others may take it. */
+const LOST_AFTER = 0.8
+/** Wakes of so many milliseconds are told to the other nodes at once. */
+const COALESCED_MS = 5
+const CHANNEL = 'svc_wake'
+/** How often the marks of writes are cleared, in milliseconds. */
+const CLEARED_MS = 60_000
+
+const PARKED =
+  'EXISTS (SELECT 1 FROM agents a WHERE a.agent_id = leases.agent_id AND (a.paused_at IS NOT NULL OR a.died_at IS NOT NULL))'
+
+export interface ClusterSchedulerParts {
+  connections: Connections
+  store: ClusterStore
+  nodes: Nodes
+  /** The database's clock, and this machine's for pauses. */
+  time: DatabaseClock
+  clock: Clock
+  /** Where notices are heard: a direct connection, also where the others go through a pool. */
+  listen_url: string
+  lease_ms: number
+  heartbeat: () => number
+  rest: () => number
+}
+
+/** Lease rows in the database of several machines: schedule, lock and recovery in one, on the database's own clock. */
+export class ClusterScheduler implements Scheduler {
+  readonly renew_ms: number
+  /** What was woken elsewhere is told; this is for what was told and not heard. */
+  readonly poll_ms = 1_000
+  readonly #parts: ClusterSchedulerParts
+  readonly #listeners = new Set<() => void>()
+  /** When each lease was last claimed or renewed, on the clock that never jumps. */
+  readonly #held = new Map<string, number>()
+  readonly #listener: Listener
+  #cancelNotice: (() => void) | undefined
+  #cleared: number
+  #appeared = Number.NEGATIVE_INFINITY
+  #draining = false
+
+  constructor(parts: ClusterSchedulerParts) {
+    this.#parts = parts
+    this.renew_ms = parts.lease_ms / 3
+    this.#cleared = parts.clock.monotonic()
+    const { owner } = parts.store
+    const heard = (from: string | undefined) => {
+      if (from !== owner) this.notify()
+    }
+    this.#listener = new Listener({ url: parts.listen_url, channel: CHANNEL, clock: parts.clock, heard })
+  }
+
+  get nodes(): Nodes {
+    return this.#parts.nodes
+  }
+
+  /** Others that claim are passed by: nobody waits for anybody. */
+  async claim(limit: number): Promise<Lease[]> {
+    const { connections, time, lease_ms, store, clock } = this.#parts
+    await this.#appear()
+    if (this.#draining) return []
+    const due = (kind: Lease['kind']) =>
+      `SELECT id FROM leases WHERE kind = '${kind}' AND run_at <= (SELECT at FROM now)`
+    const text = `WITH now AS MATERIALIZED (SELECT ${time.sql} AS at),
+      sys AS (${due('sys')} FOR UPDATE SKIP LOCKED),
+      agents_due AS (${due('agent')} AND NOT ${PARKED} ORDER BY run_at LIMIT ${limit} FOR UPDATE OF leases SKIP LOCKED)
+      UPDATE leases SET owner = ${literal(store.owner)}, epoch = epoch + 1, woken = 0, cycle_num = cycle_num + 1,
+        claimed_at = now.at, run_at = now.at + ${lease_ms} FROM now
+      WHERE id IN (SELECT id FROM sys UNION ALL SELECT id FROM agents_due) RETURNING id, kind, epoch, cycle_num;
+      SELECT ${time.sql} AS at`
+    const { rows } = await time.learn(async () => {
+      const [claimed, told] = await connections.trying(() => connections.query(text))
+      return { rows: claimed!.rows as unknown as Omit<Lease, 'owner'>[], at: Number(told!.rows[0]?.at) }
+    })
+    crashPoint('leases claimed')
+    for (const { id } of rows) this.#held.set(id, clock.monotonic())
+    if (rows.some(({ kind }) => kind === 'sys')) this.#clear()
+    return rows.map(row => ({ ...row, owner: store.owner }))
+  }
+
+  /** Tries for as long as the leases are safe; what could not be renewed by then is lost, whether or not anybody took it. */
+  async renew(held: readonly Lease[]): Promise<Lease[]> {
+    const { connections, time, lease_ms, store, clock } = this.#parts
+    const began = clock.monotonic()
+    const since = Math.min(...held.map(({ id }) => this.#held.get(id) ?? began))
+    const pairs = held.map(({ id, epoch }) => `(${literal(id)}, ${literal(epoch)})`)
+    const text = underLock(`UPDATE leases SET run_at = ${time.sql} + ${lease_ms}
+      WHERE owner = ${literal(store.owner)} AND (id, epoch) IN (${pairs.join(', ')}) RETURNING id`)
+    try {
+      const left = since + lease_ms * LOST_AFTER - began
+      const [, renewed] = await connections.trying(() => connections.query(text), Math.max(left, 0))
+      const kept = new Set(renewed!.rows.map(({ id }) => id))
+      for (const { id } of held) if (kept.has(id)) this.#held.set(id, began)
+      return held.filter(({ id }) => !kept.has(id))
+    } catch {
+      const now = clock.monotonic()
+      return held.filter(({ id }) => now - (this.#held.get(id) ?? began) >= lease_ms * LOST_AFTER - this.renew_ms / 2)
+    }
+  }
+
+  async commit(lease: Lease, effects: readonly Effect[], next: Next): Promise<CommitResult> {
+    const { time, lease_ms, rest, store } = this.#parts
+    const ours = `id = ${literal(lease.id)} AND owner = ${literal(lease.owner)} AND epoch = ${literal(lease.epoch)}`
+    if (next === 'keep') {
+      return store.write(effects, `UPDATE leases SET run_at = ${time.sql} + ${lease_ms} WHERE ${ours}`)
+    }
+    this.#held.delete(lease.id)
+    const rested = `${time.sql} + ${rest()}`
+    const run_at = time.toDatabase(next.run_at)
+    return store.write(
+      effects,
+      // A wake never makes it later than the cycle itself wants to go on.
+      `UPDATE leases SET owner = NULL, woken = 0, rested_at = ${rested},
+         run_at = CASE WHEN ${PARKED} THEN ${NEVER} WHEN woken = 1 THEN least(${rested}, ${run_at}) ELSE ${run_at} END
+       WHERE ${ours}`,
+    )
+  }
+
+  async wake(agents: readonly string[] | undefined, reason: string): Promise<void> {
+    await this.#parts.store.apply([wakeAgents({ ...(agents ? { agents } : {}), reason })])
+  }
+
+  async nextDue(): Promise<number | null> {
+    const { store, time } = this.#parts
+    const next = await store.get<{ run_at: number | null }>(
+      `SELECT min(run_at) AS run_at FROM (SELECT run_at FROM leases WHERE kind = 'sys' UNION ALL SELECT run_at FROM
+       (SELECT run_at FROM leases WHERE kind = 'agent' AND NOT ${PARKED} ORDER BY run_at LIMIT 1) agent) next`,
+    )
+    return next?.run_at != null && next.run_at < NEVER ? time.fromDatabase(next.run_at) : null
+  }
+
+  onWake(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** Tells the loop of this process to look. */
+  notify(): void {
+    for (const listener of this.#listeners) listener()
+  }
+
+  /** Tells the loops of all nodes to look. A hint: whoever misses it looks again by himself. */
+  woken(): void {
+    const { connections, store, clock } = this.#parts
+    this.notify()
+    this.#cancelNotice ??= clock.after(COALESCED_MS, () => {
+      this.#cancelNotice = undefined
+      connections.query(`SELECT pg_notify('${CHANNEL}', ${literal(store.owner)})`).catch(() => {})
+    })
+  }
+
+  /** A shorter heartbeat counts from the last start of each agent, not from its next one. */
+  async reschedule(): Promise<void> {
+    const { heartbeat } = this.#parts
+    await this.#write(
+      `UPDATE leases SET run_at = least(run_at, claimed_at + ${heartbeat()}) WHERE owner IS NULL AND run_at < ${NEVER}`,
+    )
+    this.notify()
+  }
+
+  /** Frees what the processes of this machine's project held that are gone. What other machines hold ends by itself. */
+  async recover(living: readonly string[]): Promise<number> {
+    const { time, heartbeat, store } = this.#parts
+    const kept = [store.owner, ...living].map(literal)
+    await this.#write(
+      `UPDATE leases SET run_at = least(run_at, ${time.sql} + ${heartbeat()}) WHERE owner IS NULL AND run_at < ${NEVER}`,
+    )
+    return this.#write(
+      `UPDATE leases SET owner = NULL, run_at = ${time.sql}
+       WHERE starts_with(owner, ${literal(store.place)}) AND owner NOT IN (${kept.join(', ')})`,
+    )
+  }
+
+  async free(owners: readonly string[]): Promise<number> {
+    if (owners.length === 0) return 0
+    const { time } = this.#parts
+    const freed = await this.#write(
+      `UPDATE leases SET owner = NULL, run_at = ${time.sql} WHERE owner IN (${owners.map(literal).join(', ')})`,
+    )
+    if (freed > 0) this.woken()
+    return freed
+  }
+
+  /** Whoever claims is a node, and says so as often as it renews. */
+  async #appear(): Promise<void> {
+    const now = this.#parts.clock.monotonic()
+    if (now - this.#appeared < this.renew_ms) return
+    this.#appeared = now
+    this.#draining = await this.nodes.appear()
+  }
+
+  async close(): Promise<void> {
+    this.#cancelNotice?.()
+    await this.nodes.leave().catch(() => {})
+    await this.#listener.close()
+  }
+
+  /** @returns how many rows it changed */
+  async #write(text: string): Promise<number> {
+    const { connections } = this.#parts
+    const [, changed] = await connections.trying(() => connections.query(underLock(text)))
+    return changed!.rowCount ?? 0
+  }
+
+  /** Marks of writes that nobody tries again any more. */
+  #clear(): void {
+    const { connections, clock } = this.#parts
+    const now = clock.monotonic()
+    if (now - this.#cleared < CLEARED_MS) return
+    this.#cleared = now
+    connections.query("DELETE FROM svc_writes WHERE at < now() - interval '10 minutes'").catch(() => {})
+  }
+}

@@ -1,0 +1,47 @@
+import type { Clock } from '#kernel'
+
+/** Answers that took longer say too little about when they were given, in milliseconds. */
+const PROMPT_MS = 200
+
+/**
+ * The database's clock decides when leases begin and end, whatever the machines' own clocks say; this knows how far off the
+ * machine's is. Where somebody holds the clock in hand, that one is meant everywhere.
+ */
+export class DatabaseClock {
+  readonly #clock: Clock
+  /** Milliseconds by which the database is ahead. */
+  #ahead = 0
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Now, in SQL, as whole milliseconds. */
+  get sql(): string {
+    return this.#clock.held
+      ? String(this.#clock.ms())
+      : 'CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)'
+  }
+
+  /** Now, on the database's clock. */
+  now(): number {
+    return this.#clock.ms() + this.#ahead
+  }
+
+  /** A time of this machine on the database's clock, and the other way round. */
+  toDatabase(ms: number): number {
+    return Math.round(ms + this.#ahead)
+  }
+  fromDatabase(ms: number): number {
+    return ms - this.#ahead
+  }
+
+  /** Asks for the time, and learns from the answer. @param ask gives the database's time in milliseconds */
+  async learn<T extends { at: number }>(ask: () => Promise<T>): Promise<T> {
+    const asked = this.#clock.monotonic()
+    const answer = await ask()
+    const took = this.#clock.monotonic() - asked
+    if (!this.#clock.held && took < PROMPT_MS) this.#ahead = Math.round(answer.at + took / 2 - this.#clock.ms())
+    return answer
+  }
+}

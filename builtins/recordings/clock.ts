@@ -1,0 +1,79 @@
+import { actor, type Clock, outside, sleepOn } from '#kernel'
+
+interface Timer {
+  due: number
+  fn: () => void
+  cancel: () => void
+}
+
+/** Stands still while a recording is repeated; goes on from where it is with the machine's own once the repeating is over. */
+export class ReplayClock implements Clock {
+  readonly #real: Clock
+  readonly #timers = new Set<Timer>()
+  #at: number
+  #jump = 0
+  #base: number | undefined
+
+  /** @param at where it stands, in milliseconds since 1970 */
+  constructor(real: Clock, at: number) {
+    // It may be another house's clock, from which our actors are not to draw.
+    this.#real = { ...real, monotonic: () => outside(() => real.monotonic()) }
+    this.#at = at
+  }
+
+  /** Goes on from where a recording is, on the wall and on the clock that never jumps. */
+  start(ms: number, monotonic: number): void {
+    if (this.#base !== undefined) return
+    this.#at = Math.max(this.#at, ms)
+    this.#jump = monotonic - this.#at
+    this.#base = this.#real.monotonic()
+    for (const timer of this.#timers) this.#arm(timer)
+  }
+
+  /** Lets time pass at once. */
+  skip(ms: number): void {
+    this.#at += Math.max(0, ms)
+  }
+
+  ms(): number {
+    return Math.round(this.#at + this.#passed)
+  }
+
+  now(): Date {
+    return new Date(this.ms())
+  }
+
+  monotonic(): number {
+    return this.#at + this.#jump + this.#passed
+  }
+
+  get #passed(): number {
+    return this.#base === undefined ? 0 : this.#real.monotonic() - this.#base
+  }
+
+  after(ms: number, fn: () => void): () => void {
+    const timer: Timer = { due: ms, fn, cancel: () => {} }
+    this.#timers.add(timer)
+    if (this.#base !== undefined) this.#arm(timer)
+    return () => {
+      this.#timers.delete(timer)
+      timer.cancel()
+    }
+  }
+
+  /** An actor that waits has waited; what others wait for does not come while time stands still. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return actor() && this.#base === undefined ? this.#real.yield() : sleepOn(this, ms, signal)
+  }
+
+  yield(): Promise<void> {
+    return this.#real.yield()
+  }
+
+  #arm(timer: Timer): void {
+    timer.cancel = this.#real.after(timer.due, () => {
+      this.#timers.delete(timer)
+      timer.fn()
+    })
+  }
+}

@@ -1,0 +1,145 @@
+import { basename, join } from 'node:path'
+import {
+  defineError,
+  definePlugin,
+  type PluginDefinition,
+  type PluginHandle,
+  SchedulerToken,
+  sentenceOf,
+  taken,
+} from '#kernel'
+import { askedIn, type CallPurpose, Models } from '../models/contract.ts'
+import { Store } from '../store/contract.ts'
+import type { ForkOptions, Recording } from './contract.ts'
+import { eventsOf } from './log.ts'
+import type { Playback } from './playback.ts'
+import { TapeRecorder } from './recorder.ts'
+import { LiveRecording, maskerOf } from './recording.ts'
+import { type Original, rehearse } from './replay.ts'
+import type { RecordingShelf } from './shelf.ts'
+import type { Stage } from './stage.ts'
+
+/** A fork that nobody limits lives for so many cycles at most. */
+const MOST_CYCLES = 50
+/** In the project's own books a call of a fork belongs to none of its agents. */
+const ELSEWHERE: CallPurpose = { agent_id: null, goal_id: null, cycle_num: 0, kind: 'other' }
+
+export const ForkError = defineError({
+  code: 'fork_failed',
+  status: 409,
+  title: 'Fork failed',
+  sentence: (p: { run_id: string; step: number; why: string }) =>
+    `The run ${p.run_id} cannot be left at step ${p.step}: ${p.why}.`,
+})
+
+export interface ForkParts {
+  svc: PluginHandle
+  shelf: RecordingShelf
+  run_id: string
+}
+
+/**
+ * Repeats a recording up to a step, and lives on from there in the temporary project: with the project's models, and with tools
+ * that work on that project only. What it does is recorded in turn.
+ * @returns the recording of the fork
+ */
+export async function fork(
+  { svc, shelf, run_id }: ForkParts,
+  original: Original,
+  options: ForkOptions,
+): Promise<Recording> {
+  const { about } = original
+  const { from, model = null, plugin, signal } = options
+  if (model !== null) await svc.use(Models).resolve(model)
+  const failed = (why: string) => new ForkError({ run_id: about.run_id, step: from, why })
+  const { stage, playback } = await rehearse(svc, original, {
+    also: [askingFor(svc, model)],
+    ...(plugin ? { config: { plugins: { enabled: true } } } : {}),
+  })
+  await using _ = stage
+  await playback.run(stage.kernel, signal, from)
+  const { divergence } = playback
+  if (divergence) throw failed(`its replay differs at step ${divergence.step} already (${divergence.what})`)
+  if (playback.steps + 1 < from) throw failed(`it has ${playback.steps} steps`)
+
+  const tape = new TapeRecorder(maskerOf(svc, false))
+  const forked: Recording = {
+    ...about,
+    ...{ run_id, kind: 'fork', bytes: 0, cycles: 0, steps: 0, cut: null, last_seq: null, pid: process.pid },
+    started_at: about.started_at,
+    ended_at: null,
+    forked_from: { run_id: about.run_id, step: from, model, plugin: plugin ? basename(plugin) : null },
+  }
+  await shelf.write(forked)
+  const live = new LiveRecording(
+    svc,
+    shelf,
+    { max_mb: Number(svc.config.get('recordings.max_mb')) },
+    forked,
+    tape,
+    stage.kernel.use(Store),
+  )
+  const cycles = options.cycles ?? Math.min(Math.max(playback.left, 1), MOST_CYCLES)
+  const { ms, monotonic } = playback.now
+  stage.clock.start(ms, monotonic)
+  if (plugin) await addPlugin(svc, stage, plugin).catch(error => Promise.reject(failed(sentenceOf(error))))
+  tape.resume(playback.played())
+  live.begin()
+  playback.goLive(tape)
+  try {
+    await liveOn(stage, playback, cycles, options)
+  } finally {
+    await live.end()
+  }
+  await shelf.keepEvents(run_id, await eventsOf(stage.kernel.use(Store), about.run_id))
+  return live.about
+}
+
+/** Ends the cycles under way, and drives others as they come due; the time between them does not pass by itself. */
+async function liveOn(
+  { kernel, clock }: Stage,
+  playback: Playback,
+  cycles: number,
+  { signal, progress }: ForkOptions,
+): Promise<void> {
+  const scheduler = kernel.use(SchedulerToken)
+  await playback.settled()
+  for (let driven = 0; driven < cycles && !signal.aborted; ) {
+    const kind = await kernel.heartbeat.step(signal)
+    if (kind === 'agent') progress?.(`cycle ${++driven} of ${cycles} after the fork`)
+    if (kind !== undefined) continue
+    const due = await scheduler.nextDue()
+    if (due === null) return
+    clock.skip(due - clock.ms())
+  }
+}
+
+/** Its models are the project's, and so are its bills. */
+function askingFor(svc: PluginHandle, model: string | null): PluginDefinition {
+  return definePlugin({
+    name: 'fork-models',
+    description: "Asks the project's models.",
+    setup(stage) {
+      stage.provide(Models, {
+        resolve: name => svc.use(Models).resolve(model ?? name),
+        call(call) {
+          const { fallback, ...asked } = call
+          const chosen = model === null ? call : { ...asked, model }
+          const ask = () => svc.use(Models).call({ ...chosen, purpose: ELSEWHERE })
+          return taken('model', ask, () => askedIn(call))
+        },
+      })
+    },
+  })
+}
+
+async function addPlugin({ ports: { files } }: PluginHandle, { kernel, root }: Stage, file: string): Promise<void> {
+  const name = basename(file)
+  await files.mkdir(join(root, 'plugins'), { recursive: true })
+  await files.cp(file, join(root, 'plugins', name), { recursive: true })
+  // The version that the recorded run had leaves with this one's coming.
+  await kernel.host.remove(name.replace(/\.\w+$/, ''))
+  const outcomes = await kernel.host.apply()
+  const bad = outcomes.find(({ error }) => error)
+  if (bad) throw new Error(bad.error ?? '')
+}

@@ -1,0 +1,325 @@
+import { type Actor, asActor, type Clock, type Draw, type Kernel, type Lease, outside, type Tape } from '#kernel'
+import { Store } from '../store/contract.ts'
+import type { Divergence } from './contract.ts'
+import { statements } from './effects.ts'
+import { type Entry, errorOf } from './entries.ts'
+import type { TapeRecorder } from './recorder.ts'
+import type { Drawn, Happening, Score } from './score.ts'
+
+/** When nothing has moved for so long, nothing will, in milliseconds. */
+const STALLED_MS = 3_000
+/** Turns of the event loop in which whoever can go on does. */
+const TURNS = 5
+/** Faults of the disk: they do not come again by themselves. */
+const DISK = /^SQLITE_(FULL|IOERR)/
+
+interface Waiting {
+  kind: 't' | 'v'
+  what: string
+  asked?: (() => readonly string[]) | undefined
+  /** Does for real what is waited for. */
+  work: () => unknown
+  resolve: (value: unknown) => void
+  reject: (error: unknown) => void
+}
+
+export interface PlaybackParts {
+  score: Score
+  /** Of the machine, for what is not part of what is repeated. */
+  clock: Clock
+  /** Makes the digest of what was asked. */
+  digest: (texts: readonly string[]) => string
+  /** Compares what was written so far. */
+  compare: () => Promise<Divergence | undefined>
+  /** Applies a configuration. */
+  configure: (config: Record<string, unknown>) => Promise<void>
+}
+
+/** Repeats what a tape holds: every turn of every actor in the one order in which they were, and all else as it was given. */
+export class Playback implements Tape {
+  readonly #parts: PlaybackParts
+  readonly #actors = new Map<number, ReplayedActor>()
+  readonly #cycles = new Map<number, Promise<void>>()
+  #kernel: Kernel | undefined
+  #begins: number | undefined
+  #moved: () => void = () => {}
+  #head = 0
+  #live: TapeRecorder | undefined
+  divergence: Divergence | undefined
+  cycles = 0
+  steps = 0
+
+  constructor(parts: PlaybackParts) {
+    this.#parts = parts
+  }
+
+  get pretends(): boolean {
+    return this.#kernel !== undefined && this.#live === undefined
+  }
+
+  get live(): TapeRecorder | undefined {
+    return this.#live
+  }
+
+  begin(lease: Lease, abort: AbortController): Actor | undefined {
+    if (this.#begins === undefined) return this.#live?.begin(lease, abort)
+    const id = this.#begins
+    const actor = new ReplayedActor(this, this.#parts.score.drawn(id), abort)
+    this.#actors.set(id, actor)
+    this.#begins = undefined
+    return actor
+  }
+
+  wrote(noted: Parameters<Tape['wrote']>[0]): void {
+    this.#live?.wrote(noted)
+  }
+
+  /** Something has come to where it waits, or to its end. */
+  moved(): void {
+    this.#moved()
+  }
+
+  /**
+   * Repeats up to the end of the tape, or to the first difference.
+   * @param from stops before the answer of a model with this number is given
+   */
+  async run(kernel: Kernel, signal: AbortSignal, from = Number.POSITIVE_INFINITY): Promise<void> {
+    this.#kernel = kernel
+    const { happenings } = this.#parts.score
+    await this.#compare()
+    for (; this.#head < happenings.length && !this.divergence; this.#head++) {
+      signal.throwIfAborted()
+      const happening = happenings[this.#head]!
+      if (this.#parts.score.isStep(happening) && this.steps + 1 >= from) return this.#stand(happening)
+      await this.#repeat(happening)
+    }
+  }
+
+  /** How many cycles have not been repeated. */
+  get left(): number {
+    return this.#parts.score.happenings.slice(this.#head).filter(([kind]) => kind === 'b').length
+  }
+
+  /** Where the clocks of whoever drew last stand. */
+  get now(): { ms: number; monotonic: number } {
+    const all = [...this.#actors.values()].map(({ last }) => last)
+    return { ms: Math.max(0, ...all.map(({ ms }) => ms)), monotonic: Math.max(0, ...all.map(last => last.monotonic)) }
+  }
+
+  /** The tape as far as it was repeated: what another one goes on from. */
+  played(): Entry[] {
+    const { score } = this.#parts
+    const drawn = [...this.#actors]
+      .map(([id, { used }]) => score.drawnBy(id, used))
+      .filter(entry => entry !== undefined)
+    return [...score.names, ...score.happenings.slice(0, this.#head), ...drawn]
+  }
+
+  /** From now on all is real, and recorded: those who wait get what they wait for. */
+  goLive(tape: TapeRecorder): void {
+    this.#live = tape
+    for (const [id, actor] of this.#actors) if (!actor.over) actor.goLive(tape.actor(id, actor.abort, actor.last))
+  }
+
+  /** Resolves when the cycles that were under way have ended. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#cycles.values())
+  }
+
+  /** Lets everybody come to where they wait. */
+  async #stand(happening: Happening): Promise<void> {
+    await this.#until(happening, actor => (actor.waiting.some(({ what }) => what === 'model') ? true : undefined))
+    for (let n = 0; n < TURNS; n++) await this.#parts.clock.yield()
+  }
+
+  async #repeat(happening: Happening): Promise<void> {
+    const { score } = this.#parts
+    switch (happening[0]) {
+      case 'b': {
+        const [, id, agent, kind, owner, epoch, cycle_num] = happening
+        this.#begins = id
+        this.cycles++
+        const driven = this.#kernel!.heartbeat.drive({ id: agent, kind: kind as 'agent', owner, epoch, cycle_num })
+        this.#cycles.set(
+          id,
+          driven.finally(() => this.#cycles.delete(id)),
+        )
+        return
+      }
+      case 'a':
+        this.#actors.get(happening[1])?.abort.abort(errorOf(happening[2]))
+        return
+      case 'o': {
+        const written = happening[1].map(([name, ...params]) => {
+          return { sql: score.text(name), params: params.map(param => score.param(param)) }
+        })
+        await asActor(BYSTANDER, () => this.#kernel!.use(Store).apply([statements(written)]))
+        return this.#compare()
+      }
+      case 'c':
+        return this.#parts.configure(happening[1])
+      case 'e':
+        return this.#until(happening, actor => (actor.over ? true : undefined)).then(() => {})
+      case 't': {
+        const [, , name, failure] = happening
+        const turn = await this.#arrival(happening, 't', score.text(name))
+        if (!turn) return
+        if (failure && DISK.test(String(failure.code))) turn.reject(errorOf(failure))
+        else settle(turn)
+        if (turn.what === 'write') await this.#compare()
+        return
+      }
+      case 'v': {
+        const [, , name, digest, value, failure] = happening
+        const isStep = score.isStep(happening)
+        const taking = await this.#arrival(happening, 'v', score.text(name))
+        if (!taking) return
+        if (isStep) this.steps++
+        const texts = digest && taking.asked ? taking.asked() : undefined
+        if (texts && this.#parts.digest(texts) !== digest) {
+          this.#diverge(happening, 'the model was asked something else than when this was recorded', {
+            expected: `what has the digest ${digest}`,
+            got: `… ${texts.at(-1)?.slice(-300) ?? ''}`,
+          })
+        } else if (failure) taking.reject(errorOf(failure))
+        else taking.resolve(score.value(value))
+      }
+    }
+  }
+
+  /** The one of an actor's waits that is meant here. */
+  #arrival(happening: Happening, kind: Waiting['kind'], what: string): Promise<Waiting | undefined> {
+    return this.#until(happening, actor => {
+      const at = actor.waiting.findIndex(each => each.kind === kind && each.what === what)
+      return at < 0 ? undefined : actor.waiting.splice(at, 1)[0]
+    })
+  }
+
+  async #until<T>(happening: Happening, find: (actor: ReplayedActor) => T | undefined): Promise<T | undefined> {
+    const actor = this.#actors.get(happening[1] as number)
+    const stalled = new AbortController()
+    const cancel = this.#parts.clock.after(STALLED_MS, () => {
+      stalled.abort()
+      this.#moved()
+    })
+    try {
+      for (;;) {
+        const moved = new Promise<void>(resolve => {
+          this.#moved = resolve
+        })
+        const found = actor && find(actor)
+        if (found !== undefined) return found
+        if (!actor || actor.over || stalled.signal.aborted) break
+        await moved
+      }
+    } finally {
+      cancel()
+    }
+    const got = actor?.over ? 'its cycle was over' : actor?.waiting.map(each => told(each.what)).join('; and ')
+    this.#diverge(happening, 'it did something else', { expected: this.#told(happening), got: got || 'nothing more' })
+    return undefined
+  }
+
+  #told(happening: Happening): string {
+    if (happening[0] === 'e') return 'the end of its cycle'
+    if (happening[0] !== 't' && happening[0] !== 'v') return happening[0]
+    return told(this.#parts.score.text(happening[2]))
+  }
+
+  #diverge(happening: Happening, what: string, { expected, got }: { expected: string; got: string }): void {
+    const whose = this.#parts.score.whose(happening[1] as number)
+    const { agent_id = null, cycle_num = null } = whose ?? {}
+    this.divergence ??= { agent_id, cycle_num, step: this.steps, seq: null, what, expected, got }
+  }
+
+  async #compare(): Promise<void> {
+    const found = await this.#parts.compare()
+    if (found) this.divergence ??= { ...found, step: this.steps }
+  }
+}
+
+function settle({ work, resolve, reject }: Waiting): void {
+  try {
+    resolve(work())
+  } catch (error) {
+    reject(error)
+  }
+}
+
+function told(what: string): string {
+  return what.replace(/\s+/g, ' ').slice(0, 300)
+}
+
+/** Writes what was written by others, as itself. */
+const BYSTANDER: Actor = {
+  draw: (_, real) => real(),
+  take: (_, work) => work(),
+  turn: (_, work) => work(),
+  aside: async () => {},
+  end: () => {},
+  over: false,
+}
+
+/** A cycle that is repeated. */
+class ReplayedActor implements Actor {
+  readonly waiting: Waiting[] = []
+  readonly abort: AbortController
+  over = false
+  readonly #playback: Playback
+  readonly #drawn: Drawn
+  readonly last = { ms: 0, monotonic: 0 }
+  /** How much of what is on the tape it has drawn. */
+  readonly used = { ms: 0, monotonic: 0, ids: 0 }
+  #live: Actor | undefined
+
+  constructor(playback: Playback, drawn: Drawn, abort: AbortController) {
+    this.#playback = playback
+    this.#drawn = drawn
+    this.abort = abort
+  }
+
+  draw<T extends number | string>(kind: Draw, real: () => T): T {
+    if (this.#live) return this.#live.draw(kind, real)
+    if (kind === 'id') return (this.#drawn.ids[this.used.ids++] as T | undefined) ?? real()
+    this.last[kind] = this.#drawn[kind][this.used[kind]++] ?? this.last[kind]
+    return this.last[kind] as T
+  }
+
+  take<T>(what: string, work: () => Promise<T>, asked?: () => readonly string[]): Promise<T> {
+    if (this.#live) return this.#live.take(what, work, asked)
+    return this.#wait({ kind: 'v', what, asked, work }) as Promise<T>
+  }
+
+  turn<T>(what: string, work: () => T): T | Promise<T> {
+    if (this.#live) return this.#live.turn(what, work)
+    // Done by whoever moves the tape on, but in this one's name.
+    return this.#wait({ kind: 't', what, work: () => asActor(this, work) }) as Promise<T>
+  }
+
+  async aside(what: string, work: () => Promise<unknown>): Promise<unknown> {
+    if (this.#live) return this.#live.aside(what, work)
+    // That a cycle is over is known by those who keep what belongs to it; all else that they do is on the tape.
+    return what === 'cycle_end' ? outside(work) : undefined
+  }
+
+  end(): void {
+    this.over = true
+    this.#live?.end()
+    this.#playback.moved()
+  }
+
+  goLive(live: Actor): void {
+    this.#live = live
+    for (const { kind, what, asked, work, resolve, reject } of this.waiting.splice(0)) {
+      if (kind === 'v') void live.take(what, work as () => Promise<unknown>, asked).then(resolve, reject)
+      else settle({ kind, what, work: () => live.turn(what, work), resolve, reject })
+    }
+  }
+
+  #wait(waiting: Omit<Waiting, 'resolve' | 'reject'>): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      this.waiting.push({ ...waiting, resolve, reject })
+      this.#playback.moved()
+    })
+  }
+}

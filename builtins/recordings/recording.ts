@@ -1,0 +1,187 @@
+import { join } from 'node:path'
+import { maskJson, type PluginHandle, packageVersion, secretsIn, sentenceOf } from '#kernel'
+import { isoTime, Store } from '../store/contract.ts'
+import type { RecordingsConfig } from './config.ts'
+import type { Recording } from './contract.ts'
+import { type Entry, TAPE_VERSION } from './entries.ts'
+import { TapeRecorder } from './recorder.ts'
+import type { RecordingShelf } from './shelf.ts'
+
+/** How often what was recorded is written, in milliseconds, and after how many entries at the latest. */
+const WRITE_MS = 1_000
+const MOST_WAITING = 5_000
+const MB = 1024 * 1024
+
+/** A recording that is being made: from the tape in memory to its file, behind the cycles' backs. */
+export class LiveRecording {
+  readonly tape: TapeRecorder
+  readonly about: Recording
+  readonly #svc: PluginHandle
+  readonly #shelf: RecordingShelf
+  readonly #config: Pick<RecordingsConfig, 'max_mb'>
+  readonly #mask: (text: string) => string
+  readonly #store: () => Store
+  #last: Promise<void> = Promise.resolve()
+  #cancel: () => void = () => {}
+  #data_version: number | undefined
+
+  constructor(
+    svc: PluginHandle,
+    shelf: RecordingShelf,
+    config: Pick<RecordingsConfig, 'max_mb'>,
+    about: Recording,
+    tape?: TapeRecorder,
+    store?: Store,
+  ) {
+    this.#svc = svc
+    this.#shelf = shelf
+    this.#config = config
+    this.about = about
+    this.#store = () => store ?? svc.use(Store)
+    this.#mask = maskerOf(svc)
+    this.tape = tape ?? new TapeRecorder(maskerOf(svc, false))
+  }
+
+  /** Follows the tape from now on. */
+  begin(): void {
+    this.#again()
+  }
+
+  #again(): void {
+    this.#cancel = this.#svc.clock.after(WRITE_MS, () => {
+      void this.write().then(() => this.#again())
+    })
+  }
+
+  /** Writes what waits. Never throws: a recording that cannot be written is cut, and keeps nobody from working. */
+  write(): Promise<void> {
+    this.#last = this.#last.then(() =>
+      this.#write().catch(error => {
+        this.#cut(`it could not be written (${sentenceOf(error)})`)
+      }),
+    )
+    return this.#last
+  }
+
+  async end(): Promise<void> {
+    this.#cancel()
+    await this.write()
+    this.tape.stop()
+    const last = await this.#store().get<{ seq: number | null }>(
+      'SELECT max(seq) AS seq FROM events WHERE run_id = ?',
+      [this.about.events_of],
+    )
+    this.about.last_seq = this.about.cut === null ? (last?.seq ?? 0) : null
+    this.about.ended_at = isoTime(this.#svc.clock.ms())
+    await this.#shelf
+      .write(this.about)
+      .catch(error => this.#svc.log.warn({}, `the recording of ${this.about.run_id}: ${sentenceOf(error)}`))
+  }
+
+  async #write(): Promise<void> {
+    await this.#lookAround()
+    const entries = this.tape.take()
+    if (entries.length === 0) return
+    const before = this.about.cycles
+    count(entries, this.about, this.tape.name('model'))
+    for (let from = 0; from < entries.length; from += MOST_WAITING) {
+      const piece = this.#mask(JSON.stringify(entries.slice(from, from + MOST_WAITING)))
+      this.about.bytes += await this.#shelf.append(this.about.run_id, piece)
+    }
+    if (this.about.bytes > this.#config.max_mb * MB)
+      this.#cut(`it is larger than recordings.max_mb (${this.#config.max_mb})`)
+    else if (before === 0 && this.about.cycles > 0) await this.#shelf.write(this.about)
+  }
+
+  /** Another process that wrote is not on this tape. */
+  async #lookAround(): Promise<void> {
+    const row = await this.#store().get<{ data_version: number }>('PRAGMA data_version')
+    const seen = this.#data_version
+    this.#data_version = row?.data_version
+    const told = 'another process wrote to the database'
+    if (seen === undefined || seen === row?.data_version || this.about.inexact.includes(told)) return
+    this.about.inexact.push(told)
+    await this.#shelf.write(this.about)
+  }
+
+  #cut(why: string): void {
+    this.tape.stop()
+    this.#cancel()
+    this.about.cut ??= why
+    this.#svc.log.warn({}, `the recording of ${this.about.run_id} ends here: ${why}`)
+    void this.#shelf.write(this.about).catch(() => {})
+  }
+}
+
+function count(entries: readonly Entry[], about: Recording, model: number): void {
+  for (const entry of entries) {
+    if (entry[0] === 'b') about.cycles++
+    else if (entry[0] === 'v' && entry[2] === model) about.steps++
+  }
+}
+
+/** Takes the values of secrets out of JSON, or out of a plain text. */
+export function maskerOf(svc: PluginHandle, isJson = true): (text: string) => string {
+  const ofEnvironment = secretsIn(svc.ports.env)
+  return text => {
+    const secrets = [...ofEnvironment, ...svc.config.secrets()]
+    if (secrets.length === 0) return text
+    if (isJson) return maskJson(text, secrets)
+    const inside = secrets.filter(secret => secret.length >= 8 && text.includes(secret))
+    return inside.reduce((masked, secret) => masked.replaceAll(secret, '***'), text)
+  }
+}
+
+/**
+ * What a recording begins with: a copy of the database, in the same moment in which the tape begins.
+ * @returns undefined where the engine makes no copies
+ */
+export async function beginRecording(
+  svc: PluginHandle,
+  shelf: RecordingShelf,
+  config: RecordingsConfig,
+  run: { run_id: string; kind: string },
+  starts: (tape: TapeRecorder) => void,
+): Promise<LiveRecording | undefined> {
+  const store = svc.use(Store)
+  if (!store.copyTo) return undefined
+  const { ports, clock } = svc
+  const about: Recording = {
+    ...run,
+    v: TAPE_VERSION,
+    svc_version: await packageVersion(ports),
+    started_at: isoTime(clock.ms()),
+    ended_at: null,
+    seed: ports.random.seed,
+    pid: process.pid,
+    owner: store.owner,
+    ...{ state: null, state_bytes: 0, bytes: 0, cycles: 0, steps: 0, cut: null, inexact: [], last_seq: null },
+    events_of: run.run_id,
+    secrets: Object.keys(ports.env).filter(name => secretsIn({ [name]: ports.env[name] }).length > 0),
+    forked_from: null,
+    config: JSON.parse(maskerOf(svc)(JSON.stringify(svc.config.tree('live')))) as Record<string, unknown>,
+  }
+  const size = await store.get<{ bytes: number }>(
+    'SELECT page_count * page_size AS bytes FROM pragma_page_count, pragma_page_size',
+  )
+  about.state_bytes = size?.bytes ?? 0
+  const live = new LiveRecording(svc, shelf, config, about)
+  if (about.state_bytes > config.max_state_mb * MB) {
+    about.cut = `the database it begins with is larger than recordings.max_state_mb (${config.max_state_mb})`
+    svc.log.warn({}, `this run is not recorded: ${about.cut}`)
+    await shelf.write(about)
+    return undefined
+  }
+  const folder = shelf.folderOf(run.run_id)
+  await ports.files.mkdir(folder, { recursive: true, mode: 0o700 })
+  const copy = join(folder, 'state.db')
+  const copied = store.copyTo(copy)
+  starts(live.tape)
+  await copied
+  const bytes = await ports.files.readFile(copy)
+  about.state = await shelf.keepState(bytes)
+  await ports.files.rm(copy)
+  await shelf.write(about)
+  live.begin()
+  return live
+}

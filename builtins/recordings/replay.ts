@@ -1,0 +1,110 @@
+import { type PluginHandle, systemPorts } from '#kernel'
+import { Store } from '../store/contract.ts'
+import { type Divergence, NotReplayableError, type ReplayOptions, type ReplayVerdict } from './contract.ts'
+import { type EventRow, eventsOf, LogHash, lineOf } from './log.ts'
+import { Playback } from './playback.ts'
+import { TapeRecorder } from './recorder.ts'
+import { maskerOf } from './recording.ts'
+import { Score } from './score.ts'
+import type { Whole } from './shelf.ts'
+import { openStage, type Stage, type StageOptions } from './stage.ts'
+
+/** What a replay is compared with. */
+export interface Original extends Whole {
+  /** The event log as it was recorded. */
+  events: readonly EventRow[]
+}
+
+/** Compares the event log of a replay with the recorded one, as it grows. */
+export class Comparison {
+  readonly expected = new LogHash()
+  readonly replayed = new LogHash()
+  readonly #original: Original
+  #seq = 0
+  count = 0
+
+  constructor(original: Original) {
+    this.#original = original
+  }
+
+  /** @returns the first difference among the events that are new */
+  async look(store: Store): Promise<Divergence | undefined> {
+    const rows = await eventsOf(store, this.#original.about.events_of, this.#seq)
+    for (const row of rows) {
+      this.#seq = row.seq
+      const expected = this.#original.events[this.count]
+      this.count++
+      const [then, now] = [expected ? lineOf(expected) : '', lineOf(row)]
+      this.expected.add(then)
+      this.replayed.add(now)
+      if (then === now) continue
+      const { agent_id, cycle_num } = expected ?? row
+      const what = expected ? differenceOf(expected, row) : 'there is an event that was not'
+      return { agent_id, cycle_num, step: 0, seq: row.seq, what, expected: then, got: now }
+    }
+    return undefined
+  }
+
+  /** What should have come and has not. */
+  missing(): Divergence | undefined {
+    const { events, about } = this.#original
+    const expected = events[this.count]
+    if (!expected || expected.seq > (about.last_seq ?? 0)) return undefined
+    const { agent_id, cycle_num, seq } = expected
+    return { agent_id, cycle_num, step: 0, seq, what: 'the log ends too early', expected: lineOf(expected), got: '' }
+  }
+}
+
+function differenceOf(expected: EventRow, got: EventRow): string {
+  const fields = (['type', 'seq', 'at', 'agent_id', 'cycle_num', 'v', 'run_id', 'data'] as const).filter(
+    field => expected[field] !== got[field],
+  )
+  return `the event ${expected.type} has another ${fields.join(', ')}`
+}
+
+export interface Rehearsed {
+  stage: Stage
+  playback: Playback
+  comparison: Comparison
+}
+
+/** Opens a stage and all that repeats a recording on it. */
+export async function rehearse(svc: PluginHandle, original: Original, options: StageOptions = {}): Promise<Rehearsed> {
+  const { about, entries } = original
+  if (about.state === null)
+    throw new NotReplayableError({ run_id: about.run_id, why: about.cut ?? 'it has no beginning' })
+  const comparison = new Comparison(original)
+  const digester = new TapeRecorder(maskerOf(svc, false))
+  let stage: Stage | undefined
+  const playback = new Playback({
+    score: new Score(entries, { was: about.pid, is: process.pid }),
+    clock: systemPorts().clock,
+    digest: texts => digester.digest(texts),
+    compare: () => comparison.look(stage!.kernel.use(Store)),
+    configure: async config => {
+      await stage!.configure(config)
+    },
+  })
+  stage = await openStage(svc, original, playback, options)
+  return { stage, playback, comparison }
+}
+
+/** Repeats a recording offline, and says whether the same came out. */
+export async function replay(svc: PluginHandle, original: Original, { signal }: ReplayOptions): Promise<ReplayVerdict> {
+  const { about } = original
+  const began = svc.clock.monotonic()
+  const { stage, playback, comparison } = await rehearse(svc, original)
+  await using _ = stage
+  await playback.run(stage.kernel, signal)
+  const missing = comparison.missing()
+  const divergence = playback.divergence ?? (missing && { ...missing, step: playback.steps }) ?? null
+  return {
+    run_id: about.run_id,
+    same: divergence === null,
+    ...{ events: comparison.count, cycles: playback.cycles, steps: playback.steps },
+    ...{ hash: comparison.expected.value, replayed_hash: comparison.replayed.value },
+    duration_ms: Math.round(svc.clock.monotonic() - began),
+    divergence,
+    notes: [...about.inexact, ...(about.cut === null ? [] : [about.cut])],
+  }
+}

@@ -1,0 +1,155 @@
+import { type PluginHandle, sentenceOf, type Tape, type Undo } from '#kernel'
+import { RunRecords } from '../runs/contract.ts'
+import { Store } from '../store/contract.ts'
+import type { RecordingsConfig } from './config.ts'
+import type {
+  ForkOptions,
+  RecordedStep,
+  Recording,
+  Recordings,
+  ReplayOptions,
+  ReplayVerdict,
+  RunDiff,
+} from './contract.ts'
+import { diffOf } from './diff.ts'
+import { isFile, readFixture, writeFixture } from './fixture.ts'
+import { fork } from './fork.ts'
+import { type EventRow, eventsOf, rowOf } from './log.ts'
+import { beginRecording, type LiveRecording, maskerOf } from './recording.ts'
+import { type Original, replay } from './replay.ts'
+import { countsIn, stepsIn } from './score.ts'
+import { RecordingShelf } from './shelf.ts'
+
+/** So many events of a log are read at most. */
+const MOST_EVENTS = 1_000_000
+
+/** The recordings of a project, and the one that this process makes. */
+export class RecordingRoom implements Recordings {
+  readonly #svc: PluginHandle
+  readonly #config: RecordingsConfig
+  readonly #hang: (tape: Tape) => Undo
+  readonly shelf: RecordingShelf
+  #live: LiveRecording | undefined
+
+  /** @param hang puts a tape in its place, until its undoing */
+  constructor(svc: PluginHandle, config: RecordingsConfig, hang: (tape: Tape) => Undo) {
+    this.#svc = svc
+    this.#config = config
+    this.#hang = hang
+    this.shelf = new RecordingShelf(svc)
+  }
+
+  /** Records the daemon's run that has just begun in this process. @returns its end */
+  async record(): Promise<(() => Promise<void>) | undefined> {
+    if (!this.#config.enabled) return undefined
+    const run = await this.#svc
+      .use(Store)
+      .get<{ run_id: string; kind: string }>(
+        "SELECT run_id, kind FROM runs WHERE kind = 'daemon' AND ended_at IS NULL AND pid = ? ORDER BY started_at DESC LIMIT 1",
+        [process.pid],
+      )
+    if (!run) return undefined
+    let unhang: Undo = () => {}
+    const live = await beginRecording(this.#svc, this.shelf, this.#config, run, tape => {
+      unhang = this.#hang(tape)
+    }).catch(error => this.#svc.log.warn({}, `this run is not recorded: ${sentenceOf(error)}`))
+    if (!live) return undefined
+    this.#live = live
+    return async () => {
+      await live.end()
+      await unhang()
+      this.#live = undefined
+      await this.prune()
+    }
+  }
+
+  /** Another configuration is in force. */
+  configured(): void {
+    const config = maskerOf(this.#svc)(JSON.stringify(this.#svc.config.tree('live')))
+    this.#live?.tape.add(['c', JSON.parse(config) as Record<string, unknown>])
+  }
+
+  /** Removes all but the newest, as many as there are runs kept. @returns how many went */
+  async prune(): Promise<number> {
+    const old = await this.old()
+    if (old.length > 0) await this.shelf.remove(old)
+    return old.length
+  }
+
+  async old(): Promise<string[]> {
+    const keep = Number(this.#svc.config.get('retention.max_runs') ?? 0)
+    return keep > 0 ? (await this.shelf.list()).slice(keep).map(({ run_id }) => run_id) : []
+  }
+
+  async get(run_id: string): Promise<Recording> {
+    await this.#written(run_id)
+    const about = await this.shelf.about(run_id)
+    // Of a process that was killed, or that is another: as far as its tape is written.
+    return about.ended_at === null ? { ...about, ...countsIn(await this.shelf.entries(run_id)) } : about
+  }
+
+  list(): Promise<Recording[]> {
+    return this.shelf.list()
+  }
+
+  async replay(run: string, options: ReplayOptions): Promise<ReplayVerdict> {
+    return replay(this.#svc, await this.whole(run), options)
+  }
+
+  /** All that a recording consists of. @throws RecordingNotFoundError, NotReplayableError */
+  async whole(run_id: string): Promise<Original> {
+    if (isFile(run_id)) return readFixture(this.#svc, run_id)
+    const about = await this.get(run_id)
+    const entries = await this.shelf.entries(run_id)
+    const state = about.state === null ? Buffer.alloc(0) : await this.shelf.state(about.state)
+    const events = await this.events(run_id)
+    return { about, entries, state, events }
+  }
+
+  /** The event log of a run, from wherever it still is. @throws RunNotFoundError */
+  async events(run_id: string): Promise<EventRow[]> {
+    const kept = await this.shelf.events(run_id)
+    if (kept) return kept
+    const rows = await eventsOf(this.#svc.use(Store), run_id)
+    if (!this.#svc.has(RunRecords)) return rows
+    // The oldest may have gone from the database; the log of the run has them.
+    const { events } = await this.#svc.use(RunRecords).read(run_id, MOST_EVENTS, new AbortController().signal)
+    const gone = events.filter(({ seq }) => seq < (rows[0]?.seq ?? Number.POSITIVE_INFINITY))
+    return [...gone.map(event => rowOf(event, run_id)), ...rows]
+  }
+
+  /** Leaves a recording at a step. @returns the recording of the fork */
+  async fork(run_id: string, options: ForkOptions): Promise<Recording> {
+    const original = await this.whole(run_id)
+    return fork({ svc: this.#svc, shelf: this.shelf, run_id: this.#newId() }, original, options)
+  }
+
+  async diff(a: string, b: string): Promise<RunDiff> {
+    const side = async (run: string) => {
+      const { about, events } = isFile(run)
+        ? await this.whole(run)
+        : { about: { run_id: run }, events: await this.events(run) }
+      return { run_id: about.run_id, events }
+    }
+    return diffOf(await side(a), await side(b))
+  }
+
+  /** The answers of models in a recording, in the order in which they were given. */
+  async steps(run_id: string): Promise<RecordedStep[]> {
+    return stepsIn(await this.shelf.entries(run_id))
+  }
+
+  async save(run_id: string, file: string): Promise<void> {
+    const whole = await this.whole(run_id)
+    await writeFixture(this.#svc, whole, file)
+  }
+
+  #newId(): string {
+    const [date, time] = this.#svc.clock.now().toISOString().replaceAll(/[-:]/g, '').split(/[T.]/)
+    return `run-${date}-${time}-${this.#svc.ports.ids.make('run', 6).slice('run-'.length)}`
+  }
+
+  async #written(run_id: string): Promise<void> {
+    if (this.#live?.about.run_id === run_id) await this.#live.write()
+  }
+}

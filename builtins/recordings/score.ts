@@ -1,0 +1,131 @@
+import type { ModelAnswer } from '../models/contract.ts'
+import type { RecordedStep } from './contract.ts'
+import type { Entry, ErrorRecord, Packed } from './entries.ts'
+
+/** An entry that happens at its place in the order; the others say what stands in it. */
+export type Happening = Extract<Entry, ['b' | 'e' | 't' | 'v' | 'a' | 'o' | 'c', ...unknown[]]>
+
+/** What an actor drew from clock and ids, in its order. */
+export interface Drawn {
+  ms: number[]
+  monotonic: number[]
+  ids: string[]
+}
+
+/** A tape, read: what happened in which order, and all that its entries name by a number. */
+export class Score {
+  readonly happenings: readonly Happening[]
+  /** What gives texts and long values their numbers. */
+  readonly names: readonly Entry[]
+  readonly #texts = new Map<number, string>()
+  readonly #long = new Map<number, string>()
+  readonly #drawn = new Map<number, Drawn>()
+  readonly #begun = new Map<number, { agent_id: string; cycle_num: number }>()
+
+  /** @param process ids, which stand in some statements: of the one that recorded, and of this one */
+  constructor(entries: readonly Entry[], process: { was: number; is: number }) {
+    const happenings: Happening[] = []
+    const last = new Map<number, { ms: number; micros: number }>()
+    const ours = (text: string) => text.replaceAll(`pid = ${process.was} `, `pid = ${process.is} `)
+    for (const entry of entries) {
+      if (entry[0] === 's') this.#texts.set(entry[1], ours(entry[2]))
+      else if (entry[0] === 'x') this.#long.set(entry[1], entry[2])
+      else if (entry[0] === 'd') {
+        const [, actor, ms, micros, ids] = entry
+        const at = last.get(actor) ?? { ms: 0, micros: 0 }
+        const drawn = this.drawn(actor)
+        for (const step of ms) {
+          at.ms += step
+          drawn.ms.push(at.ms)
+        }
+        for (const step of micros) {
+          at.micros += step
+          drawn.monotonic.push(at.micros / 1000)
+        }
+        drawn.ids.push(...ids)
+        last.set(actor, at)
+      } else {
+        if (entry[0] === 'b') this.#begun.set(entry[1], { agent_id: entry[2], cycle_num: entry[6] })
+        happenings.push(entry)
+      }
+    }
+    this.happenings = happenings
+    this.names = entries.filter(([kind]) => kind === 's' || kind === 'x')
+  }
+
+  text(name: number): string {
+    return this.#texts.get(name) ?? ''
+  }
+
+  drawn(actor: number): Drawn {
+    let drawn = this.#drawn.get(actor)
+    if (!drawn) {
+      drawn = { ms: [], monotonic: [], ids: [] }
+      this.#drawn.set(actor, drawn)
+    }
+    return drawn
+  }
+
+  /** The entry that says what an actor drew, up to so much of each; undefined for nothing. */
+  drawnBy(actor: number, used: Record<keyof Drawn, number>): Entry | undefined {
+    const { ms, monotonic, ids } = this.drawn(actor)
+    if (used.ms + used.monotonic + used.ids === 0) return undefined
+    const micros = monotonic.slice(0, used.monotonic).map(each => Math.round(each * 1000))
+    return ['d', actor, stepsOf(ms.slice(0, used.ms)), stepsOf(micros), ids.slice(0, used.ids)]
+  }
+
+  whose(actor: number): { agent_id: string; cycle_num: number } | undefined {
+    return this.#begun.get(actor)
+  }
+
+  /** A parameter of a statement. */
+  param(packed: Packed): unknown {
+    if (typeof packed !== 'object' || packed === null) return packed
+    if ('$x' in packed) return this.#long.get(packed.$x)
+    return '$b' in packed ? Buffer.from(packed.$b, 'base64') : BigInt(packed.$n)
+  }
+
+  /** What an actor was given. */
+  value(packed: Packed): unknown {
+    const json = this.param(packed)
+    return typeof json === 'string' && json !== '' ? (JSON.parse(json) as unknown) : undefined
+  }
+
+  /** Whether a model answered here, or failed to. */
+  isStep(happening: Happening | undefined): happening is ['v', number, number, string | 0, Packed, ErrorRecord?] {
+    return happening?.[0] === 'v' && this.text(happening[2]) === 'model'
+  }
+}
+
+function stepsOf(values: readonly number[]): number[] {
+  return values.map((value, n) => value - (values[n - 1] ?? 0))
+}
+
+const LONGEST_SAYING = 120
+
+/** The answers of models on a tape, by number. */
+export function stepsIn(entries: readonly Entry[]): RecordedStep[] {
+  const score = new Score(entries, { was: 0, is: 0 })
+  const steps: RecordedStep[] = []
+  for (const happening of score.happenings) {
+    if (!score.isStep(happening)) continue
+    const [, actor, , , value, failure] = happening
+    const { agent_id = '', cycle_num = 0 } = score.whose(actor) ?? {}
+    const says = failure ? failure.message : saying(score.value(value) as Partial<ModelAnswer> | undefined)
+    steps.push({
+      step: steps.length + 1,
+      agent_id,
+      cycle_num,
+      says: says.replace(/\s+/g, ' ').slice(0, LONGEST_SAYING),
+    })
+  }
+  return steps
+}
+
+export function countsIn(entries: readonly Entry[]): { cycles: number; steps: number } {
+  return { cycles: entries.filter(([kind]) => kind === 'b').length, steps: stepsIn(entries).length }
+}
+
+function saying({ text = '', tool_calls = [] }: Partial<ModelAnswer> = {}): string {
+  return tool_calls.map(({ name }) => name).join(', ') || text
+}

@@ -1,0 +1,155 @@
+import { createHash } from 'node:crypto'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { constants, gunzip, gzip } from 'node:zlib'
+import { type PluginHandle, replaceFile } from '#kernel'
+import { Recording, RecordingNotFoundError } from './contract.ts'
+import type { Entry } from './entries.ts'
+import type { EventRow } from './log.ts'
+
+const pack = promisify(gzip)
+const unpack = promisify(gunzip)
+/** The fastest: it is paid for by every run, the reading by few. */
+const LEVEL = constants.Z_BEST_SPEED
+
+const RUN_ID = /^run-\d{8}-\d{6}-[0-9a-f]{6}$/
+const ABOUT = 'recording.json'
+const TAPE = 'tape.gz'
+const EVENTS = 'events.gz'
+
+/** What makes one recording, in memory. */
+export interface Whole {
+  about: Recording
+  entries: Entry[]
+  /** The database's file. */
+  state: Buffer
+}
+
+/** Where recordings lie: a folder for each run, and the databases with which they began, each once. */
+export class RecordingShelf {
+  readonly #svc: PluginHandle
+
+  constructor(svc: PluginHandle) {
+    this.#svc = svc
+  }
+
+  get #files() {
+    return this.#svc.ports.files
+  }
+
+  get #root(): string {
+    return join(this.#svc.project.svc, 'recordings')
+  }
+
+  folderOf(run_id: string): string {
+    return join(this.#root, run_id)
+  }
+
+  #stateFile(sha: string): string {
+    return join(this.#root, 'states', `${sha}.gz`)
+  }
+
+  async write(about: Recording): Promise<void> {
+    const folder = this.folderOf(about.run_id)
+    await this.#files.mkdir(folder, { recursive: true, mode: 0o700 })
+    await replaceFile(this.#files, join(folder, ABOUT), `${JSON.stringify(about, null, 2)}\n`)
+  }
+
+  /** Appends to a tape: a piece that can be read when the ones after it are torn. @returns bytes */
+  async append(run_id: string, text: string): Promise<number> {
+    const bytes = (await pack(text, { level: LEVEL })) as Buffer
+    const length = Buffer.alloc(4)
+    length.writeUInt32LE(bytes.length)
+    await this.#files.appendFile(join(this.folderOf(run_id), TAPE), Buffer.concat([length, bytes]), { mode: 0o600 })
+    return bytes.length + length.length
+  }
+
+  /** @returns the SHA-256 of what was kept, once however often it is given */
+  async keepState(bytes: Buffer): Promise<string> {
+    const sha = createHash('sha256').update(bytes).digest('hex')
+    const file = this.#stateFile(sha)
+    await this.#files.mkdir(join(this.#root, 'states'), { recursive: true, mode: 0o700 })
+    if (await this.#exists(file)) return sha
+    const beside = `${file}.${this.#svc.ports.ids.make('new', 8)}`
+    await this.#files.writeFile(beside, (await pack(bytes, { level: LEVEL })) as Buffer, { mode: 0o600 })
+    await this.#files.rename(beside, file)
+    return sha
+  }
+
+  /** @throws RecordingNotFoundError */
+  async about(run_id: string): Promise<Recording> {
+    if (!RUN_ID.test(run_id)) throw new RecordingNotFoundError({ run_id })
+    const text = await this.#files.readFile(join(this.folderOf(run_id), ABOUT), 'utf8').catch(() => {
+      throw new RecordingNotFoundError({ run_id })
+    })
+    return Recording.parse(JSON.parse(text))
+  }
+
+  /** Newest first. */
+  async list(): Promise<Recording[]> {
+    const names = await this.#files.readdir(this.#root).catch(() => [])
+    const found = await Promise.all(
+      names.filter(name => RUN_ID.test(name)).map(name => this.about(name).catch(() => undefined)),
+    )
+    return found
+      .flatMap(each => each ?? [])
+      .sort((a, b) => b.started_at.localeCompare(a.started_at) || b.run_id.localeCompare(a.run_id))
+  }
+
+  async entries(run_id: string): Promise<Entry[]> {
+    const bytes = await this.#files.readFile(join(this.folderOf(run_id), TAPE)).catch(() => Buffer.alloc(0))
+    return entriesIn(bytes)
+  }
+
+  /** The event log of a recording whose run is not in the database. */
+  async keepEvents(run_id: string, events: readonly EventRow[]): Promise<void> {
+    const file = join(this.folderOf(run_id), EVENTS)
+    await this.#files.writeFile(file, await packed(JSON.stringify(events)), { mode: 0o600 })
+  }
+
+  async events(run_id: string): Promise<EventRow[] | undefined> {
+    const bytes = await this.#files.readFile(join(this.folderOf(run_id), EVENTS)).catch(() => undefined)
+    return bytes && (JSON.parse(await unpacked(bytes)) as EventRow[])
+  }
+
+  async state(sha: string): Promise<Buffer> {
+    return (await unpack(await this.#files.readFile(this.#stateFile(sha)))) as Buffer
+  }
+
+  /** Removes recordings, and the databases that no other one begins with. */
+  async remove(run_ids: readonly string[]): Promise<void> {
+    for (const run_id of run_ids) await this.#files.rm(this.folderOf(run_id), { recursive: true, force: true })
+    const used = new Set((await this.list()).map(({ state }) => `${state}.gz`))
+    const folder = join(this.#root, 'states')
+    const names = await this.#files.readdir(folder).catch(() => [])
+    for (const name of names) if (!used.has(name)) await this.#files.rm(join(folder, name), { force: true })
+  }
+
+  #exists(path: string): Promise<boolean> {
+    return this.#files.stat(path).then(
+      () => true,
+      () => false,
+    )
+  }
+}
+
+/** What a tape's file holds, up to the last piece that is whole. */
+export async function entriesIn(bytes: Buffer): Promise<Entry[]> {
+  const entries: Entry[] = []
+  for (let at = 0; at + 4 <= bytes.length; ) {
+    const length = bytes.readUInt32LE(at)
+    const piece = bytes.subarray(at + 4, at + 4 + length)
+    if (piece.length < length) break
+    for (const entry of JSON.parse(String(await unpack(piece))) as Entry[]) entries.push(entry)
+    at += 4 + length
+  }
+  return entries
+}
+
+export async function packed(text: string): Promise<Buffer> {
+  return (await pack(text)) as Buffer
+}
+
+export async function unpacked(bytes: Buffer): Promise<string> {
+  return String(await unpack(bytes))
+}

@@ -1,0 +1,120 @@
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import {
+  defineError,
+  definePlugin,
+  HostToken,
+  type Kernel,
+  keyedIds,
+  keyedRandom,
+  OpenerToken,
+  type PluginDefinition,
+  type PluginHandle,
+  type Ports,
+  type Tape,
+  TapeToken,
+  type Tree,
+} from '#kernel'
+import { Effects } from '../store/contract.ts'
+import { ReplayClock } from './clock.ts'
+import { NotReplayableError } from './contract.ts'
+import { statements } from './effects.ts'
+import type { Whole } from './shelf.ts'
+
+/** What a recorded run had in its environment and a repeated one has not. */
+const HIDDEN = '***hidden***'
+
+export const OfflineError = defineError({
+  code: 'offline',
+  status: 409,
+  title: 'Offline',
+  sentence: (p: { what: string }) => `A replay reaches nothing outside it, and this was asked of it: ${p.what}.`,
+})
+
+export interface Stage extends AsyncDisposable {
+  readonly kernel: Kernel
+  readonly clock: ReplayClock
+  readonly root: string
+  /** Puts another configuration in force. */
+  configure(config: Readonly<Record<string, unknown>>): Promise<void>
+}
+
+export interface StageOptions {
+  /** Plugins beside those that the project has. */
+  also?: readonly PluginDefinition[]
+  /** What it may reach besides its own folder; nothing unless told. */
+  reach?: Partial<Pick<Ports, 'fetch' | 'spawn' | 'env'>>
+  config?: Readonly<Record<string, unknown>>
+}
+
+/** Sets up a recording's project in a temporary folder: its database, its configuration, this program's code. */
+export async function openStage(
+  svc: PluginHandle,
+  { about, state }: Whole,
+  tape: Tape,
+  options: StageOptions = {},
+): Promise<Stage> {
+  const { files } = svc.ports
+  const root = await files.mkdtemp(join(tmpdir(), 'svc-replay-'))
+  await files.mkdir(join(root, '.svc'), { recursive: true, mode: 0o700 })
+  const leave = () => files.rm(root, { recursive: true, force: true })
+  try {
+    await files.writeFile(join(root, '.svc', 'svc.db'), state, { mode: 0o600 })
+    const file = join(root, '.svc', 'config.yaml')
+    const write = (config: Readonly<Record<string, unknown>>) =>
+      files.writeFile(file, `${JSON.stringify({ ...configFor(config), ...options.config })}\n`, { mode: 0o600 })
+    await write(about.config)
+    const random = keyedRandom(about.seed)
+    const clock = new ReplayClock(svc.clock, Date.parse(about.started_at))
+    const kernel = await svc.use(OpenerToken).open({
+      root,
+      roles: ['cli'],
+      ports: {
+        ...{ files, clock, random, ids: keyedIds(random) },
+        fetch: async input => {
+          throw new OfflineError({ what: String(input) })
+        },
+        spawn: command => {
+          throw new OfflineError({ what: command })
+        },
+        env: Object.fromEntries(about.secrets.map(name => [name, HIDDEN])),
+        ...options.reach,
+      },
+      log: { level: 'silent', write: () => {} },
+      also: [...svc.use(HostToken).ofFiles(), ...(options.also ?? []), playing(tape)],
+    })
+    const close = async () => {
+      await kernel.close()
+      await leave()
+    }
+    const configure = async (config: Readonly<Record<string, unknown>>) => {
+      await write(config)
+      await kernel.config.reload()
+    }
+    return { kernel, clock, root, configure, [Symbol.asyncDispose]: close }
+  } catch (error) {
+    await leave()
+    throw new NotReplayableError({ run_id: about.run_id, why: String((error as Error).message) }, { cause: error })
+  }
+}
+
+function playing(tape: Tape): PluginDefinition {
+  return definePlugin({
+    name: 'playback',
+    description: 'Repeats a recording.',
+    setup(svc) {
+      svc.provide(TapeToken, tape)
+      svc.add(Effects, statements.kind)
+    },
+  })
+}
+
+/** What holds in a repeated run: all that did, but for what reaches outside. */
+export function configFor(config: Readonly<Record<string, unknown>>): Tree {
+  const { store: _, telemetry: __, mcp: ___, ...rest } = config as Tree
+  return {
+    ...rest,
+    plugins: { ...(rest.plugins as Tree | undefined), enabled: false },
+    recordings: { ...(rest.recordings as Tree | undefined), enabled: false },
+  }
+}

@@ -1,0 +1,142 @@
+import { type Clock, sleepOn } from '#kernel'
+import type { Dice } from './dice.ts'
+
+/** When every simulated world begins, on the wall. */
+const BEGIN_MS = Date.UTC(2026, 0, 1)
+/** Rounds of the queue of ticks after each timer. One empties the queue of promises; the others are for Node's own ticks. */
+const ROUNDS = 3
+
+interface Timer {
+  due: number
+  /** Among those of the same moment; drawn, so that nothing comes to rest on the order of registration. */
+  tie: number
+  fn: () => void
+  set: boolean
+}
+
+/** The time of a simulated world. It moves only when nothing is left to do, and then to the next timer. */
+export class WorldTime {
+  /** Whoever looks at the world whenever it has come to rest, before time moves. */
+  onRest: () => void = () => {}
+  /** Whoever is told of what a timer threw. */
+  onError: (error: unknown) => void = error => {
+    throw error
+  }
+  readonly #dice: Dice
+  readonly #heap: Timer[] = []
+  #elapsed = 0
+  #skew = 0
+  #pending = 0
+
+  constructor(dice: Dice) {
+    this.#dice = dice
+  }
+
+  /** Milliseconds since the world began. */
+  get elapsed(): number {
+    return this.#elapsed
+  }
+
+  /** Milliseconds since 1970, on the wall. */
+  get wall(): number {
+    return BEGIN_MS + Math.floor(this.#elapsed) + this.#skew
+  }
+
+  /** Timers that are set. */
+  get pending(): number {
+    return this.#pending
+  }
+
+  after(ms: number, fn: () => void): () => void {
+    const timer = { due: this.#elapsed + Math.max(0, ms), tie: this.#dice.next(), fn, set: true }
+    this.#push(timer)
+    this.#pending++
+    return () => {
+      if (timer.set) this.#pending--
+      timer.set = false
+    }
+  }
+
+  /** Sets the wall clock forward or back, as people and time servers do. */
+  jump(ms: number): void {
+    this.#skew += ms
+  }
+
+  /** The clock of one process. What it waits for never comes once `alive` says no. */
+  clockFor(alive: () => boolean): Clock {
+    const clock: Clock = {
+      now: () => new Date(this.wall),
+      ms: () => this.wall,
+      monotonic: () => this.#elapsed,
+      after: (ms, fn) => this.after(ms, () => (alive() ? fn() : undefined)),
+      sleep: (ms, signal) => sleepOn(clock, ms, signal),
+      yield: () => new Promise(resolve => clock.after(0, resolve)),
+    }
+    return clock
+  }
+
+  /** Lets everything happen that needs no time, then time pass, until `done` or `until` (in milliseconds of the world). */
+  async run(until: number, done: () => boolean = () => false): Promise<void> {
+    await rest()
+    this.onRest()
+    while (!done()) {
+      const timer = this.#next()
+      if (!timer || timer.due > until) break
+      this.#pop()
+      if (!timer.set) continue
+      timer.set = false
+      this.#pending--
+      this.#elapsed = timer.due
+      try {
+        timer.fn()
+      } catch (error) {
+        this.onError(error)
+      }
+      await rest()
+      this.onRest()
+    }
+    if (!done() && Number.isFinite(until)) this.#elapsed = Math.max(this.#elapsed, until)
+  }
+
+  #next(): Timer | undefined {
+    while (this.#heap[0] && !this.#heap[0].set) this.#pop()
+    return this.#heap[0]
+  }
+
+  #push(timer: Timer): void {
+    const heap = this.#heap
+    let at = heap.push(timer) - 1
+    while (at > 0) {
+      const above = (at - 1) >> 1
+      if (!isSooner(timer, heap[above]!)) break
+      heap[at] = heap[above]!
+      at = above
+    }
+    heap[at] = timer
+  }
+
+  #pop(): void {
+    const heap = this.#heap
+    const last = heap.pop()
+    if (!last || heap.length === 0) return
+    let at = 0
+    for (;;) {
+      let below = 2 * at + 1
+      if (below >= heap.length) break
+      if (below + 1 < heap.length && isSooner(heap[below + 1]!, heap[below]!)) below++
+      if (!isSooner(heap[below]!, last)) break
+      heap[at] = heap[below]!
+      at = below
+    }
+    heap[at] = last
+  }
+}
+
+function isSooner(a: Timer, b: Timer): boolean {
+  return a.due < b.due || (a.due === b.due && a.tie < b.tie)
+}
+
+/** Resolves when no promise is left to settle. Node runs its ticks only after all of them. */
+async function rest(): Promise<void> {
+  for (let round = 0; round < ROUNDS; round++) await new Promise<void>(resolve => process.nextTick(resolve))
+}

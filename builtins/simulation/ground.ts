@@ -1,0 +1,86 @@
+import { keyedIds, keyedRandom, type Opener } from '#kernel'
+import { WorldTime } from './clock.ts'
+import { Dice } from './dice.ts'
+import { Disk } from './disk.ts'
+import { type MediumParts, SharedDatabase } from './medium.ts'
+import { ROOT, SimulatedProcess } from './process.ts'
+import { NOTHING, rulesOf } from './rules.ts'
+import { Trouble } from './trouble.ts'
+
+type Row = Record<string, unknown>
+
+/** What all worlds of one run begin with: a database whose schema the service itself has made, once, from nothing. */
+export class Ground {
+  readonly #database: SharedDatabase
+  readonly #tables: readonly (readonly [name: string, rows: readonly Row[]])[]
+
+  private constructor(database: SharedDatabase) {
+    this.#database = database
+    const tables = database.all<{ name: string }>(
+      "SELECT name FROM sqlite_master WHERE type = 'table' AND (name NOT LIKE 'sqlite%' OR name = 'sqlite_sequence') ORDER BY name",
+    )
+    this.#tables = tables.map(({ name }) => [name, database.all<Row>(`SELECT * FROM ${name}`)])
+  }
+
+  /**
+   * Brings the service up once, without its daemon: all steps of its schema are taken, and what it loads only when it is
+   * needed is loaded.
+   * @param turn lets the machine's own event loop turn
+   */
+  static async prepare(opener: Opener, turn: () => Promise<void>): Promise<Ground> {
+    const dice = new Dice(0, 'ground')
+    const time = new WorldTime(dice)
+    const disk = new Disk(() => time.wall)
+    const { files } = rulesOf(dice, { seed: 0, cycles: 0, faults: 'none' }, NOTHING)
+    for (const [path, text] of Object.entries(files)) disk.put(`${ROOT}/${path}`, text)
+    const database = new SharedDatabase()
+    const random = keyedRandom(0)
+    const process = new SimulatedProcess(0, ['cli'], {
+      ...{ opener, also: [], favoured: [], time, disk, database, random },
+      ids: keyedIds(random),
+      trouble: new Trouble('none', dice, () => 0),
+      witness: undefined,
+      dice: { model: dice, tools: dice },
+      listening: new Map(),
+      mayKill: () => {},
+    })
+    const finished = async (work: Promise<unknown>) => {
+      let over = false
+      const end = () => {
+        over = true
+      }
+      work.then(end, end)
+      while (!over) {
+        await time.run(time.elapsed)
+        await turn()
+      }
+      return work
+    }
+    await finished(process.start())
+    const ground = new Ground(database)
+    const spawned = (await finished(process.kernel!.invoke('agents.spawn', { preset: 'worker' }))) as {
+      agent_id: string
+    }
+    const calendar = { id: spawned.agent_id, objective: 'Look around the house', cron: '0 9 * * *' }
+    await finished(process.kernel!.invoke('schedules.add', calendar).catch(() => {}))
+    process.kill()
+    return ground
+  }
+
+  /** The database, empty again, under new conditions. */
+  database(parts: MediumParts): SharedDatabase {
+    const { connection } = this.#database
+    connection.exec('PRAGMA foreign_keys = OFF')
+    connection.exec(this.#tables.map(([name]) => `DELETE FROM ${name};`).join(''))
+    for (const [name, rows] of this.#tables) {
+      for (const row of rows) {
+        const columns = Object.keys(row)
+        const sql = `INSERT INTO ${name} (${columns}) VALUES (${columns.map(() => '?')})`
+        connection.prepare(sql).run(...Object.values(row))
+      }
+    }
+    connection.exec('PRAGMA foreign_keys = ON')
+    this.#database.begin(parts)
+    return this.#database
+  }
+}

@@ -1,0 +1,177 @@
+import { type Kernel, SvcError } from '#kernel'
+import type { Dice } from './dice.ts'
+import type { Journal } from './journal.ts'
+import { EPISODES, type Trouble } from './trouble.ts'
+import type { Witness } from './witness.ts'
+
+export interface PeopleParts {
+  dice: Dice
+  journal: Journal
+  trouble: Trouble
+  witness: Witness
+  presets: readonly string[]
+  look: Pick<import('./contract.ts').Look, 'all' | 'get'>
+  /** Through which service an operator acts now; undefined when none is up. */
+  kernel(): Kernel | undefined
+  /** What is done to processes rather than by them. */
+  machine: { kill(): void; restart(): void; join(): void }
+}
+
+type Act = (parts: PeopleParts, call: Call) => Promise<void> | void
+/** Runs an operation. @returns what it answered; undefined when it was refused */
+type Call = (name: string, input: object) => Promise<unknown>
+
+const ACTS: readonly (readonly [weight: number, name: string, act: Act])[] = [
+  [14, 'nudge', nudge],
+  [6, 'pause', (parts, call) => onAgent(parts, id => call('agents.pause', { id }))],
+  [8, 'resume', (parts, call) => onAgent(parts, id => call('agents.resume', { id }))],
+  [2, 'pause_all', (_, call) => void call('agents.pause', { all: true })],
+  [3, 'resume_all', (_, call) => void call('agents.resume', { all: true })],
+  [3, 'spawn', ({ dice, presets }, call) => void call('agents.spawn', { preset: dice.pick(presets) })],
+  [2, 'delete', (parts, call) => onAgent(parts, id => call('agents.delete', { id }))],
+  [8, 'add_goal', (parts, call) => onAgent(parts, id => call('goals.add', { id, ...wish(parts) }))],
+  [5, 'abandon', (parts, call) => onGoal(parts, goal_id => call('goals.abandon', { goal_id }))],
+  [
+    2,
+    'reprioritize',
+    (parts, call) => onGoal(parts, goal_id => call('goals.update', { goal_id, priority: parts.dice.int(1, 10) })),
+  ],
+  [16, 'decide', decide],
+  [3, 'freeze', (_, call) => void call('daemon.pause', {})],
+  [5, 'thaw', (_, call) => void call('daemon.resume', {})],
+  [3, 'configure', ({ dice }, call) => void call('config.patch', patch(dice))],
+  [3, 'checkpoint', (parts, call) => onAgent(parts, id => call('checkpoints.take', { id }))],
+  [2, 'restore', restore],
+  [
+    4,
+    'task',
+    (parts, call) => onAgent(parts, id => call('tasks.run', { id, instruction: 'Say what you see.', max_steps: 3 })),
+  ],
+  [
+    2,
+    'schedule',
+    (parts, call) =>
+      onAgent(parts, id =>
+        call('schedules.add', { id, objective: 'Look around the house', every_n_cycles: parts.dice.int(1, 5) }),
+      ),
+  ],
+  [2, 'message', message],
+  [1, 'budget_reset', (_, call) => void call('budget.reset', {})],
+]
+
+/** What operators do, at moments of their own, through the operations that people have. */
+export async function act(parts: PeopleParts): Promise<void> {
+  const { dice, journal, witness, trouble, machine } = parts
+  if (trouble.level > 0 && dice.chance(0.05 * trouble.level)) {
+    const deed = dice.weighed([
+      [3, 'kill'],
+      [1, 'restart'],
+      [1, 'join'],
+      [3, 'episode'],
+    ] as const)
+    journal.write('machine', { deed })
+    if (deed === 'episode') return trouble.begin(dice.pick(EPISODES), dice.int(200, 6_500))
+    return machine[deed]()
+  }
+  const kernel = parts.kernel()
+  if (!kernel) return
+  const [name, does] = dice.weighed(ACTS.map(([weight, name, does]) => [weight, [name, does] as const] as const))
+  witness.counts.acts++
+  journal.write('act', { name })
+  await does(parts, caller(kernel, journal))
+}
+
+function caller(kernel: Kernel, journal: Journal): Call {
+  return async (name, input) => {
+    try {
+      const output = await kernel.invoke(name, input, { tenant: 'operator' })
+      journal.write('done', { name })
+      return output
+    } catch (error) {
+      journal.write('refused', { name, code: error instanceof SvcError ? error.code : String(error) })
+      return undefined
+    }
+  }
+}
+
+function agentIn({ look, dice }: PeopleParts): string | undefined {
+  const agents = look.all<{ agent_id: string }>('SELECT agent_id FROM agents ORDER BY rowid')
+  return agents.length > 0 ? dice.pick(agents).agent_id : undefined
+}
+
+async function onAgent(parts: PeopleParts, does: (id: string) => Promise<unknown>): Promise<void> {
+  const id = agentIn(parts)
+  if (id !== undefined) await does(id)
+}
+
+async function onGoal({ look, dice }: PeopleParts, does: (goal_id: string) => Promise<unknown>): Promise<void> {
+  const goals = look.all<{ goal_id: string }>("SELECT goal_id FROM goals WHERE status = 'active' ORDER BY goal_id")
+  if (goals.length > 0) await does(dice.pick(goals).goal_id)
+}
+
+function wish({ dice }: PeopleParts): object {
+  return {
+    objective: `See to the ${dice.pick(['north', 'south', 'east', 'west'])} gate ${dice.int(1, 99)}`,
+    priority: dice.int(1, 10),
+  }
+}
+
+function nudge(parts: PeopleParts, call: Call): Promise<void> {
+  return onAgent(parts, async id => {
+    const nudged = (await call('agents.nudge', { id, message: `Mind step ${parts.dice.int(1, 99)}.` })) as
+      | { nudge_id: string }
+      | undefined
+    if (nudged) parts.witness.nudged(id, nudged.nudge_id)
+  })
+}
+
+/** One or two operators at once, who may not be of one mind. */
+async function decide({ look, dice, witness }: PeopleParts, call: Call): Promise<void> {
+  const waiting = look.all<{ approval_id: string }>(
+    "SELECT approval_id FROM approvals WHERE status = 'pending' ORDER BY approval_id",
+  )
+  if (waiting.length === 0) return
+  const { approval_id } = dice.pick(waiting)
+  const decisions = Array.from(
+    {
+      length: dice.weighed([
+        [3, 1],
+        [2, 2],
+      ]),
+    },
+    () => (dice.chance(0.8) ? 'approve' : 'deny'),
+  )
+  const taken: string[] = []
+  await Promise.all(
+    decisions.map(async decision => {
+      if (await call('approvals.decide', { approval_id, decision })) taken.push(decision)
+    }),
+  )
+  if (taken.length > 1) witness.decidedTwice(approval_id, taken)
+}
+
+async function restore(parts: PeopleParts, call: Call): Promise<void> {
+  await onAgent(parts, async id => {
+    const kept = ((await call('checkpoints.list', { id })) ?? []) as { checkpoint_id: string }[]
+    if (kept.length === 0) return
+    await call('checkpoints.restore', { id, checkpoint_id: parts.dice.pick(kept).checkpoint_id })
+  })
+}
+
+async function message(parts: PeopleParts, call: Call): Promise<void> {
+  const from = agentIn(parts)
+  const to = agentIn(parts)
+  if (from === undefined || to === undefined) return
+  await call('messages.send', { id: from, to, type: 'QUERY', subject: 'the gate', body: 'Is it open?' })
+}
+
+function patch(dice: Dice): object {
+  return dice.pick<object>([
+    { daemon: { max_concurrent_agents: dice.int(1, 4) } },
+    { daemon: { heartbeat: dice.pick([1, 2, 3]) } },
+    { daemon: { pursuit_transcript_max_messages: dice.int(6, 30) } },
+    { daemon: { tool_timeout: dice.int(1, 6) } },
+    { approval: { enabled: dice.chance(0.7) } },
+    { approval: { timeout_cycles: dice.int(0, 6) } },
+  ])
+}

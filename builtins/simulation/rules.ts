@@ -1,0 +1,97 @@
+import type { Belongings, SimulationOptions } from './contract.ts'
+import type { Dice } from './dice.ts'
+
+/** The faces that people have, and what looks at the machine itself: none of it takes part in a cycle. */
+const OFF = [
+  'rest',
+  'dashboard',
+  'docs',
+  'mcp',
+  'a2a-protocol',
+  'cli',
+  'watchdog',
+  'telemetry',
+  'benchmark',
+  'demos',
+  'doctor',
+  'authoring',
+]
+/** Toolkits that only act inside: no network, no programs. */
+const TOOLKITS = [
+  'notepad',
+  'file',
+  'memory',
+  'knowledge',
+  'clipboard',
+  'schedule',
+  'alarm',
+  'task',
+  'comms',
+  'a2a',
+  'delegation',
+  'world',
+  'goals',
+]
+
+/** How a world is furnished. */
+export interface Rules {
+  /** By path below the project's folder. */
+  files: Record<string, string>
+  presets: readonly string[]
+  agents: number
+  daemons: number
+  resumes: boolean
+  config: { daemon: { budget_mode: string } }
+  /** Milliseconds, all of these. */
+  heartbeat: number
+  wakes_within: number
+  longest_cycle: number
+}
+
+export const NOTHING: Belongings = { profiles: {}, pluginConfig: {}, toolkits: [], tools: [] }
+
+export function rulesOf(dice: Dice, { faults, presets }: SimulationOptions, belongings: Belongings): Rules {
+  const { profiles, pluginConfig } = belongings
+  const heartbeat = dice.pick([0.8, 1.2, 2])
+  const min_rest = dice.pick([0.05, 0.1, 0.3])
+  const tool_timeout = dice.int(2, 4)
+  const approval = dice.chance(0.8)
+  const resumes = dice.chance(0.85)
+  const model = { default_model: 'scripted:dice', idle_timeout: 3, total_timeout: 12, retry_delay: 0.2, retry_cap: 3 }
+  const daemon = {
+    ...{ heartbeat, min_rest, tool_timeout },
+    cycle_timeout: dice.int(12, 25),
+    max_concurrent_agents: dice.int(2, 6),
+    max_retries: dice.int(0, 2),
+    max_failures: dice.int(2, 4),
+    pursuit_transcript_max_messages: dice.int(6, 40),
+    pursuit_resume: resumes,
+    budget_usd: 1000,
+    budget_tokens: dice.chance(0.1) ? dice.int(20_000, 90_000) : 1_000_000_000,
+    budget_mode: dice.chance(0.9) ? 'reserve' : 'record_only',
+    budget_persist: dice.chance(0.2),
+  }
+  const config = {
+    ...{ daemon, model },
+    approval: { enabled: approval, timeout_cycles: dice.pick([0, 0, 4, 8]) },
+    plugins: { enabled: false, disabled: OFF, config: pluginConfig },
+  }
+  const files: Record<string, string> = { '.svc/config.yaml': JSON.stringify(config) }
+  const names = presets ?? []
+  for (const [name, text] of Object.entries(profiles)) files[`profiles/${name}.yaml`] = text
+  if (names.length === 0) {
+    const toolkits = ['simulated', ...belongings.toolkits, ...TOOLKITS.filter(() => dice.chance(0.2))]
+    files['profiles/worker.yaml'] = JSON.stringify({
+      ...{ name: 'worker', role: 'does what the dice say', max_steps: dice.int(2, 6), max_tokens: 400, toolkits },
+    })
+  }
+  return {
+    ...{ files, config, resumes },
+    presets: names.length > 0 ? names : ['worker'],
+    agents: dice.int(2, 5),
+    daemons: faults !== 'none' && dice.chance(0.25) ? 2 : 1,
+    heartbeat: heartbeat * 1000,
+    wakes_within: min_rest * 1000 + 700,
+    longest_cycle: (daemon.cycle_timeout + 5) * 1000,
+  }
+}

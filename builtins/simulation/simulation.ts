@@ -1,0 +1,75 @@
+import { HostToken, OpenerToken, type PluginDefinition, type PluginHandle, Toolkits } from '#kernel'
+import { Profiles } from '../profiles/contract.ts'
+import { Medium } from '../store/contract.ts'
+import {
+  type Belongings,
+  type SimulatedRun,
+  type Simulation,
+  SimulationNestedError,
+  type SimulationOptions,
+} from './contract.ts'
+import { Ground } from './ground.ts'
+import { DeadProcess } from './medium.ts'
+import { World } from './world.ts'
+
+export function simulationOf(svc: PluginHandle): Simulation {
+  let laid: Promise<Ground> | undefined
+  const live = async (options: SimulationOptions): Promise<SimulatedRun> => {
+    if (svc.has(Medium)) throw new SimulationNestedError()
+    const opener = svc.use(OpenerToken)
+    laid ??= Ground.prepare(opener, () => svc.clock.yield())
+    const world = new World(options, {
+      ...{ opener, ground: await laid, also: pluginsOf(svc) },
+      belongings: await belongingsOf(svc, options.presets ?? []),
+    })
+    return watched(world)
+  }
+  return {
+    live,
+    async *many({ seeds, ...options }, signal) {
+      for (let n = 0; n < seeds && !signal.aborted; n++) {
+        yield await live({ ...options, seed: options.seed + n })
+        await svc.clock.yield()
+      }
+    },
+  }
+}
+
+/** An error that nobody in a world catches is a fault of that world, and not the end of this process. */
+export async function watched(world: World): Promise<SimulatedRun> {
+  const uncaught = (error: unknown) => {
+    if (!(error instanceof DeadProcess)) world.witness.uncaught(error)
+  }
+  process.on('unhandledRejection', uncaught)
+  try {
+    return await world.live()
+  } finally {
+    process.off('unhandledRejection', uncaught)
+  }
+}
+
+/** The project's plugins of files; in a world they come with the program. */
+function pluginsOf(svc: PluginHandle): PluginDefinition[] {
+  return svc
+    .use(HostToken)
+    .ofFiles()
+    .map(definition => ({ section: `plugins.config.${definition.name}`, ...definition }))
+}
+
+async function belongingsOf(svc: PluginHandle, presets: readonly string[]): Promise<Belongings> {
+  const profiles: Record<string, string> = {}
+  for (const name of presets) {
+    const { skills: _, ...profile } = await svc.use(Profiles).read(name)
+    // Whatever model it names, in a world the dice speak.
+    profiles[name] = JSON.stringify({ ...profile, model: '', fallback: [] })
+  }
+  const owners = new Set(pluginsOf(svc).map(({ name }) => name))
+  const toolkits = svc.contributions(Toolkits).filter(({ owner }) => owners.has(owner))
+  const plugins = svc.config.tree('persisted').plugins as { config?: Record<string, unknown> } | undefined
+  return {
+    profiles,
+    pluginConfig: plugins?.config ?? {},
+    toolkits: toolkits.map(({ value }) => value.name),
+    tools: toolkits.flatMap(({ value }) => value.tools.map(({ name }) => name)),
+  }
+}

@@ -1,0 +1,61 @@
+import { type Clock, type Tool, type ToolCall, type Toolkit, tool, z } from '#kernel'
+import type { Dice } from './dice.ts'
+import type { Trouble } from './trouble.ts'
+
+export interface ToolParts {
+  clock: Clock
+  dice: Dice
+  trouble: Trouble
+  alive(): boolean
+  /** A tool begins to run: the moment in which it may have taken effect outside. */
+  begun(tool: Tool, args: unknown, call: ToolCall): void
+}
+
+const note = z.object({ text: z.string().max(200), amount: z.number().int().min(0).max(9).optional() })
+
+/** Tools whose effects the world keeps count of. */
+export function simulatedToolkit(): Toolkit {
+  const plain = (name: string, description: string, more: Partial<Tool> = {}) =>
+    tool({ name, description, parameters: note, execute: ({ text }) => `${name}: ${text}`, ...more })
+  return {
+    name: 'simulated',
+    everyday: true,
+    tools: [
+      plain('sim_look', 'Looks at something. Changes nothing.', { idempotent: true }),
+      plain('sim_send', 'Sends something away. It cannot be taken back.'),
+      plain('sim_pay', 'Pays for something.', { requires_approval: true }),
+      plain('sim_erase', 'Erases something.', { danger: 'erases what cannot be had again' }),
+    ],
+  }
+}
+
+/** What a tool may answer that nobody asked for. */
+const GARBAGE: readonly (() => unknown)[] = [
+  () => undefined,
+  () => 10n,
+  () => ({ deep: { er: [1, null, Number.NaN] } }),
+  () => 'x'.repeat(30_000),
+  () => '\u0000\u001b[31m<script>',
+  () => {
+    const circle: Record<string, unknown> = {}
+    circle.self = circle
+    return circle
+  },
+]
+
+const NEVER = new Promise<never>(() => {})
+
+/** Puts chance before a tool: it takes its time, fails, hangs until its limit, or answers what makes no sense. */
+export function troubled(original: Tool['execute'], of: Tool, { clock, dice, trouble, alive, begun }: ToolParts) {
+  return async (args: unknown, call: ToolCall): Promise<unknown> => {
+    if (!alive()) return new Promise(() => {})
+    begun(of, args, call)
+    if (!alive()) return new Promise(() => {})
+    if (dice.chance(0.4)) await clock.sleep(dice.int(1, 700), call.signal)
+    if (trouble.strikes('tool_fails', 0.04)) throw new Error(dice.pick(['it broke', 'no such thing', '']))
+    // Some do not listen to being told to stop.
+    if (trouble.strikes('tool_hangs', 0.01)) await (dice.chance(0.5) ? clock.sleep(1e9, call.signal) : NEVER)
+    const result = await original(args as never, call)
+    return trouble.strikes('tool_answers_garbage', 0.02) ? dice.pick(GARBAGE)() : result
+  }
+}

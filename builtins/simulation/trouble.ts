@@ -1,0 +1,88 @@
+import type { FaultLevel } from './contract.ts'
+import type { Dice } from './dice.ts'
+import type { Access, Fault } from './disk.ts'
+import type { Point } from './medium.ts'
+
+/** How many times as often as written below. */
+const FACTORS: Record<FaultLevel, number> = { none: 0, some: 1, many: 4 }
+
+/** What goes on for a while rather than once. */
+export const EPISODES = ['disk_full', 'database_locked', 'model_down'] as const
+export type Episode = (typeof EPISODES)[number]
+
+/** What goes wrong in a world, when, and how often it did. */
+export class Trouble {
+  readonly counts: Record<string, number> = {}
+  readonly #dice: Dice
+  readonly #now: () => number
+  #factor: number
+  #episode: { kind: Episode; until: number } | undefined
+  /** When the database or the disk failed last, in milliseconds of the world. */
+  lastOfStore = Number.NEGATIVE_INFINITY
+
+  constructor(level: FaultLevel, dice: Dice, now: () => number) {
+    this.#factor = FACTORS[level]
+    this.#dice = dice
+    this.#now = now
+  }
+
+  get level(): number {
+    return this.#factor
+  }
+
+  /** Nothing goes wrong from now on. */
+  end(): void {
+    this.#factor = 0
+    this.#episode = undefined
+  }
+
+  begin(kind: Episode, ms: number): void {
+    if (this.#factor === 0) return
+    this.#episode = { kind, until: this.#now() + ms }
+    this.#count(kind)
+  }
+
+  is(kind: Episode): boolean {
+    return this.#episode?.kind === kind && this.#now() < this.#episode.until
+  }
+
+  /** Whether a thing that goes wrong so often does so now. */
+  strikes(kind: string, probability: number): boolean {
+    if (this.#factor === 0 || !this.#dice.chance(probability * this.#factor)) return false
+    this.#count(kind)
+    return true
+  }
+
+  /** For files. */
+  readonly disk: Fault = access => {
+    if (this.is('disk_full') && access.bytes !== undefined) return this.#ofStore({ error: 'ENOSPC', written: 0 })
+    if (!this.strikes('disk', 0.002)) return undefined
+    return this.#ofStore(this.#diskFault(access))
+  }
+
+  /** For the database. */
+  database(point: Point): string | undefined {
+    if (this.is('database_locked') && point === 'begin') return this.#ofStore('SQLITE_BUSY')
+    if (this.is('disk_full') && point === 'commit') return this.#ofStore('SQLITE_FULL')
+    if (point === 'read') return this.strikes('database', 0.0002) ? this.#ofStore('SQLITE_IOERR_READ') : undefined
+    if (!this.strikes('database', point === 'statement' ? 0.0005 : 0.003)) return undefined
+    return this.#ofStore(
+      this.#dice.pick(point === 'begin' ? ['SQLITE_BUSY', 'SQLITE_IOERR'] : ['SQLITE_FULL', 'SQLITE_IOERR_WRITE']),
+    )
+  }
+
+  #diskFault({ op, bytes }: Access): { error: string; written?: number } {
+    if (op === 'open') return { error: this.#dice.pick(['EMFILE', 'EIO']) }
+    if (bytes === undefined) return { error: 'EIO' }
+    return { error: this.#dice.pick(['ENOSPC', 'EIO']), written: this.#dice.int(0, Math.max(0, bytes - 1)) }
+  }
+
+  #ofStore<T>(fault: T): T {
+    this.lastOfStore = this.#now()
+    return fault
+  }
+
+  #count(kind: string): void {
+    this.counts[kind] = (this.counts[kind] ?? 0) + 1
+  }
+}

@@ -1,0 +1,33 @@
+import { hostname } from 'node:os'
+import { type PluginHandle, TapeToken } from '#kernel'
+import { type EngineParts, Medium, type OpenedStore, wakeAgents } from './contract.ts'
+import { openDatabase } from './open.ts'
+import { LocalScheduler } from './scheduler.ts'
+import { SqliteStore } from './store.ts'
+
+/** The engine that every project has: one SQLite file of its own, and a scheduler on it. @throws DatabaseUnusableError */
+export async function openEmbedded(
+  svc: PluginHandle,
+  { planner, heartbeat, rest }: EngineParts,
+  synchronous: 'normal' | 'full',
+): Promise<OpenedStore> {
+  const database = await openDatabase(svc.project.database, svc.ports, {
+    synchronous,
+    check: svc.roles.has('daemon') || svc.roles.has('server'),
+    medium: svc.has(Medium) ? svc.use(Medium) : undefined,
+  })
+  database.tape = () => (svc.has(TapeToken) ? svc.use(TapeToken) : undefined)
+  const store = new SqliteStore(svc, database, planner)
+  store.scheduler = new LocalScheduler({
+    database,
+    owner: svc.ports.ids.make(`${hostname()}:${process.pid}`, 8),
+    now: () => svc.clock.ms(),
+    monotonic: () => svc.clock.monotonic(),
+    heartbeat,
+    rest,
+    present: () => database.present(svc.ports.files),
+    write: (effects, fence) => store.write(effects, fence),
+    wake: async (agents, reason) => void (await store.apply([wakeAgents({ ...(agents ? { agents } : {}), reason })])),
+  })
+  return { store, scheduler: store.scheduler, close: async () => database.close() }
+}
