@@ -82,6 +82,12 @@ export interface Operations {
   'checkpoints.restore': { input: { id: string; checkpoint_id: string }; output: { agent_id: string; checkpoint_id: string; before: string; left_out: string[] } }
   /** Keep an agent as it stands: its goals, how it fares, who it is, what it has. */
   'checkpoints.take': { input: { id: string; label?: string | undefined }; output: { checkpoint_id: string; agent_id: string; label: string; origin: 'asked' | 'automatic'; created_at: string; number: number; cycle_num: number; parts: string[]; bytes: number } }
+  /** Have a node take no more agents: what it runs comes to its end, and others take over. */
+  'cluster.drain': { input: { node: string }; output: { node: string; draining: boolean } }
+  /** Have a node that was drained take agents again. */
+  'cluster.resume': { input: { node: string }; output: { node: string; draining: boolean } }
+  /** The processes that drive agents of this database: where they are, what they run, what they do not agree in. */
+  'cluster.status': { input: Record<never, never>; output: { nodes: ClusterNode[]; warnings: string[] } }
   /** The configuration: on disk, with the environment over it, and in force. */
   'config.get': { input: Record<never, never>; output: { persisted: Record<string, unknown>; effective: Record<string, unknown>; live?: Record<string, unknown> | undefined; restart_required_fields: string[]; sources: Record<string, 'file' | 'env' | 'default'>; problem?: string | undefined } }
   /** All keys that may be set, with their schemas, values and reload classes. */
@@ -178,6 +184,8 @@ export interface Operations {
   'metrics.get': { input: Record<never, never>; output: string }
   /** Providers, their tiers and prices, how they fare, and the default model. */
   'models.list': { input: Record<never, never>; output: { default: { model: string; provider: string; notice: string | null } | null; error: string | null; providers: { name: string; available: boolean; reason: string | null; notice: string | null; free: boolean; tiers: Record<string, string>; traffic: { breaker: 'closed' | 'open' | 'half_open'; failures: number; last_failure: string | null; retry_in_ms: number | null; backing_off_ms: number; in_flight: number; waiting: number; max_concurrent: number } }[]; prices: { model: string; input: number; output: number; cached_input: number | null; cache_write: number | null; as_of: string | null; verified: boolean }[]; default_price: { input: number; output: number } } }
+  /** The notes that an agent has written down, newest first. */
+  'notes.list': { input: { limit?: number | undefined; offset?: number | undefined; id: string; query?: string | undefined }; output: Note[] }
   /** This API as an OpenAPI document. */
   'openapi.get': { input: Record<never, never>; output: Record<string, unknown> }
   /** End a pattern that runs; what was sent and not read is withdrawn. */
@@ -198,6 +206,14 @@ export interface Operations {
   'plugins.reload': { input: { name?: string | undefined }; output: { plugin: string; origin: string; outcome: 'loaded' | 'reloaded' | 'removed' | 'failed' | 'rolled_back'; error: string | null }[] }
   /** The presets that agents can be spawned from, or one of them in full. */
   'profiles.list': { input: { name?: string | undefined }; output: { name: string; file: string; error: string | null; profile: { name: string; role: string; model: string; fallback: string[]; personality: { traits: string[]; style: string }; persona: { values: string[]; fears: string[]; purpose: string; goals: string[]; risk_tolerance: number; social_drive: number; concentration: number; autonomy_level: number; happiness: number } | null; max_steps: number; temperature: number; max_tokens: number; max_cost_usd: number; system_prompt: string; skills: string[]; toolkits: string[] | null; tools: string[] | null; workspace: string; autonomy: string } | null }[] }
+  /** Where two runs part, and what each did and cost, in all and from there on. */
+  'recordings.diff': { input: { a: string; b: string }; output: RunDiff }
+  /** What is recorded of a run, and the answers of models in it, by number. */
+  'recordings.get': { input: { id: string }; output: { run_id: string; kind: string; v: number; svc_version: string; started_at: string; ended_at: string | null; seed: number; pid: number; owner: string; state: string | null; state_bytes: number; bytes: number; cycles: number; steps: number; cut: string | null; inexact: string[]; events_of: string; last_seq: number | null; forked_from: { run_id: string; step: number; model: string | null; plugin: string | null } | null; steps_taken: RecordedStep[] } }
+  /** Runs that are recorded, forks among them, newest first. */
+  'recordings.list': { input: Record<never, never>; output: { run_id: string; kind: string; v: number; svc_version: string; started_at: string; ended_at: string | null; seed: number; pid: number; owner: string; state: string | null; state_bytes: number; bytes: number; cycles: number; steps: number; cut: string | null; inexact: string[]; events_of: string; last_seq: number | null; forked_from: { run_id: string; step: number; model: string | null; plugin: string | null } | null }[] }
+  /** Repeat a run offline and compare the event log; with `from`, leave it at a step and live on. */
+  'recordings.replay': { input: { id: string; from?: number | undefined; model?: string | undefined; cycles?: number | undefined }; output: { verdict: ReplayVerdict | null; fork: { run_id: string; kind: string; v: number; svc_version: string; started_at: string; ended_at: string | null; seed: number; pid: number; owner: string; state: string | null; state_bytes: number; bytes: number; cycles: number; steps: number; cut: string | null; inexact: string[]; events_of: string; last_seq: number | null; forked_from: { run_id: string; step: number; model: string | null; plugin: string | null } | null } | null; diff: RunDiff | null } }
   /** Remove what is older than retention.days and of no use any more; nothing that is pending or active. */
   'retention.run': { input: { dry_run?: boolean | undefined }; output: { dry_run: boolean; before: string; rows: Record<string, number>; total: number; freed_bytes: number; duration_ms: number } }
   /** A run as one HTML page that needs nothing else: summary, timeline, cost, steps, transcripts, messages. */
@@ -260,6 +276,10 @@ export interface Operations {
   'tasks.stream': { input: { id: string; instruction: string; max_steps?: number | undefined; session_id?: string | null | undefined; session_key?: string | null | undefined; response_schema?: Record<string, unknown> | null | undefined }; events: { token: { text: string }; info: { code: string; message: string }; done: { task_id: string; status: 'completed' | 'failed' | 'max_steps' | 'waiting_approval'; output: string; steps_taken: number; tool_calls_made: number; session_id: string; approval_ids: string[]; cost_usd: number; tokens: number; parsed: Record<string, unknown> | null; error: { type: string; title: string; status: number; detail: string; code: string; request_id: string; errors?: { path: string; message: string }[] | undefined } | null }; error: { type: string; title: string; status: number; detail: string; code: string; request_id: string; errors?: { path: string; message: string }[] | undefined } } }
   /** What was said in all tasks of a session, oldest first. */
   'tasks.transcript': { input: { limit?: number | undefined; offset?: number | undefined; session_id: string }; output: { task_id: string; role: 'system' | 'user' | 'assistant' | 'tool'; content: string; tool_calls?: { id: string; name: string; arguments: unknown }[] | undefined; tool_call_id?: string | undefined; name?: string | undefined; is_error?: boolean | undefined; at: string }[] }
+  /** What agents have put on their to-do lists, of all agents or of one, high priority first. */
+  'todos.list': { input: { limit?: number | undefined; offset?: number | undefined; agent?: string | undefined; status?: 'pending' | 'done' | 'all' | undefined }; output: Todo[] }
+  /** Mark something on an agent’s list as done, or as to be done again. */
+  'todos.mark': { input: { todo_id: string; status: 'pending' | 'done' }; output: Todo }
   /** The tools that an agent is given, and what they take of each prompt. */
   'tools.list': { input: { id?: string | undefined }; output: { agent_id: string | null; budget_tokens: number; offered_tokens: number; all_tokens: number; tools: { name: string; toolkit: string; owner: string; tokens: number; offered: boolean; idempotent: boolean; requires_approval: boolean; danger: string | null; description: string }[] } }
 }
@@ -279,6 +299,8 @@ export type Spending = { at: string; by: string | null; cost_usd: number; tokens
 export type Bundle = { format: string; version: number; sha256: string; content: Record<string, unknown> }
 
 export type Checkpoint = { checkpoint_id: string; agent_id: string; label: string; origin: 'asked' | 'automatic'; created_at: string; number: number; cycle_num: number; parts: Record<string, unknown> }
+
+export type ClusterNode = { node: string; host: string; pid: number; version: string; schema_version: number; state: 'at work' | 'draining' | 'silent'; in_flight: number; lag_ms: number; config: string; started_at: string; seen_at: string }
 
 export type ConfigKey = { key: string; section: string; schema: Record<string, unknown>; value: unknown; default: unknown; source: 'file' | 'env' | 'default'; env: string | null; secret: boolean; reload: 'applied' | 'restart_required' }
 
@@ -310,7 +332,17 @@ export type A2AMessage = { message_id: string; type: 'request' | 'response' | 'q
 
 export type MessageGraph = { since: string; messages: number; complete: boolean; agents: { agent_id: string; name: string; alive: boolean; sent: number; received: number }[]; edges: { from_agent: string; to_agent: string; messages: number; types: Record<string, number>; last_at: string }[]; left_out: number }
 
+export type Note = { note_id: string; text: string; tags: string[]; at: string }
+
 export type PatternRun = { pattern_id: string; name: string; initiator: string; participants: string[]; task: string; rounds: number; budget: { usd: number | null; tokens: number | null }; spent: { usd: number; tokens: number }; status: 'running' | 'completed' | 'declined' | 'timed_out' | 'over_budget' | 'cancelled'; messages: number; result: Record<string, unknown> | null; created_at: string; deadline: string; ended_at: string | null }
+
+export type RunDiff = { same: boolean; common: number; divergence: { agent_id: string | null; cycle_num: number | null; a: string; b: string } | null; a: { run_id: string; events: number; cycles: number; steps: number; tool_calls: number; goals_completed: number; tokens: number; cost_usd: number; after: { events: number; cycles: number; steps: number; tool_calls: number; goals_completed: number; tokens: number; cost_usd: number } }; b: { run_id: string; events: number; cycles: number; steps: number; tool_calls: number; goals_completed: number; tokens: number; cost_usd: number; after: { events: number; cycles: number; steps: number; tool_calls: number; goals_completed: number; tokens: number; cost_usd: number } } }
+
+export type RecordedStep = { step: number; agent_id: string; cycle_num: number; says: string }
+
+export type ReplayVerdict = { run_id: string; same: boolean; events: number; cycles: number; steps: number; hash: string; replayed_hash: string; duration_ms: number; divergence: Divergence | null; notes: string[] }
+
+export type Divergence = { agent_id: string | null; cycle_num: number | null; step: number; seq: number | null; what: string; expected: string; got: string }
 
 export type RunDetail = { cycles: number; goals_generated: number; goals_completed: number; goals_abandoned: number; model_calls: number; tool_calls: number; tool_failures: number; tokens: number; cost_usd: number; run_id: string; kind: string; status: 'running' | 'ended' | 'crashed'; started_at: string; ended_at: string | null; duration_s: number; exit: string | null; model: string; heartbeat: number | null; agents: number; agent_ids: string[]; agents_seen: RunAgent[]; svc_version: string; node: string; seed: number | null; model_config: Record<string, unknown>; profiles: string[]; plugins: { name: string; version: string; origin: string; state: string }[]; tools: string[]; agent_id: string | null; task_id: string | null; session_id: string | null }
 
@@ -335,6 +367,8 @@ export type SwarmReport = { agents: number; active_goals: number; figures: { suc
 export type SwarmEffect = { effect_id: string; report_id: string; kind: 'hint' | 'memory' | 'route' | 'rest'; topic: string; agent_id: string; text: string; status: 'planned' | 'in_force' | 'ended' | 'reverting' | 'reverted' | 'lifted'; created_at: string; ended_at: string | null }
 
 export type SwarmStatus = { policy: string; acts: boolean; latest: SwarmReport | null; in_force: SwarmEffect[]; specializations: Specialization[] }
+
+export type Todo = { todo_id: string; agent_id: string; description: string; priority: 'high' | 'medium' | 'low'; status: 'pending' | 'done'; due: string | null; created_at: string; completed_at: string | null }
 
 /** Where each operation is. */
 export const OPERATIONS = {
@@ -378,6 +412,9 @@ export const OPERATIONS = {
   'checkpoints.prune': { method: 'POST', path: '/agents/{id}/checkpoints/prune' },
   'checkpoints.restore': { method: 'POST', path: '/agents/{id}/checkpoints/{checkpoint_id}/restore' },
   'checkpoints.take': { method: 'POST', path: '/agents/{id}/checkpoints' },
+  'cluster.drain': { method: 'POST', path: '/cluster/drain' },
+  'cluster.resume': { method: 'POST', path: '/cluster/resume' },
+  'cluster.status': { method: 'GET', path: '/cluster' },
   'config.get': { method: 'GET', path: '/config' },
   'config.keys': { method: 'GET', path: '/config-keys' },
   'config.patch': { method: 'PATCH', path: '/config' },
@@ -426,6 +463,7 @@ export const OPERATIONS = {
   'messages.threads': { method: 'GET', path: '/agents/{id}/threads' },
   'metrics.get': { method: 'GET', path: '/metrics' },
   'models.list': { method: 'GET', path: '/models' },
+  'notes.list': { method: 'GET', path: '/agents/{id}/notes' },
   'openapi.get': { method: 'GET', path: '/openapi.json' },
   'patterns.cancel': { method: 'POST', path: '/pattern-runs/{pattern_id}/cancel' },
   'patterns.get': { method: 'GET', path: '/pattern-runs/{pattern_id}' },
@@ -436,6 +474,10 @@ export const OPERATIONS = {
   'plugins.list': { method: 'GET', path: '/plugins' },
   'plugins.reload': { method: 'POST', path: '/plugins/reload' },
   'profiles.list': { method: 'GET', path: '/profiles' },
+  'recordings.diff': { method: 'GET', path: '/runs/{a}/diff/{b}' },
+  'recordings.get': { method: 'GET', path: '/runs/{id}/recording' },
+  'recordings.list': { method: 'GET', path: '/recordings' },
+  'recordings.replay': { method: 'POST', path: '/runs/{id}/replay' },
   'retention.run': { method: 'POST', path: '/retention/run' },
   'runs.export': { method: 'GET', path: '/runs/{id}/export' },
   'runs.get': { method: 'GET', path: '/runs/{id}' },
@@ -467,5 +509,7 @@ export const OPERATIONS = {
   'tasks.run': { method: 'POST', path: '/agents/{id}/tasks' },
   'tasks.stream': { method: 'POST', path: '/agents/{id}/tasks/stream', stream: 'ends' },
   'tasks.transcript': { method: 'GET', path: '/sessions/{session_id}/transcript' },
+  'todos.list': { method: 'GET', path: '/todos' },
+  'todos.mark': { method: 'PATCH', path: '/todos/{todo_id}' },
   'tools.list': { method: 'GET', path: '/agents/{id}/tools' },
 } as const

@@ -17,6 +17,7 @@ const HOMES: Record<string, string> = {
   yaml: 'kernel/',
   'better-sqlite3': 'builtins/store/',
   umzug: 'builtins/store/',
+  pg: 'builtins/cluster/',
   openai: 'builtins/models/',
   fastify: 'builtins/rest/',
   'eventsource-parser': 'builtins/cli/',

@@ -2,7 +2,7 @@ import { copyFile, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
-import { type Cycle, definePlugin, Kernel, tool, z } from '#kernel'
+import { type Cycle, definePlugin, Kernel, type PluginDefinition, tool, z } from '#kernel'
 import agents from '../../builtins/agents/index.ts'
 import { insertAgent } from '../../builtins/agents/repository.ts'
 import budget from '../../builtins/budget/index.ts'
@@ -77,18 +77,18 @@ function record(): { transactions: Transaction[]; stop(): void } {
   return { transactions, stop: () => void Object.assign(Database.prototype, { write, run, all }) }
 }
 
-async function house(root: string) {
+export async function house(root: string, also: readonly PluginDefinition[] = []) {
   return Kernel.open({
     root,
     roles: ['daemon'],
-    builtins: [store, instantModel, budget, world, agents, runtime, goals],
+    builtins: [store, instantModel, budget, world, agents, runtime, goals, ...also],
     ports: { env: {} },
     log: { level: 'error' },
   })
 }
 
 /** Drives agents until so many cycles have ended. @returns cycles per second */
-async function drive(kernel: Kernel, cycles: number): Promise<number> {
+export async function drive(kernel: Kernel, cycles: number): Promise<number> {
   let ended = 0
   const done = new Promise<void>(resolve => {
     kernel.hooks.on('cycle_end', () => void (++ended === cycles && resolve()))
@@ -101,7 +101,7 @@ async function drive(kernel: Kernel, cycles: number): Promise<number> {
   return rate
 }
 
-async function prepare(count: number): Promise<string> {
+export async function prepare(count: number): Promise<string> {
   const root = await mkdtemp(join(tmpdir(), 'svc-bench-'))
   const kernel = await house(root)
   const effects = Array.from({ length: count }, (_, n) =>

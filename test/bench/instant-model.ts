@@ -1,5 +1,5 @@
-import { definePlugin } from '#kernel'
-import { type ModelAnswer, type ModelCall, Models } from '../../builtins/models/contract.ts'
+import { definePlugin, taken } from '#kernel'
+import { askedIn, type ModelAnswer, type ModelCall, Models } from '../../builtins/models/contract.ts'
 
 /** Answers at once and in-process: a goal when asked for one, then one tool call, then the end. */
 export const instantModel = definePlugin({
@@ -24,19 +24,25 @@ export const instantModel = definePlugin({
       }
       return { text: '', tool_calls: [{ id, name: 'note', arguments: '{"text":"a note"}' }] }
     }
+    const called = async (call: ModelCall): Promise<ModelAnswer> => {
+      const call_id = `model-${++calls}`
+      return {
+        ...answer(call),
+        finish_reason: 'stop',
+        spend: {
+          ...{ call_id, model: 'instant:1', cost_micros: 10, input_tokens: 100, output_tokens: 10, priced: 'free' },
+          ...{ estimated: false, attempts: 1, duration_ms: 0 },
+        },
+      }
+    }
     svc.provide(Models, {
       resolve: () => Promise.reject(new Error('there is only one model here')),
-      async call(call) {
-        const call_id = `model-${++calls}`
-        return {
-          ...answer(call),
-          finish_reason: 'stop',
-          spend: {
-            ...{ call_id, model: 'instant:1', cost_micros: 10, input_tokens: 100, output_tokens: 10, priced: 'free' },
-            ...{ estimated: false, attempts: 1, duration_ms: 0 },
-          },
-        }
-      },
+      call: call =>
+        taken(
+          'model',
+          () => called(call),
+          () => askedIn(call),
+        ),
     })
   },
 })

@@ -2,6 +2,8 @@ import { measure } from './cycles.ts'
 import { guardrails } from './guardrails.ts'
 import { requests } from './http.ts'
 import { memory } from './memory.ts'
+import { prompts } from './prompts.ts'
+import { recording } from './recording.ts'
 import { repair } from './repair.ts'
 import { streams } from './streams.ts'
 import { nudgeToCycle } from './waking.ts'
@@ -26,9 +28,11 @@ for (const agents of [10, 100, 1000]) {
   console.log(cells.map((cell, n) => String(cell).padStart([6, 11, 9, 8, 12][n] ?? 8)).join(''))
 }
 
+await prompts()
 repair()
 await guardrails()
 await memory()
+await recording()
 await nudgeToCycle()
 await requests()
 await streams()

@@ -1,12 +1,14 @@
 import { readFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
+import type { AgentDetail } from '../../builtins/agents/contract.ts'
+import { agentPage, statusPage } from '../../builtins/agents/page.ts'
 import { OWN_COMMANDS } from '../../builtins/cli/commands/index.ts'
 import type { CommandTree } from '../../builtins/cli/contract.ts'
 import { helpOf, overviewOf, section } from '../../builtins/cli/help.ts'
 import { draw } from '../../builtins/cli/table.ts'
 import { styleOf, Terminal } from '../../builtins/cli/terminal.ts'
 import { TOPICS } from '../../builtins/cli/topics.ts'
-import { take, widthOf, wrap } from '../../builtins/cli/width.ts'
+import { fold, take, widthOf, wrap } from '../../builtins/cli/width.ts'
 
 const tree = JSON.parse(await readFile('dist/commands.json', 'utf8')) as CommandTree
 const commands = [...OWN_COMMANDS, ...tree.commands]
@@ -39,11 +41,80 @@ describe('a table', () => {
     expect(drawn.replaceAll(/\s+/g, ' ')).toContain('one finished piece at a time')
   })
 
+  it('has no JSON where words do: lists and small objects in a line, greater ones in a part below, texts line by line', () => {
+    const run = { participants: ['a-1', 'b-2'], spent: { usd: 0, tokens: 5 }, budget: {}, said: 'one\ntwo' }
+    const drawn = draw({
+      ...run,
+      result: { sides: ['a', 'b'], rounds: 3, why: { a: 1, b: 2, c: 3, d: 4 }, winner: null },
+    })
+    expect(drawn).toBe(
+      [
+        'participants  a-1, b-2\nspent         usd 0, tokens 5\nbudget        -\nsaid          one\n              two',
+        'result:\n  sides   a, b\n  rounds  3\n  winner  -',
+        '  why:\n    a  1\n    b  2\n    c  3\n    d  4',
+      ].join('\n\n'),
+    )
+  })
+
   it('counts the columns that a terminal takes, not characters', () => {
     expect([widthOf('日本'), widthOf('e\u0301'), widthOf('🦊'), widthOf('abc')]).toEqual([4, 1, 2, 3])
     expect(take('日本語', 5)).toBe('日本')
     expect(wrap('aa bb cc', 5)).toEqual(['aa bb', 'cc'])
     expect(wrap('abcdefgh', 3, true)).toEqual(['abc', 'def', 'gh'])
+  })
+})
+
+describe('a text that was laid out', () => {
+  it('goes on below, behind its name or further in than it began, and stays as it is where it fits', () => {
+    const fits = 'short  enough'
+    expect(fold(fits, 30)).toBe(fits)
+    expect(fold('  goal  Write a test for the parser', 24)).toBe('  goal  Write a test for\n        the parser')
+    expect(fold('mem-1  2026-01-02  Completed: all of it', 24)).toBe('mem-1  2026-01-02\n    Completed: all of it')
+    expect(fold('- one two three four', 12)).toBe('- one two\n  three four')
+    expect(fold('averylongword and more', 8)).toBe('averylongword\nand more')
+  })
+
+  const agent = {
+    ...{
+      ...AGENT,
+      name: 'coder',
+      preset: 'coder',
+      status: 'working',
+      goal: 'Write\x20it\nRole  forged',
+      goal_id: 'goal-1',
+    },
+    ...{ waiting_for: null, error: null, mood: 'content', world: null, workspace: '/w', spawned_by: null },
+    persona: {
+      values: ['honesty', 'tests'],
+      happiness: 0.9,
+      base: { happiness: 0.5 },
+      personality: { style: 'terse' },
+    },
+    suffering: { load: 0.25, level: 'prominent', crisis: false, stressors: [{ stressor: 'futility', severity: 0.25 }] },
+    identity: { display_name: 'Heron', traits: ['curious'], narrative: 'one\ntwo', chapters: [{}], opinions: [] },
+    ...{ created_at: '2026-01-02T03:04:05.000Z', last_active: null, next_run_at: null, cycle_count: 3 },
+    ...{ next: { at: null, reason: 'Its cycle runs now.' }, cost_usd: 0.5, tokens: 1234 },
+  } as unknown as AgentDetail
+
+  it('an agent in full is told in sections, without JSON, and fits', () => {
+    const told = fold(agentPage(agent), 80)
+    for (const title of ['Now', 'Who', 'Persona', 'How it fares', 'Work and money'])
+      expect(told).toContain(`\n\n${title}\n`)
+    expect(told).toMatch(/^ {2}happiness +█{9}· 0\.90, at first 0\.50$/m)
+    expect(told).toMatch(/^ {2}weighs on it +futility 0\.25$/m)
+    expect(told).toMatch(/^ {2}has +1 chapter$/m)
+    expect(told).toContain('Write it Role forged (goal-1)')
+    expect(told).not.toMatch(/[{}[\]]|undefined|null|World/)
+    expect(Math.max(...told.split('\n').map(widthOf))).toBeLessThanOrEqual(80)
+  })
+
+  it('all agents stand with their ids whole, whatever they are at', () => {
+    expect(statusPage([])).toContain('svc spawn coder')
+    expect(
+      statusPage([agent, { ...agent, agent_id: 'x-1', status: 'paused', goal: null, model: 'openai:lite' }]),
+    ).toMatch(
+      /^● coder-1a2b3c4d {2}working\n {4}Software.*\n {2}→ Write it Role forged\n‖ x-1 {13}paused {2}openai:lite\n/,
+    )
   })
 })
 

@@ -29,8 +29,9 @@ describe('svc demo', () => {
   it('ends at once, cleanly and without a report, when it is interrupted', async () => {
     await using dir = await tempDir()
     const env = { TMPDIR: dir.path }
-    await using demo = new RunningSvc(['demo', 'survival', '--cycles', '300'], { cwd: dir.path, env })
-    await demo.says(/^Day 1 {2}/m)
+    await using demo = new RunningSvc(['demo', 'survival', '--cycles', '300', '--seed', '7'], { cwd: dir.path, env })
+    // With another seed a day may pass on which nothing happens.
+    await demo.says(/^Day \d+ {2}/m)
     expect(await demo.end('SIGINT')).toBe(130)
     expect(demo.stdout).toBe('')
     expect(demo.stderr).toContain('stopped before the end')

@@ -2,7 +2,9 @@ import { chmod, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
-import type { DoctorReport } from '../../builtins/doctor/contract.ts'
+import { systemPorts } from '#kernel'
+import type { DoctorReport, Patient } from '../../builtins/doctor/contract.ts'
+import { diskSpace, nativeModule, nodeVersion, openFiles, watches } from '../../builtins/doctor/machine.ts'
 import { svc } from '../support/cli.ts'
 import { project } from './project.ts'
 
@@ -79,5 +81,26 @@ describe('svc doctor', () => {
     await writeFile(join(dir.path, '.svc/svc.db'), 'this is no database, but it is long enough to be taken for one')
     const none = await examined(dir.path)
     expect([none.code, none.of.get('database')]).toMatchObject([1, { level: 'fail' }])
+  })
+
+  it('knows what is wrong with the machine itself, and what helps', async () => {
+    const patient = { needsNode: '>=99.1', ports: systemPorts() } as unknown as Patient
+    expect(nodeVersion(patient)).toMatchObject({ level: 'fail', message: expect.stringContaining('>=99.1 is needed') })
+    const broken = async (error: Error) => nativeModule({ ...patient, database: () => Promise.reject(error) })
+    const missing = Object.assign(new Error('Cannot find package'), { code: 'ERR_MODULE_NOT_FOUND' })
+    expect(await broken(missing)).toMatchObject({ level: 'fail', remedy: expect.stringContaining('npm install') })
+    const foreign = await broken(new Error('was compiled against a different Node.js version\nmore'))
+    expect(foreign).toMatchObject({ level: 'fail', remedy: expect.stringContaining('npm rebuild better-sqlite3') })
+    expect(foreign.message).toMatch(/different Node\.js version$/)
+    const disk = (mib: number) =>
+      diskSpace('/', {
+        files: { statfs: async () => ({ bavail: mib, bsize: 1024 * 1024, ffree: 1e6, files: 1e6 }) },
+      } as never)
+    expect([(await disk(50)).level, (await disk(500)).level, (await disk(5_000)).level]).toEqual(['fail', 'warn', 'ok'])
+    const says = (text: string) => ({ files: { readFile: async () => text } }) as never
+    expect(await openFiles(says('Max open files   256   512'))).toMatchObject({
+      remedy: expect.stringContaining('ulimit'),
+    })
+    expect(await watches(says('100\n'))).toMatchObject({ remedy: expect.stringContaining('max_user_watches') })
   })
 })

@@ -7,7 +7,7 @@ import { tempDir } from '../support/temp.ts'
 const modeOf = async (path: string) => ((await stat(path)).mode & 0o777).toString(8)
 
 describe('svc init', () => {
-  it('makes a project that nobody else can read, with the presets and what authors need', async () => {
+  it('makes a project that nobody else can read, with what authors need; a second time it keeps all and says so', async () => {
     await using dir = await tempDir()
     const { code, stdout, stderr } = await svc(['init'], { cwd: dir.path })
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
@@ -19,38 +19,29 @@ describe('svc init', () => {
       include: expect.anything(),
     })
     expect(await readFile(join(dir.path, '.gitignore'), 'utf8')).toMatch(/^\.svc\/$/m)
-  })
 
-  it('a second time keeps everything as it is and says so', async () => {
-    await using dir = await tempDir()
-    await svc(['init'], { cwd: dir.path })
     await dir.write({
       '.svc/config.yaml': 'daemon:\n  heartbeat: 3\n',
       'profiles/coder.yaml': 'name: mine\nrole: mine\n',
     })
-    const { code, stdout } = await svc(['init'], { cwd: dir.path })
-    expect(code).toBe(0)
-    expect(stdout.match(/^ +kept/gm)).toHaveLength(7)
-    expect(stdout).not.toMatch(/^ +made/m)
+    const again = await svc(['init'], { cwd: dir.path })
+    expect(again.code).toBe(0)
+    expect(again.stdout.match(/^ +kept/gm)).toHaveLength(7)
+    expect(again.stdout).not.toMatch(/^ +made/m)
     expect(await readFile(join(dir.path, '.svc/config.yaml'), 'utf8')).toBe('daemon:\n  heartbeat: 3\n')
     expect(await readFile(join(dir.path, 'profiles/coder.yaml'), 'utf8')).toBe('name: mine\nrole: mine\n')
   })
 
-  it('in a folder with things of its own adds only what is missing', async () => {
+  it('in a folder with things of its own adds only what is missing, and with --quiet says nothing', async () => {
     await using dir = await tempDir({
       '.gitignore': 'node_modules',
       'tsconfig.json': '{}',
       'profiles/own.yaml': 'a: b',
     })
-    expect((await svc(['init'], { cwd: dir.path })).code).toBe(0)
+    expect(await svc(['init', '--quiet'], { cwd: dir.path })).toEqual({ code: 0, stdout: '', stderr: '' })
     expect(await readFile(join(dir.path, '.gitignore'), 'utf8')).toBe('node_modules\n.svc/\nlogs/\n')
     expect(await readFile(join(dir.path, 'tsconfig.json'), 'utf8')).toBe('{}')
     expect(await readdir(join(dir.path, 'profiles'))).toEqual(['own.yaml'])
-  })
-
-  it('says nothing with --quiet', async () => {
-    await using dir = await tempDir()
-    expect(await svc(['init', '--quiet'], { cwd: dir.path })).toEqual({ code: 0, stdout: '', stderr: '' })
   })
 
   it('where a file is in the way, or nothing may be written, says which place and what to do', async () => {

@@ -1,18 +1,27 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { systemPorts } from '#kernel'
+import { newPlugin } from '../../builtins/cli/commands/new.ts'
+import type { Context } from '../../builtins/cli/context.ts'
 import { PLUGIN_KINDS } from '../../builtins/cli/scaffold/kinds.ts'
-import { install, tsc, vitest } from '../spec/authors.ts'
+import { scaffoldPlugin } from '../../builtins/cli/scaffold/plugin.ts'
+import { install, ROOT, tsc, vitest } from '../spec/authors.ts'
 import { svc } from '../support/cli.ts'
-import { tempDir } from '../support/temp.ts'
+import { type TempDir, tempDir } from '../support/temp.ts'
 import { project } from './project.ts'
 
-/** A project with a plugin of every kind. */
-async function workshop() {
-  const dir = await project()
-  for (const kind of PLUGIN_KINDS) await svc(['new', 'plugin', `a-${kind}`, '--kind', kind], { cwd: dir.path })
-  return dir
+/** A plugin of every kind and its test, as the command writes them. */
+async function writeAll(dir: TempDir): Promise<void> {
+  for (const kind of PLUGIN_KINDS) {
+    const { source, test } = scaffoldPlugin(kind, `a-${kind}`)
+    await dir.write({ [`plugins/a-${kind}.ts`]: source, [`plugins/a-${kind}.test.ts`]: test })
+  }
 }
+
+/** The command in this process, for what is refused before anything is written. */
+const context = (root: string) =>
+  ({ ports: systemPorts(), named: root, house: { packageRoot: ROOT }, json: false }) as unknown as Context
 
 describe('svc new plugin', () => {
   it('writes a plugin and its test, and says how to go on', async () => {
@@ -26,8 +35,10 @@ describe('svc new plugin', () => {
     expect(JSON.parse(json.stdout)).toEqual({ made: ['plugins/second.ts', 'plugins/second.test.ts'] })
   })
 
-  it('each kind goes live as it is, and its command is there', async () => {
-    await using dir = await workshop()
+  it('each kind goes live as it is, its command is there, and an editor understands all of it but for vitest', async () => {
+    await using dir = await project()
+    await svc(['new', 'plugin', 'the-first'], { cwd: dir.path })
+    await writeAll(dir)
     const { stdout } = await svc(['plugins', '--json'], { cwd: dir.path })
     const plugins = JSON.parse(stdout) as { name: string; state: string; error: string | null }[]
     const states = plugins.filter(({ name }) => name.startsWith('a-'))
@@ -35,33 +46,23 @@ describe('svc new plugin', () => {
       PLUGIN_KINDS.toSorted().map(kind => ({ name: `a-${kind}`, state: 'live', error: null })),
     )
     expect((await svc(['a-operation', 'world', '--loud'], { cwd: dir.path })).stdout).toBe('HELLO, WORLD!\n')
-  })
-
-  it('an editor understands all of it in a project without node_modules, but for vitest', async () => {
-    await using dir = await workshop()
     const { output } = await tsc(dir.path)
     const lines = output.trim().split('\n')
-    expect(lines).toHaveLength(PLUGIN_KINDS.length)
+    expect(lines).toHaveLength(PLUGIN_KINDS.length + 1)
     expect(lines.filter(line => !/\.test\.ts\(.*Cannot find module 'vitest'/.test(line))).toEqual([])
   })
 
-  it('the tests of all kinds pass where vitest is, and there nothing is left to complain about', async () => {
-    await using dir = await workshop()
-    await install(dir.path, 'svc', 'vitest')
+  it('where the package and vitest are installed, the types are those of the installation, and the tests of all kinds pass', async () => {
+    await using dir = await tempDir()
+    await install(dir.path, 'svc', '@types/node')
+    await svc(['init', '--quiet'], { cwd: dir.path })
+    expect(await readFile(join(dir.path, 'tsconfig.json'), 'utf8')).not.toContain(dir.path)
+    await writeAll(dir)
+    await install(dir.path, 'vitest')
     const [types, tests] = await Promise.all([tsc(dir.path), vitest(dir.path)])
     expect(types).toEqual({ code: 0, output: '' })
     expect(tests.output).toMatch(new RegExp(`Tests +${PLUGIN_KINDS.length} passed`))
     expect(tests.code).toBe(0)
-  }, 60_000)
-
-  it('where the package is installed, the types are those of the installation', async () => {
-    await using dir = await tempDir()
-    await install(dir.path, 'svc', '@types/node')
-    await svc(['init', '--quiet'], { cwd: dir.path })
-    await svc(['new', 'plugin', 'at-home', '--kind', 'hook'], { cwd: dir.path })
-    expect(await readFile(join(dir.path, 'tsconfig.json'), 'utf8')).not.toContain(dir.path)
-    await install(dir.path, 'vitest')
-    expect(await tsc(dir.path)).toEqual({ code: 0, output: '' })
   })
 
   it('overwrites nothing', async () => {
@@ -72,9 +73,10 @@ describe('svc new plugin', () => {
       'plugins/tested.test.ts': 'mine',
     })
     for (const name of ['here', 'folder', 'hidden', 'tested']) {
-      const { code, stderr } = await svc(['new', 'plugin', name], { cwd: dir.path })
-      expect(code).toBe(1)
-      expect(stderr).toContain('is there already and stays as it is')
+      await expect(newPlugin({ name }, context(dir.path))).rejects.toMatchObject({
+        exit: 1,
+        message: expect.stringContaining('is there already and stays as it is'),
+      })
     }
     expect(await readdir(join(dir.path, 'plugins'))).toEqual(['folder', 'here.mjs', 'tested.test.ts'])
   })
@@ -82,27 +84,21 @@ describe('svc new plugin', () => {
   it('says what a name and a kind must be', async () => {
     await using dir = await project()
     for (const name of ['Office', 'office hours', '../office', '', '-', 'ö', 'a'.repeat(65)]) {
-      const { code, stderr } = await svc(['new', 'plugin', '--', name], { cwd: dir.path })
-      expect([name, code]).toEqual([name, 2])
-      expect(stderr).toContain('lower-case letters, digits and hyphens, as in office-hours')
+      await expect(newPlugin({ name }, context(dir.path)), name).rejects.toMatchObject({
+        exit: 2,
+        message: expect.stringContaining('lower-case letters, digits and hyphens, as in office-hours'),
+      })
     }
     const { code, stderr } = await svc(['new', 'plugin', 'x', '--kind', 'widget'], { cwd: dir.path })
     expect(code).toBe(2)
     expect(stderr).toContain('--kind is one of mix, tool, guard')
     expect(await readdir(join(dir.path, 'plugins'))).toEqual([])
   })
-
-  it('needs a project', async () => {
-    await using dir = await tempDir()
-    const { code, stderr } = await svc(['new', 'plugin', 'x'], { cwd: dir.path })
-    expect(code).toBe(1)
-    expect(stderr).toContain('make one with: svc init')
-  })
 })
 
 describe('svc new profile', () => {
   it('writes a preset that agents can be spawned from, and overwrites none', async () => {
-    await using dir = await project()
+    await using dir = await project({ 'profiles/coder.yaml': 'name: coder\nrole: mine\n' })
     expect((await svc(['new', 'profile', 'night-watch'], { cwd: dir.path })).code).toBe(0)
     const spawned = await svc(['spawn', 'night-watch', '--json'], { cwd: dir.path })
     expect(spawned.stderr).toBe('')
@@ -122,8 +118,9 @@ describe('schemas for editors', () => {
   const read = async (dir: { path: string }, name: string) =>
     JSON.parse(await readFile(join(dir.path, '.svc/schema', name), 'utf8')) as Schema
 
-  it('the configuration’s has every key with its type, default and sentence, and knows no other', async () => {
-    await using dir = await project()
+  it('they have every key with its type, default and sentence, know no other, and learn the keys of plugins', async () => {
+    await using dir = await tempDir()
+    await svc(['init', '--quiet'], { cwd: dir.path })
     const text = await readFile(join(dir.path, '.svc/config.yaml'), 'utf8')
     expect(text.split('\n')[0]).toBe('# yaml-language-server: $schema=./schema/config.json')
     const { properties, additionalProperties } = await read(dir, 'config.json')
@@ -134,19 +131,15 @@ describe('schemas for editors', () => {
     expect(daemon!.additionalProperties).toBe(false)
     expect(seed).toBeDefined()
     expect(plugins!.properties!.config!.additionalProperties).toBe(true)
-  })
 
-  it('it learns the keys of the project’s plugins when init is run again', async () => {
-    await using dir = await project()
     await svc(['new', 'plugin', 'counter'], { cwd: dir.path })
     expect((await svc(['init'], { cwd: dir.path })).stdout).toMatch(/made +\.svc\/schema\//)
-    const { plugins } = (await read(dir, 'config.json')).properties!
-    expect(plugins!.properties!.config!.properties!.counter!.properties!.tell_every).toMatchObject({ type: 'integer' })
+    const learnt = (await read(dir, 'config.json')).properties!.plugins!
+    expect(learnt.properties!.config!.properties!.counter!.properties!.tell_every).toMatchObject({ type: 'integer' })
     expect((await svc(['init'], { cwd: dir.path })).stdout).toMatch(/kept +\.svc\/schema\//)
-  })
 
-  it('a bad configuration keeps it as it was, says so, and stops nothing', async () => {
-    await using dir = await project({ '.svc/config.yaml': 'daemon:\n  heartbeat: soon\n' })
+    // A bad configuration keeps it as it was.
+    await dir.write({ '.svc/config.yaml': 'daemon:\n  heartbeat: soon\n' })
     const { code, stderr } = await svc(['init', '--quiet'], { cwd: dir.path })
     expect(code).toBe(0)
     expect(stderr).toMatch(/warning: \.svc\/schema\/config\.json was not written: .*config\.yaml:2/)

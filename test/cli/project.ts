@@ -1,11 +1,13 @@
-import { svc } from '../support/cli.ts'
+import { chmod, mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { type TempDir, tempDir } from '../support/temp.ts'
 
-/** A folder in which `svc init` was run, gone at the end of its block. */
+/** A folder with a project as `svc init` makes one, but for what editors need. It is gone at the end of its block. */
 export async function project(files: Readonly<Record<string, string>> = {}): Promise<TempDir> {
-  const dir = await tempDir()
-  await svc(['init', '--quiet'], { cwd: dir.path })
-  await dir.write(files)
+  const dir = await tempDir({ '.svc/config.yaml': '', ...files })
+  await chmod(join(dir.path, '.svc'), 0o700)
+  await chmod(join(dir.path, '.svc/config.yaml'), 0o600)
+  await mkdir(join(dir.path, 'plugins'), { recursive: true })
   return dir
 }
 

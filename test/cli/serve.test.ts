@@ -1,6 +1,9 @@
+import { cp, readFile, symlink, utimes, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { RunningSvc, svc } from '../support/cli.ts'
+import { tempDir } from '../support/temp.ts'
 import { FAST, project } from './project.ts'
 
 const URL_LINE = /^Dashboard: +(http:\/\/127\.0\.0\.1:(\d+))\/$/m
@@ -11,6 +14,7 @@ describe('svc serve', () => {
     await using server = new RunningSvc(['serve', '--port', '0'], { cwd: dir.path })
     const [, url, port] = await server.says(URL_LINE)
     await server.says(/^Daemon: +not in this process/m)
+    expect(server.stdout).toMatch(/^Model: +sim\/rules-1 \(simulated, not an AI model\)/m)
     expect(Number(port)).toBeGreaterThan(0)
     expect(server.stdout).toContain(`${url}/openapi.json`)
     expect(server.stdout).toMatch(/^Logs: .*logs\/svc\.log$/m)
@@ -20,25 +24,8 @@ describe('svc serve', () => {
     expect(await server.end('SIGTERM')).toBe(0)
   })
 
-  it('with the daemon in the same process, agents can be watched over HTTP', async () => {
+  it('names the model that is used, and no key', async () => {
     await using dir = await project(FAST)
-    const words = ['serve', '--with-daemon', '--port', '0', '--profiles', 'coder,writer']
-    await using server = new RunningSvc(words, { cwd: dir.path })
-    const [, url] = await server.says(URL_LINE)
-    await server.says(/^Agents: +coder-[0-9a-f]{8}, writer-[0-9a-f]{8}$/m)
-    expect(await fetch(`${url}/daemon`).then(answer => answer.json())).toMatchObject({
-      running: true,
-      health: 'healthy',
-      pid: server.pid,
-    })
-    expect(((await fetch(`${url}/agents`).then(answer => answer.json())) as unknown[]).length).toBe(2)
-    expect(await server.end('SIGTERM')).toBe(0)
-  })
-
-  it('says plainly that the model is simulated, and which one is used otherwise', async () => {
-    await using dir = await project(FAST)
-    await using simulated = new RunningSvc(['serve', '--port', '0'], { cwd: dir.path })
-    await simulated.says(/^Model: +sim\/rules-1 \(simulated, not an AI model\)/m)
     const env = {
       OPENAI_BASE_URL: 'http://127.0.0.1:9/v1',
       OPENAI_API_KEY: 'sk-a-key-for-nobody',
@@ -48,6 +35,36 @@ describe('svc serve', () => {
     await real.says(/^Model: +openai:a-model/m)
     expect(real.stdout).not.toContain('simulated')
     expect(real.stdout + real.stderr).not.toContain('sk-a-key-for-nobody')
+  })
+
+  it('with --reload starts anew when the code changes, says so when it cannot, and ends as one', async () => {
+    await using dir = await project(FAST)
+    await using installed = await tempDir()
+    const at = (name: string) => join(installed.path, name)
+    await cp('dist', at('dist'), { recursive: true, filter: name => !name.startsWith('dist/types') })
+    for (const name of ['package.json', 'node_modules', 'profiles']) await symlink(join(process.cwd(), name), at(name))
+    const program = at('dist/svc.js')
+    await using server = new RunningSvc(['serve', '--reload', '--port', '0', '--json'], { cwd: dir.path, program })
+    const life = async (n: number) => {
+      const [, pid] = await server.says(new RegExp(`(?:"event":"ready".*?"pid":(\\d+)[^]*){${n}}`))
+      return Number(pid)
+    }
+    const first = await life(1)
+    expect(first).not.toBe(server.pid)
+
+    const later = new Date(Date.now() + 60_000)
+    await utimes(at('dist/commands.json'), later, later)
+    await life(2)
+    expect(server.stderr).toContain('svc: the code has changed: starting anew')
+    expect(() => process.kill(first, 0)).toThrow('ESRCH')
+
+    const bundle = await readFile(program, 'utf8')
+    await writeFile(program, 'this is no JavaScript')
+    await server.says(/it has ended with exit code 1; it starts anew when the code changes/)
+    await writeFile(program, bundle)
+    const last = await life(3)
+    expect(await server.end('SIGINT')).toBe(0)
+    expect(() => process.kill(last, 0)).toThrow('ESRCH')
   })
 
   it('a port in use, and a host that others can reach without a key, are refused in a sentence', async () => {

@@ -72,6 +72,26 @@ describe.skipIf(!withTmux)('svc watch in a terminal', () => {
   })
 })
 
+describe.skipIf(!withTmux)('svc watch with a daemon', () => {
+  it('shows a call that waits with all of its arguments, and y approves it', async () => {
+    const config =
+      'daemon:\n  heartbeat: 0.2\nmodel:\n  sim_delay: 0\napproval:\n  require_for: [file_write]\n  enabled: true\n'
+    await using home = await project({ '.svc/config.yaml': config })
+    await using daemon = new RunningSvc(['start', '-p', 'coder'], { cwd: home.path })
+    await daemon.says(/^Logs: /m)
+    await using terminal = await tmux(home.path, { columns: 80, rows: 24 }, `${PROGRAM} watch; cat`)
+    await terminal.shows(/Attention \(1 to decide\)/)
+    await terminal.type('a')
+    const asked = await terminal.shows(/coder-[0-9a-f]{8} wants to call file_write \(overwrites\) with:/)
+    expect(asked).toMatch(/^ {2}"path": "\S+"$/m)
+    expect(asked).toMatch(/y approve {2}d deny/)
+    await terminal.type('y')
+    await terminal.shows(/ap-[0-9a-f]+: approved/)
+    const { stdout } = await svc(['approvals', 'of', 'coder', '--json', '--status', 'all'], { cwd: home.path })
+    expect(stdout).toMatch(/"status": "(approved|consumed)"/)
+  })
+})
+
 describe('svc watch', () => {
   it('in a pipe tells plain lines, and ends with its reader', async () => {
     await using told = new RunningSvc(['watch'], { cwd: dir.path })

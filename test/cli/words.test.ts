@@ -1,10 +1,15 @@
 import { spawn } from 'node:child_process'
 import { mkdir, readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { svc } from '../support/cli.ts'
 import { tempDir } from '../support/temp.ts'
+import { refused } from './in-process.ts'
 import { project } from './project.ts'
+
+// Its modules are written for bundlers; Node itself takes only its CommonJS.
+vi.mock('clipanion', () => createRequire(import.meta.url)('clipanion') as object)
 
 const version = JSON.parse(await readFile('package.json', 'utf8')).version as string
 
@@ -22,7 +27,7 @@ describe('finding a command', () => {
       expect(all.stdout).toMatch(new RegExp(`^  ${word}\\b`, 'm'))
     }
     const one = await svc(['serve', '--help'], { cwd: dir.path })
-    expect(one.stdout).toMatch(/-p, --port <text> .*\(default: 8000\)/)
+    expect(one.stdout).toMatch(/-p, --port <number> .*\(default: 8000\)/)
     expect(one.stdout).not.toContain('#0')
   })
 
@@ -32,7 +37,7 @@ describe('finding a command', () => {
     [['goals', 'prioritize'], 'goal_id'],
   ])('%j is answered with what was meant', async (words, meant) => {
     await using dir = await tempDir()
-    const { code, stdout, stderr } = await svc(words, { cwd: dir.path })
+    const { code, stdout, stderr } = await refused(words, dir.path)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toContain(meant)
   })
@@ -48,12 +53,11 @@ describe('finding a command', () => {
     [['start', '--heartbeat', '1e9'], /--heartbeat takes seconds/],
     [['serve', '-p', '99999'], /--port takes a number/],
     [['stop', '--timeout', 'soon'], /--timeout takes seconds/],
-    [['pause'], /Name the agent to pause/],
     [['history', 'coder', '--limit', 'many'], /limit/],
   ])('a mistake in the words ends with 2 and says nothing on standard output: %j', async (words, sentence) => {
     await using dir = await project()
     const before = await readFile(join(dir.path, '.svc/config.yaml'), 'utf8')
-    const { code, stdout, stderr } = await svc(words, { cwd: dir.path })
+    const { code, stdout, stderr } = await refused(words, dir.path)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toMatch(sentence)
     expect(stderr).not.toMatch(/^ +at /m)
@@ -65,7 +69,7 @@ describe('finding the project', () => {
   it('without one, the way to make one is named', async () => {
     await using dir = await tempDir()
     for (const words of [['status'], ['start'], ['stop'], ['serve', '--port', '0'], ['daemon']]) {
-      const { code, stdout, stderr } = await svc(words, { cwd: dir.path })
+      const { code, stdout, stderr } = await refused(words, dir.path)
       expect({ words, code, stdout }).toEqual({ words, code: 1, stdout: '' })
       expect(stderr).toMatch(/^svc: There is no project in .*svc init\n$/)
     }
@@ -77,12 +81,12 @@ describe('finding the project', () => {
     const below = join(dir.path, 'a', 'b')
     await mkdir(below, { recursive: true })
     const answers = [
-      await svc(['status', '--json'], { cwd: below }),
-      await svc(['status', '--json', '--root', dir.path], { cwd: elsewhere.path }),
-      await svc(['--root', dir.path, 'status', '--json'], { cwd: elsewhere.path }),
-      await svc(['status', '--json'], { cwd: elsewhere.path, env: { SVC_ROOT: dir.path } }),
+      await svc(['stop', '--json'], { cwd: below }),
+      await svc(['stop', '--json', '--root', dir.path], { cwd: elsewhere.path }),
+      await svc(['--root', dir.path, 'stop', '--json'], { cwd: elsewhere.path }),
+      await svc(['stop', '--json'], { cwd: elsewhere.path, env: { SVC_ROOT: dir.path } }),
     ]
-    expect(answers).toEqual(answers.map(() => ({ code: 0, stdout: '[]\n', stderr: '' })))
+    expect(answers).toEqual(answers.map(() => ({ code: 0, stdout: '{\n  "stopped": []\n}\n', stderr: '' })))
   })
 })
 
@@ -105,7 +109,7 @@ describe('what is said', () => {
     expect(JSON.stringify(said)).not.toContain('\\u001b')
   })
 
-  it('what agents are told and say cannot steer the terminal', async () => {
+  it('what agents are told and say cannot steer the terminal, and words of any kind arrive as they are', async () => {
     await using dir = await project()
     const role = 'a\x1b[2J\x1b]0;owned\x07\r\u202egnp.exe\u200b\x9b31m'
     await svc(['spawn', 'coder'], { cwd: dir.path })
@@ -116,15 +120,10 @@ describe('what is said', () => {
       expect(stdout).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u)
     }
     expect(shown[1]!.stdout).toContain('\\x1b[2J')
+    expect(await svc(['pause'], { cwd: dir.path })).toMatchObject({ code: 2, stdout: '' })
     expect(JSON.parse(shown[2]!.stdout)[0].role).toBe(role)
-  })
-
-  it('words with line breaks, emoji and dashes arrive as they are', async () => {
-    await using dir = await project()
-    await svc(['spawn', 'coder'], { cwd: dir.path })
     const nudged = await svc(['nudge', 'coder', '--', 'one\ntwo', '🦊', '--three'], { cwd: dir.path })
-    expect(nudged).toMatchObject({ code: 0, stderr: '' })
-    expect(nudged.stdout).toMatch(/nudge-[0-9a-f]{8}/)
+    expect(nudged).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/nudge-[0-9a-f]{8}/) })
   })
 })
 

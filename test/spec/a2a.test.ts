@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs'
 import { appendFile, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
 import { type A2AMessage, Mail, type MessageType } from '../../builtins/a2a/contract.ts'
 import guardrails from '../../builtins/guardrails/index.ts'
 import retention from '../../builtins/retention/index.ts'
 import { Store } from '../../builtins/store/contract.ts'
 import waking from '../../builtins/waking/index.ts'
+import { behind } from '../support/behind.ts'
 import { beat, settled, toolCall, until } from '../support/index.ts'
 import { asksForGoal, goalOf, isOf, mailed, messages, NOTHING, rows, send } from './a2a-house.ts'
 import { spawn } from './rooms.ts'
@@ -350,10 +350,8 @@ describe('mailboxes in files', () => {
     await second.kernel.close()
     await first.kernel.close()
     // As if it had died after the lines were written, and before that was.
-    const database = new Database(join(first.root, '.svc/svc.db'))
-    database.exec("UPDATE plugin_values SET value = '0' WHERE namespace = 'a2a' AND key = 'mailboxes'")
-    database.exec('DELETE FROM a2a_mailboxes')
-    database.close()
+    await behind(first.root, "UPDATE plugin_values SET value = '0' WHERE namespace = 'a2a' AND key = 'mailboxes'")
+    await behind(first.root, 'DELETE FROM a2a_mailboxes')
     await using third = await mailed(() => NOTHING, { ...QUIET, root: first.root, seed: first.seed + 2 })
     third.kernel.heartbeat.start()
     await send(third, ann, 'and one more')

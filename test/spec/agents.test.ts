@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { AgentSummary } from '../../builtins/agents/contract.ts'
 import { Store } from '../../builtins/store/contract.ts'
+import { behind } from '../support/behind.ts'
 import { beat, fault, house, text, toolCall, until } from '../support/index.ts'
 import { asksForGoal, detail, lived, ROOMS, spawn, WORKER } from './rooms.ts'
 
@@ -186,10 +187,7 @@ describe('a dead agent', () => {
   it('stays dead: it can be seen and deleted, and nothing else', async () => {
     await using home = await lived(idle)
     const id = await spawn(home)
-    const { default: Sqlite } = await import('better-sqlite3')
-    const db = new Sqlite(join(home.root, '.svc/svc.db'))
-    db.prepare('UPDATE agents SET died_at = 1 WHERE agent_id = ?').run(id)
-    db.close()
+    await behind(home.root, 'UPDATE agents SET died_at = 1 WHERE agent_id = ?', id)
     expect((await detail(home, id)).status).toBe('dead')
     for (const verb of ['pause', 'resume']) {
       await expect(home.kernel.invoke(`agents.${verb}`, { id })).rejects.toMatchObject({

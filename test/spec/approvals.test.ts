@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { definePlugin } from '#kernel'
 import { ApprovalReviewers, type Review } from '../../builtins/approvals/contract.ts'
 import { Store } from '../../builtins/store/contract.ts'
+import { behind } from '../support/behind.ts'
 import { beat, settled, together, toolCall, until } from '../support/index.ts'
 import { completed, decide, finish, gated, history, parked, pending, results, show, steppedIn } from './gated.ts'
 import { detail, goalsOf } from './rooms.ts'
@@ -377,14 +378,12 @@ describe('a crash', () => {
     await parked(home)
     await home.kernel.invoke('agents.pause', { id: home.id })
     for (const { approval_id } of await pending(home)) await decide(home, approval_id, { decision: 'approve' })
-    const { default: Sqlite } = await import('better-sqlite3')
-    const db = new Sqlite(home.kernel.project.database)
     // As it stands after a kill between the taking and the outcome.
-    db.exec(
+    await behind(
+      home.root,
       "UPDATE approvals SET status = 'consumed', used_by = (SELECT call_id FROM tool_calls t WHERE t.approval_id = approvals.approval_id)",
     )
-    db.exec("UPDATE tool_calls SET state = 'started'")
-    db.close()
+    await behind(home.root, "UPDATE tool_calls SET state = 'started'")
     await home.kernel.invoke('agents.resume', { id: home.id })
     await home.clock.advance(1_000)
     const asked = await parked(home)

@@ -24,9 +24,9 @@ export function tsc(project: string): Promise<Ended> {
   return run(project, 'typescript/bin/tsc', '--noEmit', '--project', project)
 }
 
-/** `npx vitest run` in a project. */
+/** `npx vitest run` in a project, on a machine that may be busy. */
 export function vitest(project: string): Promise<Ended> {
-  return run(project, 'vitest/vitest.mjs', 'run')
+  return run(project, 'vitest/vitest.mjs', 'run', '--testTimeout=60000')
 }
 
 async function run(cwd: string, program: string, ...words: string[]): Promise<Ended> {

@@ -87,6 +87,7 @@ let script: (
 let server: ModelServer
 let home: House
 let temporary: string
+const { TMPDIR } = process.env
 beforeAll(async () => {
   temporary = await mkdtemp(join(tmpdir(), 'svc-benchmark-'))
   process.env.TMPDIR = temporary
@@ -98,6 +99,9 @@ beforeAll(async () => {
   })
 })
 afterAll(async () => {
+  // Others live in this process after it.
+  if (TMPDIR === undefined) delete process.env.TMPDIR
+  else process.env.TMPDIR = TMPDIR
   await home.close()
   await server.close()
   await rm(temporary, { recursive: true })

@@ -25,6 +25,7 @@ const THEORY = { suspect: 'Edda Winter', motive: 'money', confidence: 0.9, reaso
 let home: House
 let server: ModelServer
 let temporary: string
+const { TMPDIR } = process.env
 beforeAll(async () => {
   temporary = await mkdtemp(join(tmpdir(), 'svc-demos-'))
   process.env.TMPDIR = temporary
@@ -36,6 +37,9 @@ beforeAll(async () => {
   })
 })
 afterAll(async () => {
+  // Others live in this process after it.
+  if (TMPDIR === undefined) delete process.env.TMPDIR
+  else process.env.TMPDIR = TMPDIR
   await home.close()
   await server.close()
   await rm(temporary, { recursive: true })

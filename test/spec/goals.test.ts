@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { definePlugin, tool, z } from '#kernel'
 import { Store } from '../../builtins/store/contract.ts'
+import { behind } from '../support/behind.ts'
 import { beat, fault, type ModelServerRequest, text, together, toolCall, until } from '../support/index.ts'
 import { asksForGoal, detail, goalsOf, lived, spawn } from './rooms.ts'
 
@@ -346,22 +347,27 @@ describe('tool calls', () => {
         { id: 'c2', name: 'again', arguments: {} },
       ],
     }
-    const { default: Sqlite } = await import('better-sqlite3')
-    const db = new Sqlite(join(home.root, '.svc/svc.db'))
-    db.prepare(
+    await behind(
+      home.root,
       "INSERT INTO goals (goal_id, agent_id, objective, created_at, steps_completed) VALUES ('goal-1', ?, 'Go on from there', 1, 1)",
-    ).run(id)
-    const row = db.prepare(
-      "INSERT INTO pursuit_transcripts (goal_id, seq, agent_id, message, created_at) VALUES ('goal-1', ?, ?, ?, 1)",
+      id,
     )
-    row.run(0, id, say({ role: 'user', content: 'Goal: Go on from there' }))
-    row.run(1, id, say(assistant))
-    const call = db.prepare(
-      "INSERT INTO tool_calls (call_id, model_call_id, agent_id, goal_id, epoch, step, tool, arguments, args_hash, started_at) VALUES (?, ?, ?, 'goal-1', 1, 1, ?, '{}', 'h', 1)",
-    )
-    call.run('old:1', 'c1', id, 'once')
-    call.run('old:2', 'c2', id, 'again')
-    db.close()
+    const row = (seq: number, message: unknown) =>
+      behind(
+        home.root,
+        "INSERT INTO pursuit_transcripts (goal_id, seq, agent_id, message, created_at) VALUES ('goal-1', ?, ?, ?, 1)",
+        ...[seq, id, say(message)],
+      )
+    await row(0, { role: 'user', content: 'Goal: Go on from there' })
+    await row(1, assistant)
+    const call = (call_id: string, model_call_id: string, name: string) =>
+      behind(
+        home.root,
+        "INSERT INTO tool_calls (call_id, model_call_id, agent_id, goal_id, epoch, step, tool, arguments, args_hash, started_at) VALUES (?, ?, ?, 'goal-1', 1, 1, ?, '{}', 'h', 1)",
+        ...[call_id, model_call_id, id, name],
+      )
+    await call('old:1', 'c1', 'once')
+    await call('old:2', 'c2', 'again')
     home.kernel.heartbeat.start()
     await until(home, 'goal_completed')
     expect(ran).toEqual(['again'])

@@ -58,9 +58,9 @@ describe('what guardrails cost', () => {
     await scan(text.slice(0, 40_000))
     // Three tries and room beside the bar, for machines with much else to do; what is not linear is far beyond.
     let spent = await cost(scan, text)
-    for (let again = 0; again < 2 && !(spent.longest < 100 && spent.whole < 1000); again++)
+    for (let again = 0; again < 2 && !(spent.longest < 100 && spent.whole < 3000); again++)
       spent = await cost(scan, text)
     expect(spent.longest).toBeLessThan(100)
-    expect(spent.whole).toBeLessThan(1000)
+    expect(spent.whole).toBeLessThan(3000)
   })
 })

@@ -1,6 +1,5 @@
 import { readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import Sqlite from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
 import { Operations } from '#kernel'
 import { bookSpend } from '../../builtins/budget/contract.ts'
@@ -9,6 +8,7 @@ import rest from '../../builtins/rest/index.ts'
 import { Runs } from '../../builtins/runs/contract.ts'
 import runs from '../../builtins/runs/index.ts'
 import { appendEvent, Store } from '../../builtins/store/contract.ts'
+import { behind } from '../support/behind.ts'
 import { beat, refuse, settled, text, toolCall, until } from '../support/index.ts'
 import { lived, spawn } from './rooms.ts'
 import { finish, listed, logFiles, logText, run, running, scripted, spans, trace, write, writes } from './runs-house.ts'
@@ -256,10 +256,8 @@ describe('a run', () => {
   it('of a daemon that is gone is shown as crashed, also while nothing runs, and is ended by the next', async () => {
     const home = await running([finish])
     await reached(home)
-    const db = new Sqlite(join(home.root, '.svc/svc.db'))
     // No process has this PID: it is beyond what the system gives.
-    db.prepare('UPDATE runs SET pid = 99999999').run()
-    db.close()
+    await behind(home.root, 'UPDATE runs SET pid = 99999999')
     await using _ = home
     await using next = await again(home)
     await home.clock.advance(5_000)

@@ -3,6 +3,7 @@ import { definePlugin, tool, z } from '#kernel'
 import { Store } from '../../builtins/store/contract.ts'
 import type { SubAgent } from '../../builtins/sub-agents/contract.ts'
 import subAgents from '../../builtins/sub-agents/index.ts'
+import { behind } from '../support/behind.ts'
 import {
   beat,
   type House,
@@ -399,10 +400,7 @@ describe('with its parent', () => {
     await settled(home)
     const { sub_agent_id, goal_id } = await child(home)
     // As if the goal's end were written and the process had died before its hook.
-    const { default: Sqlite } = await import('better-sqlite3')
-    const file = new Sqlite(`${home.root}/.svc/svc.db`)
-    file.prepare("UPDATE goals SET status = 'completed', result = 'Found' WHERE goal_id = ?").run(goal_id)
-    file.close()
+    await behind(home.root, "UPDATE goals SET status = 'completed', result = 'Found' WHERE goal_id = ?", goal_id)
     await beat(home)
     expect(await child(home)).toMatchObject({ sub_agent_id, status: 'completed', result: 'Found' })
     expect((await detail(home, sub_agent_id)).status).toBe('dead')

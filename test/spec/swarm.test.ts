@@ -1,5 +1,3 @@
-import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
 import { definePlugin } from '#kernel'
 import { Freeze } from '../../builtins/daemon/contract.ts'
@@ -12,6 +10,7 @@ import { appendEvent, Store } from '../../builtins/store/contract.ts'
 import type { Specialization, SwarmReport } from '../../builtins/swarm/contract.ts'
 import swarm from '../../builtins/swarm/index.ts'
 import delegationTools from '../../builtins/toolkits/delegation/index.ts'
+import { behind } from '../support/behind.ts'
 import { beat, type HouseOptions, type Script, toolCall, until } from '../support/index.ts'
 import { asksForGoal, goalOf, isOf, mailed, NOTHING } from './a2a-house.ts'
 import { goalsOf, spawn } from './rooms.ts'
@@ -249,9 +248,7 @@ describe('an active policy', () => {
     const { bob } = await unequal(home)
     await home.kernel.close()
     // As if the process had died between remembering and writing that down.
-    const database = new Database(join(home.root, '.svc/svc.db'))
-    database.exec("UPDATE swarm_effects SET status = 'planned' WHERE kind = 'memory'")
-    database.close()
+    await behind(home.root, "UPDATE swarm_effects SET status = 'planned' WHERE kind = 'memory'")
     await using later = await house({ ...ACTIVE, root: home.root, seed: home.seed + 1 })
     await beaten(later, 6)
     expect(await remembered(later, bob)).toHaveLength(1)

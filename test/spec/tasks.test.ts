@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { definePlugin, type SvcError, tool, z } from '#kernel'
+import { behind } from '../support/behind.ts'
 import { fault, modelServer, text, together, toolCall, until } from '../support/index.ts'
 import { detail, spawn } from './rooms.ts'
 import { rows, run, tasked, taskOf } from './tasks-house.ts'
@@ -317,9 +318,4 @@ describe('a one-shot task', () => {
 })
 
 /** As an expired sub-agent, or one with too many fatal errors. */
-async function killed(root: string, id: string) {
-  const { default: Sqlite } = await import('better-sqlite3')
-  const database = new Sqlite(`${root}/.svc/svc.db`)
-  database.prepare('UPDATE agents SET died_at = 1 WHERE agent_id = ?').run(id)
-  database.close()
-}
+const killed = (root: string, id: string) => behind(root, 'UPDATE agents SET died_at = 1 WHERE agent_id = ?', id)

@@ -1,12 +1,16 @@
 import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import metrics from '../../builtins/metrics/index.ts'
 import { Rest } from '../../builtins/rest/contract.ts'
 import rest from '../../builtins/rest/index.ts'
 import telemetry from '../../builtins/telemetry/index.ts'
+import { FAST, project } from '../cli/project.ts'
 import { refuse, text, toolCall, until } from '../support/index.ts'
 import { type Collector, collector, type SentSpan } from './otlp.ts'
-import { asksForGoal, spawn } from './rooms.ts'
+import { asksForGoal, spawn, WORKER } from './rooms.ts'
 import { run, tasked } from './tasks-house.ts'
 
 const PARENT = { trace: '0af7651916cd43dd8448eb211c80319c', span: 'b7ad6b7169203331' }
@@ -42,6 +46,37 @@ async function watched(config: object, env: Record<string, string> = {}) {
     },
   )
 }
+
+it('an MCP process and the daemon that it starts tell what they do, each below whoever asked', async () => {
+  const taker = await collector()
+  await using dir = await project({ ...FAST, 'profiles/worker.yaml': WORKER })
+  const env = {
+    ...{ PATH: process.env.PATH!, HOME: process.env.HOME!, SVC_TELEMETRY: '1', OTEL_BSP_SCHEDULE_DELAY: '50' },
+    ...{ OTEL_EXPORTER_OTLP_ENDPOINT: taker.url, OTEL_METRICS_EXPORTER: 'none' },
+  }
+  const words = [fileURLToPath(new URL('../../dist/svc.js', import.meta.url)), 'mcp']
+  const transport = new StdioClientTransport({
+    ...{ command: process.execPath, args: words, cwd: dir.path },
+    env,
+    stderr: 'ignore',
+  })
+  const client = new Client({ name: 'test', version: '1' })
+  try {
+    await client.connect(transport)
+    await client.callTool({ name: 'svc_start', arguments: { profiles: 'worker' } })
+    const asked = { id: 'worker', instruction: 'say hello' }
+    await client.callTool({ name: 'tasks_run', arguments: asked, _meta: { traceparent } })
+    const task = () => taker.spans.find(({ parent_id }) => parent_id === PARENT.span)
+    const turn = () => taker.spans.find(({ attributes }) => 'svc.cycle.result' in attributes)
+    await until(() => task() !== undefined && turn() !== undefined)
+    expect(task()).toMatchObject({ trace_id: PARENT.trace, attributes: { 'svc.task.status': 'completed' } })
+    expect(turn()?.trace_id).not.toBe(PARENT.trace)
+  } finally {
+    await client.callTool({ name: 'svc_stop', arguments: {} }).catch(() => {})
+    await client.close()
+    await taker.close()
+  }
+})
 
 describe('telemetry', () => {
   let taker: Collector

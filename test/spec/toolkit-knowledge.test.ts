@@ -4,6 +4,7 @@ import knowledge from '../../builtins/toolkits/knowledge/index.ts'
 import memory from '../../builtins/toolkits/memory/index.ts'
 import type { House } from '../support/index.ts'
 import { remembering, use } from './memory-house.ts'
+import { spawn, WORKER } from './rooms.ts'
 
 const save = async (home: House, content: string, more: object = {}) =>
   /^Saved as (mem-\w+)\.$/.exec(await use(home, 'save_note', { content, ...more }))?.[1] ?? ''
@@ -80,4 +81,19 @@ describe('lists of notes', () => {
     expect(await use(home, 'update_note', { note_id: value, content: 'Kythira' })).toContain('There is no note')
     expect(await use(home, 'memory_get', { key: 'harbour' })).toBe('Piraeus')
   })
+})
+
+it('the operator reads an agent’s notes, all or those with some words, and that counts for nothing', async () => {
+  await using home = await remembering([knowledge], { files: { 'profiles/worker.yaml': WORKER } })
+  const id = await spawn(home)
+  const write = (content: string, tags = '') => use(home, 'save_note', { content, tags }, { agent_id: id })
+  const kiln = (await write('The kiln is hot.\nKeep away.', 'pottery')).slice('Saved as '.length, -1)
+  for (let n = 0; n < 6; n++) await write(`Glaze number ${n}.`)
+  const notes = (input: object) => home.kernel.invoke('notes.list', { id, ...input }) as Promise<{ note_id: string }[]>
+  expect(await notes({})).toHaveLength(7)
+  expect(await notes({ query: 'pottery KILN' })).toMatchObject([
+    { note_id: kiln, text: 'The kiln is hot.\nKeep away.', tags: ['pottery'] },
+  ])
+  expect(await notes({ limit: 2, offset: 6 })).toMatchObject([{ note_id: kiln }])
+  expect((await home.kernel.use(Memory).of(id).peek(kiln))?.access_count).toBe(0)
 })

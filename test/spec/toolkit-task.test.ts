@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { Operations } from '#kernel'
 import task from '../../builtins/toolkits/task/index.ts'
 import { tooled } from './toolkit-house.ts'
 
@@ -54,4 +55,27 @@ it('a long list is shown in part, with a word on how to see the rest', async () 
   const lines = (await home.use('list_tasks')).split('\n')
   expect(lines).toHaveLength(101)
   expect(lines.at(-1)).toBe('[There are more than 100; ask for one priority or status.]')
+})
+
+it('the operator sees what agents have on their lists, of all or of one, and ticks things off', async () => {
+  await using home = await tooled([task])
+  const [first, second] = home.ids
+  const low = idIn(await home.use('create_task', { description: 'Dust the shelves', priority: 'low' }))
+  const high = idIn(await home.use('create_task', { description: 'Fix\nthe build', priority: 'high' }, second))
+  const ask = async (name: string, input: object) => home.kernel.invoke(name, input) as Promise<unknown>
+  expect(await ask('todos.list', {})).toMatchObject([
+    { todo_id: high, agent_id: second, priority: 'high', status: 'pending', completed_at: null },
+    { todo_id: low, agent_id: first, description: 'Dust the shelves', due: null },
+  ])
+  expect(await ask('todos.list', { agent: first, limit: 5 })).toMatchObject([{ todo_id: low }])
+  const done = await ask('todos.mark', { todo_id: high, status: 'done' })
+  expect(done).toMatchObject({ status: 'done', completed_at: expect.stringMatching(/Z$/) })
+  expect(await ask('todos.list', { status: 'all', offset: 1 })).toMatchObject([{ todo_id: low }])
+  expect(await home.use('list_tasks', {}, second)).toBe('[There are no such tasks.]')
+  expect(await ask('todos.mark', { todo_id: high, status: 'pending' })).toMatchObject({ completed_at: null })
+  await expect(ask('todos.mark', { todo_id: 'task-none', status: 'done' })).rejects.toMatchObject({ status: 404 })
+  const { render } = home.kernel.points.find(Operations, 'todos.list')!
+  expect(render?.((await ask('todos.list', {})) as never)).toBe(
+    `· ${high}  ${second}  high\n    Fix the build\n· ${low}  ${first}  low\n    Dust the shelves`,
+  )
 })

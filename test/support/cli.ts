@@ -10,6 +10,8 @@ export interface CliOptions {
   cwd: string
   /** Added to a bare environment: the machine's keys and settings stay outside. */
   env?: Readonly<Record<string, string>>
+  /** The program's file, where it is another than the one that was built. */
+  program?: string
 }
 
 export interface Ran {
@@ -34,9 +36,9 @@ export class RunningSvc {
   stderr = ''
   readonly #heard = new Set<() => void>()
 
-  constructor(words: readonly string[], { cwd, env = {} }: CliOptions) {
+  constructor(words: readonly string[], { cwd, env = {}, program = PROGRAM }: CliOptions) {
     const bare = { PATH: process.env.PATH, HOME: process.env.HOME, ...env }
-    this.process = spawn(process.execPath, [PROGRAM, ...words], { cwd, env: bare, stdio: ['ignore', 'pipe', 'pipe'] })
+    this.process = spawn(process.execPath, [program, ...words], { cwd, env: bare, stdio: ['ignore', 'pipe', 'pipe'] })
     for (const name of ['stdout', 'stderr'] as const) {
       this.process[name]!.setEncoding('utf8').on('data', text => {
         this[name] += text

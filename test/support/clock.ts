@@ -14,6 +14,7 @@ interface Timer {
 
 /** A clock in the test's hand: it stands still until it is told to advance, and then fires what falls due in its order. */
 export class HeldClock implements Clock {
+  readonly held = true
   readonly #timers = new Set<Timer>()
   #elapsed = 0
   #skew = 0
@@ -96,7 +97,12 @@ export async function turns(count = TURNS): Promise<void> {
   for (let left = count; left > 0; left = filesInFlight() && performance.now() < until ? count : left - 1) await turn()
 }
 
+/** What else is waited for as files are, such as a database that stands in the place of one. */
+export const waitedFor = new Set<() => boolean>()
+
 /** Whether this process waits for the file system. */
 export function filesInFlight(): boolean {
-  return process.getActiveResourcesInfo().includes('FSReqPromise')
+  if (process.getActiveResourcesInfo().includes('FSReqPromise')) return true
+  for (const waits of waitedFor) if (waits()) return true
+  return false
 }

@@ -42,6 +42,8 @@ interface HouseParts {
   clock: HeldClock | undefined
   seed: number
   log: readonly LogLine[]
+  /** Removes the database that it alone had. */
+  drop?: (() => Promise<void>) | undefined
 }
 
 /** A kernel with chosen rooms in a project of its own, whose time, randomness and log are in the test's hand. */
@@ -87,6 +89,7 @@ export class House {
     })
     while (closing && this.#parts.clock) await this.#parts.clock.advance(100)
     await closed
+    await this.#parts.drop?.()
     if (this.#parts.temporary) await this.#parts.dir[Symbol.asyncDispose]()
   }
 
@@ -106,21 +109,40 @@ export async function house(options: HouseOptions = {}): Promise<House> {
   const seed = options.seed ?? seedOfThisRun()
   const random = keyedRandom(seed)
   const log: LogLine[] = []
+  const elsewhere = await databaseElsewhere(options, dir.path)
   try {
     await dir.write(filesOf(options))
     const kernel = await Kernel.open({
       root: dir.path,
       roles: options.roles ?? ['daemon'],
-      builtins: options.builtins ?? [],
-      ports: { ...(clock ? { clock } : {}), random, ids: keyedIds(random), env: options.env ?? {}, ...options.ports },
+      builtins: [...(elsewhere?.builtins ?? []), ...(options.builtins ?? [])],
+      ports: {
+        ...(clock ? { clock } : {}),
+        ...{ random, ids: keyedIds(random) },
+        env: { ...elsewhere?.env, ...options.env },
+        ...options.ports,
+      },
       log: { level: 'debug', write: line => void log.push(JSON.parse(line) as LogLine) },
       modules: async () => ({ svc: await import('../../index.ts') }),
     })
-    return new House({ kernel, dir, temporary, clock, seed, log })
+    const drop = temporary ? elsewhere?.drop : undefined
+    return new House({ kernel, dir, temporary, clock, seed, log, drop })
   } catch (error) {
     if (temporary) await dir[Symbol.asyncDispose]()
     throw error
   }
+}
+
+/** With `SVC_TEST_STORE=postgres`, houses keep what they store in PostgreSQL: each project in a database of its own. */
+async function databaseElsewhere({ builtins = [], env = {} }: HouseOptions, root: string) {
+  const names = builtins.map(({ name }) => name)
+  if (process.env.SVC_TEST_STORE !== 'postgres' || !names.includes('store') || 'SVC_STORE_URL' in env) return
+  // By a name that the bundler does not follow: what authors of plugins are given does without a database server.
+  const file = './postgres.ts'
+  const { cluster, countQueries, sharedServer, testDatabase } = (await import(file)) as typeof import('./postgres.ts')
+  countQueries()
+  const { url, drop } = await testDatabase(await sharedServer(), root)
+  return { builtins: names.includes('cluster') ? [] : [cluster], env: { SVC_STORE_URL: url }, drop }
 }
 
 function filesOf({ plugins = {}, files = {}, config }: HouseOptions): Record<string, string> {

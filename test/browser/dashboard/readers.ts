@@ -4,7 +4,7 @@ import type { ApprovalSummary } from '../../../builtins/approvals/contract.ts'
 import { until } from '../../support/index.ts'
 import { hasChromium } from '../browser.ts'
 import { faultsOf, settled } from './axe.ts'
-import { type Lit, lit, PATIENCE_MS, theBrowser, visitor } from './house.ts'
+import { type Lit, lit, theBrowser, visitor } from './house.ts'
 
 describe.skipIf(!hasChromium)('the dashboard for those who see it otherwise', () => {
   let browser: Browser

@@ -1,0 +1,46 @@
+import { join } from 'node:path'
+import { main } from '../../builtins/cli/main.ts'
+import type { Ran } from '../support/cli.ts'
+
+/**
+ * What the command line says to words that are refused before anything is brought up, without a process of their own.
+ * Standard output and standard error are this process's own meanwhile, and so is the folder.
+ */
+export async function refused(words: readonly string[], cwd: string): Promise<Ran> {
+  const { stdout, stderr } = process
+  const said = { stdout: '', stderr: '' }
+  const before = process.cwd()
+  const writes = { stdout: stdout.write, stderr: stderr.write }
+  const listening = new Set([...stdout.listeners('error'), ...stderr.listeners('error')])
+  const none = async () => {
+    throw new Error('these words were not refused')
+  }
+  stdout.write = text => {
+    said.stdout += String(text)
+    return true
+  }
+  stderr.write = text => {
+    said.stderr += String(text)
+    return true
+  }
+  process.chdir(cwd)
+  try {
+    const code = await main(words, {
+      packageRoot: join(import.meta.dirname, '../..'),
+      open: none,
+      findDaemon: async () => undefined,
+      findDaemons: async () => [],
+      mcpStdio: none,
+      databaseFiles: none,
+      doctor: none,
+      peek: none,
+    })
+    return { code, ...said }
+  } finally {
+    for (const stream of [stdout, stderr]) {
+      stream.write = stream === stdout ? writes.stdout : writes.stderr
+      for (const hear of stream.listeners('error')) if (!listening.has(hear)) stream.off('error', hear as () => void)
+    }
+    process.chdir(before)
+  }
+}

@@ -1,0 +1,46 @@
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { svc } from '../support/cli.ts'
+import { project } from './project.ts'
+
+const LEDGER = `import { definePlugin, Invariants, tool, z } from 'svc'
+export default definePlugin({
+  name: 'ledger',
+  setup(svc) {
+    svc.toolkit({ name: 'ledger', tools: [tool({ name: 'book', description: 'Books.', parameters: z.object({ note: z.string() }),
+      execute: ({ note }) => note })] })
+    svc.add(Invariants, { name: 'nothing_is_booked', promise: 'Nobody books anything.', tables: ['tool_calls'],
+      broken: look => look.get("SELECT call_id FROM tool_calls WHERE tool = 'book'") ? 'somebody booked' : undefined })
+  },
+})`
+
+it('svc simulate lives through worlds, shows what broke in a plugin, and repeats it by the command that it prints', async () => {
+  await using dir = await project()
+  const run = (...words: string[]) => svc(['simulate', ...words], { cwd: dir.path })
+  const wrong = await run('--seeds', '0')
+  expect(`${wrong.code} ${wrong.stderr.split('\n')[0]}`).toBe(
+    '2 svc: simulate: --seeds is a whole number up to 1000000',
+  )
+
+  const well = await run('--seed', '5', '--cycles', '5', '--faults', 'none', '--log', 'night.jsonl')
+  expect(`${well.code} ${well.stderr}`).toBe('0 ')
+  const log = await readFile(join(dir.path, 'night.jsonl'), 'utf8')
+  const hash = createHash('sha256').update(log).digest('hex')
+  expect(well.stdout).toContain(`event log of seed 5: ${hash}`)
+  const again = await run('--seed', '5', '--cycles', '5', '--faults', 'none', '--json')
+  expect(JSON.parse(again.stdout)).toMatchObject({ worlds: 1, last: { seed: 5, hash, violation: null }, again: null })
+
+  await dir.write({ 'plugins/ledger.ts': LEDGER })
+  const broken = await run('--seeds', '20', '--cycles', '20', '--faults', 'none')
+  expect(broken.code).toBe(1)
+  expect(broken.stdout).toMatch(
+    /Seed \d+ breaks nothing_is_booked after [\d.]+ s: Nobody books anything\.\nsomebody booked/,
+  )
+  const [, command] = /^Again: svc simulate (.*)$/m.exec(broken.stdout)!
+  const repeated = await run(...command!.split(' '))
+  expect(repeated.code).toBe(1)
+  const first = (text: string) => /event log of seed .*/.exec(text)?.[0]
+  expect(first(repeated.stdout)).toBe(first(broken.stdout))
+})

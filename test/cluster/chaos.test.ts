@@ -1,0 +1,141 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { LEASE_S, type Machine, Machines, post, took } from './machines.ts'
+
+const PRESETS = 'coder,writer,tester,reviewer,researcher,philosopher,gambler,oracle'
+/** Room for a busy machine, beyond what is promised. */
+const SLACK_MS = 6_000
+
+const machines = await Machines.open().catch(error => {
+  console.warn(`PostgreSQL is left out: ${error.message}`)
+  return undefined
+})
+
+describe.skipIf(!machines)('three daemons and two servers on one database', () => {
+  const open = machines!
+  let daemons: Machine[]
+  let servers: Machine[]
+
+  beforeAll(async () => {
+    const first = await open.start('serve', '--with-daemon', '--port', '0', '--profiles', PRESETS)
+    const [second, third, server] = await Promise.all([
+      open.start('start'),
+      open.start('start'),
+      open.start('serve', '--port', '0'),
+    ])
+    daemons = [first, second, third]
+    servers = [first, server]
+  })
+  afterAll(async () => {
+    await machines?.[Symbol.asyncDispose]()
+  })
+
+  const cycles = () => open.number("SELECT count(*) FROM events WHERE type = 'cycle_done'")
+  const owners = () =>
+    open.rows<{ owner: string }>(
+      "SELECT DISTINCT split_part(owner, ':', 2) AS owner FROM leases WHERE owner IS NOT NULL",
+    )
+  const busy = (machine: Machine) => took('it holds agents', async () => (await open.heldBy(machine)).length > 0)
+  /** Stops a process in the middle of something. @returns the leases that it holds then */
+  const caught = async (machine: Machine) => {
+    for (;;) {
+      await busy(machine)
+      machine.svc.process.kill('SIGSTOP')
+      const held = await open.heldBy(machine)
+      if (held.length > 0) return held
+      machine.svc.process.kill('SIGCONT')
+    }
+  }
+  /** Nobody drove an agent twice at once: a cycle is committed once. */
+  const doubles = () =>
+    open.number(`SELECT count(*) FROM (SELECT agent_id, cycle_num FROM events WHERE type = 'cycle_done'
+      GROUP BY agent_id, cycle_num HAVING count(*) > 1) d`)
+
+  it('share the agents, and each knows of the others', async () => {
+    const seen = new Set<string>()
+    await took('all three drive agents', async () => {
+      for (const { owner } of await owners()) seen.add(owner)
+      return seen.size >= 3
+    })
+    const cluster = async () =>
+      (await (await fetch(`${servers[1]!.url}/cluster`)).json()) as {
+        nodes: { pid: number; state: string }[]
+        warnings: string[]
+      }
+    // A busy machine may be late in saying that it is there.
+    await took('nobody is silent', async () => (await cluster()).warnings.length === 0)
+    const { nodes } = await cluster()
+    expect(nodes.map(({ pid }) => pid).sort()).toEqual(daemons.map(({ svc }) => svc.pid).sort())
+  })
+
+  it('hear at one server what was said at the other', async () => {
+    const { agent_id } = (await open.rows<{ agent_id: string }>('SELECT agent_id FROM agents LIMIT 1'))[0]!
+    await post(servers[1]!, `/agents/${agent_id}/pause`)
+    const detail = (await (await fetch(`${servers[0]!.url}/agents/${agent_id}`)).json()) as { status: string }
+    expect(detail.status).toBe('paused')
+    await post(servers[0]!, `/agents/${agent_id}/resume`)
+  })
+
+  it('take over what a killed node was at, within its lease and two seconds', async () => {
+    const victim = daemons[1]!
+    const left = await caught(victim)
+    await victim.svc.end('SIGKILL')
+    const ms = await took('others drive them', async () => {
+      const rows = await open.rows<{ id: string; epoch: number }>('SELECT id, epoch::int FROM leases')
+      return left.every(({ id, epoch }) => rows.some(row => row.id === id && row.epoch > epoch))
+    })
+    expect(ms).toBeLessThan(LEASE_S * 1000 + 2_000 + SLACK_MS)
+    expect(await doubles()).toBe(0)
+  })
+
+  it('lose nothing to a node that freezes past its lease and wakes', async () => {
+    const victim = daemons[2]!
+    const held = await caught(victim)
+    try {
+      await took('others drive them', async () => {
+        const rows = await open.rows<{ id: string; epoch: number }>('SELECT id, epoch::int FROM leases')
+        return held.every(({ id, epoch }) => rows.some(row => row.id === id && row.epoch > epoch))
+      })
+    } finally {
+      victim.svc.process.kill('SIGCONT')
+    }
+    await busy(victim)
+    expect(await doubles()).toBe(0)
+  })
+
+  it('go on when the database comes back from a crash, with all that was acknowledged', async () => {
+    const agents = await open.rows<{ agent_id: string }>('SELECT agent_id FROM agents')
+    const acknowledged: string[] = []
+    let writing = true
+    const writer = (async () => {
+      for (let n = 0; writing; n++) {
+        const { agent_id } = agents[n % agents.length]!
+        const answer = await post(servers[n % 2]!, `/agents/${agent_id}/nudge`, { message: `note ${n}` }).catch(
+          () => ({}),
+        )
+        if ('nudge_id' in answer) acknowledged.push(String(answer.nudge_id))
+      }
+    })()
+    await took('some are written', async () => acknowledged.length > 10)
+    await open.server.kill()
+    await open.server.start()
+    const before = await cycles()
+    const ms = await took('cycles are committed again', async () => (await cycles()) > before)
+    writing = false
+    await writer
+    expect(ms).toBeLessThan(3_000 + SLACK_MS)
+    const stored = new Set(
+      (await open.rows<{ nudge_id: string }>('SELECT nudge_id FROM nudges')).map(({ nudge_id }) => nudge_id),
+    )
+    expect(acknowledged.filter(id => !stored.has(id))).toEqual([])
+    expect(await doubles()).toBe(0)
+  })
+
+  it('leave a budget that adds up and no lease behind when they are stopped', async () => {
+    for (const { svc } of [daemons[0]!, daemons[2]!, servers[1]!]) expect(await svc.end('SIGTERM')).toBe(0)
+    expect(await open.rows('SELECT owner FROM leases WHERE owner IS NOT NULL AND run_at < 9e15')).toEqual([])
+    const sums = `SELECT spent_micros - (SELECT coalesce(sum(cost_micros), 0) FROM spend WHERE spend.budget_window = budget.budget_window)
+      + spent_tokens - (SELECT coalesce(sum(input_tokens + output_tokens), 0) FROM spend WHERE spend.budget_window = budget.budget_window) FROM budget`
+    expect(await open.number(sums)).toBe(0)
+    expect(await open.rows(`SELECT host FROM svc_nodes WHERE pid <> ${daemons[1]!.svc.pid}`)).toEqual([])
+  })
+})

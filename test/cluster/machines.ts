@@ -1,0 +1,94 @@
+import { join } from 'node:path'
+import pg from 'pg'
+import { project } from '../cli/project.ts'
+import { RunningSvc } from '../support/cli.ts'
+import { type PostgresServer, postgresServer, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import type { TempDir } from '../support/temp.ts'
+
+/** Seconds of a lease: short, so that a test need not wait long for one to end. */
+export const LEASE_S = 2
+
+const CONFIG = `daemon: { heartbeat: 0.5, min_rest: 0, max_concurrent_agents: 4, budget_usd: 1000 }
+model: { sim_delay: 0.3 }
+cluster: { lease: ${LEASE_S} }
+`
+
+/** One of several machines: a folder of its own, and the processes that were started there. */
+export interface Machine {
+  dir: TempDir
+  svc: RunningSvc
+  /** Of its server, where it has one. */
+  url: string
+}
+
+/** Machines as far as one can have them on one: folders and processes of their own, on one database server. */
+export class Machines {
+  readonly server: PostgresServer
+  readonly #database: TestDatabase
+  readonly #all: Machine[] = []
+  readonly #client: pg.Pool
+
+  private constructor(server: PostgresServer, database: TestDatabase) {
+    this.server = server
+    this.#database = database
+    this.#client = new pg.Pool({ connectionString: database.url, max: 2 })
+    this.#client.on('error', () => {})
+  }
+
+  static async open(): Promise<Machines> {
+    const server = await postgresServer()
+    return new Machines(server, await testDatabase(server.url))
+  }
+
+  /** Starts `svc` with these words in a folder of its own. */
+  async start(...words: string[]): Promise<Machine> {
+    const dir = await project({ '.svc/config.yaml': CONFIG })
+    const svc = new RunningSvc(words, { cwd: dir.path, env: { SVC_STORE_URL: this.#database.url } })
+    const machine = { dir, svc, url: '' }
+    this.#all.push(machine)
+    if (words.includes('serve')) machine.url = (await svc.says(/(http:\/\/127\.0\.0\.1:\d+)/))[1]!
+    else await svc.says(/^Logs: /m)
+    return machine
+  }
+
+  async rows<R>(sql: string): Promise<R[]> {
+    return (await this.#client.query(sql)).rows as R[]
+  }
+
+  async number(sql: string): Promise<number> {
+    return Number(Object.values((await this.rows<Record<string, unknown>>(sql))[0] ?? {})[0] ?? 0)
+  }
+
+  /** The leases of agents that a process holds now. */
+  async heldBy({ svc }: Machine): Promise<{ id: string; epoch: number }[]> {
+    const sql = `SELECT id, epoch::int FROM leases WHERE kind = 'agent' AND owner LIKE '%:${svc.pid}-%'`
+    return this.rows(sql)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const { svc } of this.#all) await svc[Symbol.asyncDispose]()
+    await this.#client.end()
+    await this.server.stop()
+    for (const { dir } of this.#all) await dir[Symbol.asyncDispose]()
+  }
+}
+
+export async function post(machine: Machine, path: string, body: object = {}): Promise<Record<string, unknown>> {
+  const answer = await fetch(join(machine.url, path).replace(':/', '://'), {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+  if (!answer.ok) throw new Error(`${path} was answered ${answer.status}: ${await answer.text()}`)
+  return (await answer.json()) as Record<string, unknown>
+}
+
+/** Waits, in real time. @returns how long it took, in milliseconds */
+export async function took(what: string, holds: () => Promise<boolean>, limit_ms = 30_000): Promise<number> {
+  const began = performance.now()
+  for (;;) {
+    if (await holds().catch(() => false)) return performance.now() - began
+    if (performance.now() - began > limit_ms) throw new Error(`within ${limit_ms} ms it did not come: ${what}`)
+    await new Promise(resolve => setTimeout(resolve, 20))
+  }
+}

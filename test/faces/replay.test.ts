@@ -1,0 +1,75 @@
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { recorded, runOf } from '../spec/recordings-house.ts'
+import { goalsOf, spawn } from '../spec/rooms.ts'
+import { finish, scripted } from '../spec/runs-house.ts'
+import { replayed, svc, toolCall, until } from '../support/index.ts'
+import { tempDir } from '../support/temp.ts'
+
+const GUIDE = fileURLToPath(new URL('../../docs/replay.md', import.meta.url))
+
+const CALM = `import { definePlugin } from 'svc'
+export default definePlugin({
+  name: 'calm',
+  description: 'Nobody finds a goal.',
+  setup(svc) {
+    svc.guard('goal_generation', { name: 'calm', shouldProceed: () => false })
+  },
+})
+`
+
+let dir: Awaited<ReturnType<typeof tempDir>>
+let run: string
+
+beforeAll(async () => {
+  dir = await tempDir()
+  await dir.write({ 'plugins/.keep': '' })
+  // The night: an agent, its goal, two looks at the world.
+  await using home = await recorded(
+    scripted(toolCall('remember', { content: 'it was dark' }), toolCall('remember', { content: 'and cold' }), finish),
+    { approval: { enabled: false } },
+    { root: dir.path, builtins: [] },
+  )
+  await home.start()
+  const agent = await spawn(home)
+  await until(async () => (await goalsOf(home, agent)).some(goal => goal.status === 'completed'))
+  await home.stop()
+  run = await runOf(home)
+})
+afterAll(() => dir[Symbol.asyncDispose]())
+
+/** The commands that the guide shows, one a line. */
+async function commands(): Promise<string[]> {
+  const guide = await readFile(GUIDE, 'utf8')
+  return [...guide.matchAll(/^```\n([^`]+)^```$/gm)].flatMap(([, block = '']) => block.trim().split('\n'))
+}
+
+test('every command of the guide does what the guide says', async () => {
+  await dir.write({ 'plugins/calm.ts': CALM })
+  let fork = ''
+  const said: string[] = []
+  for (const line of await commands()) {
+    const words = line.replace('<run>', run).replace('<fork>', fork).split(' ').slice(1)
+    const ran = await svc(words, { cwd: dir.path })
+    expect(ran.code, `${line}\n${ran.stdout}\n${ran.stderr}`).toBe(0)
+    fork = /forked as (\S+)/.exec(ran.stdout)?.[1] ?? fork
+    said.push(ran.stdout)
+  }
+  const all = said.join('\n')
+  expect(all).toContain('the same again')
+  expect(all).not.toContain('differs from what was recorded')
+  expect(all).toMatch(/3 {2}worker-\S+ {2}cycle 2 {2}remember/)
+  expect(all).toMatch(/alike for \d+ events/)
+  // What was saved is a test of its own.
+  expect(await replayed(`${dir.path}/night.svcrec`)).toMatchObject({ same: true, divergence: null })
+}, 300_000)
+
+test('a file that is no recording, a run without one, and a model without a step are told as such', async () => {
+  await dir.write({ 'bad.svcrec': 'no recording' })
+  const useless = await svc(['replay', run, '--model', 'sim'], { cwd: dir.path })
+  expect(useless).toMatchObject({ code: 2 })
+  expect(useless.stderr).toContain('the step at which the run is left')
+  await expect(replayed(`${dir.path}/bad.svcrec`)).rejects.toThrow('it is no recording, or a damaged one')
+  await expect(replayed('run-20200101-000000-abcdef')).rejects.toThrow('There is no recording of the run')
+})

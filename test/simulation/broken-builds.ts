@@ -1,0 +1,42 @@
+/** A fault that somebody could build in: a statement of the program, and what it would be then. */
+export interface BrokenBuild {
+  name: string
+  /** Within so many seeds it is found. */
+  within: number
+  statement: RegExp
+  instead: string
+}
+
+export const BROKEN_BUILDS: readonly BrokenBuild[] = [
+  { name: 'a skipped transaction', within: 10, statement: /^BEGIN IMMEDIATE$/, instead: '' },
+  {
+    name: 'a lost wake',
+    within: 20,
+    statement: /min\(run_at, max\(\?, rested_at\)\)/,
+    instead: 'CASE WHEN ? IS NULL THEN 0 ELSE run_at END',
+  },
+  {
+    name: 'a double take of an approval',
+    within: 60,
+    statement: /(UPDATE approvals SET status = 'consumed'[\s\S]*) AND status = 'approved'$/,
+    instead: '$1',
+  },
+  {
+    name: 'a pause that the schedule does not see',
+    within: 10,
+    statement: / AND NOT EXISTS \(SELECT 1 FROM agents a WHERE a\.agent_id = leases\.agent_id AND \(a\.paused_at/,
+    instead: ' AND NOT EXISTS (SELECT 1 FROM agents a WHERE false AND a.agent_id = leases.agent_id AND (a.paused_at',
+  },
+  {
+    name: 'a transcript that outlives its goal',
+    within: 10,
+    statement: /^DELETE FROM pursuit_transcripts WHERE goal_id = \?$/,
+    instead: 'DELETE FROM pursuit_transcripts WHERE goal_id = ? AND seq > 1',
+  },
+  {
+    name: 'an outcome that is not journalled',
+    within: 10,
+    statement: /^UPDATE tool_calls SET state = 'done', outcome = \?/,
+    instead: "UPDATE tool_calls SET state = 'done', outcome = iif(? IS NULL, '', NULL)",
+  },
+]

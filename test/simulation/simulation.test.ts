@@ -1,0 +1,46 @@
+import { createHash } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import { BROKEN_BUILDS } from './broken-builds.ts'
+import { live, told } from './lives.ts'
+
+describe('a world', () => {
+  it('is the same again for the same seed, byte for byte, whatever was lived before it', async () => {
+    const first = await live({ seed: 7, cycles: 12, faults: 'many' })
+    const other = await live({ seed: 8, cycles: 12, faults: 'many' })
+    const again = await live({ seed: 7, cycles: 12, faults: 'many' })
+    expect(again.log.join('')).toBe(first.log.join(''))
+    expect(first.hash).toBe(createHash('sha256').update(first.log.join('')).digest('hex'))
+    expect(again.hash).toBe(first.hash)
+    expect(other.hash).not.toBe(first.hash)
+  })
+
+  it('has agents that act, operators, faults and killed processes, and is gone through in no time', async () => {
+    const run = await live({ seed: 3, faults: 'many' })
+    expect(told(run, 'many')).toEqual([])
+    expect(run.cycles).toBeGreaterThanOrEqual(30)
+    expect(run.model_calls).toBeGreaterThan(5)
+    expect(run.acts).toBeGreaterThan(5)
+    expect(Object.keys(run.faults).length).toBeGreaterThan(3)
+    expect(run.checks).toBeGreaterThan(run.cycles)
+  })
+})
+
+describe('a build that is broken on purpose is found', () => {
+  for (const { name, within, statement, instead } of BROKEN_BUILDS) {
+    it(`${name}, within ${within} seeds`, async () => {
+      let broken = 0
+      const found: string[] = []
+      for (let seed = 1; seed <= within && found.length === 0; seed++) {
+        const run = await live({ seed }, sql => {
+          const changed = sql.replace(statement, instead)
+          if (changed !== sql) broken++
+          return changed
+        })
+        found.push(...told(run))
+      }
+      // The statement that is broken is one of the program's still.
+      expect(broken).toBeGreaterThan(0)
+      expect(found).toHaveLength(1)
+    }, 600_000)
+  }
+})

@@ -1,0 +1,77 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { RunningSvc, tempDir } from '../support/index.ts'
+import { install, ROOT } from './authors.ts'
+
+interface Example {
+  /** What stands behind the fence: `sh`, `sh keyed`, `ts`. */
+  kind: string
+  text: string
+  /** What stands in the block right below it; `…` there is anything. */
+  shown: string | undefined
+}
+
+/** The code of a guide with what it is said to print. */
+async function examplesOf(guide: string): Promise<Example[]> {
+  const text = await readFile(join(ROOT, guide), 'utf8')
+  const blocks = [...text.matchAll(/^```(.*)\n([\s\S]*?)^```\n/gm)]
+  return blocks.flatMap(([block, kind, text], n) => {
+    const next = blocks[n + 1]
+    const below = next?.index === blocks[n]!.index + block.length && !/^(sh|ts)/.test(next[1]!) ? next[2] : undefined
+    return /^(sh|ts)/.test(kind!) ? [{ kind: kind!, text: text!, shown: below }] : []
+  })
+}
+
+/** A text with holes as an expression; one that is begun with a hole may begin anyhow. */
+function pattern(shown: string): RegExp {
+  const parts = shown.trim().split('…')
+  return new RegExp(`^${parts.map(escaped).join('[\\s\\S]*?')}$`)
+}
+const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&').replace(/\s+/g, '\\s+')
+
+/** Runs programs one after another in a shell. @returns what each printed */
+async function shell(cwd: string, env: Record<string, string>, scripts: readonly string[]): Promise<string[]> {
+  const END = '\x1e'
+  // A line break between answers that have none of their own.
+  const text = scripts.map(script => `${script.replaceAll(/^(curl .*)$/gm, '$1; echo')}\nprintf '${END}'`).join('\n')
+  const child = spawn('bash', ['--norc', '-c', text], { cwd, env: { PATH: process.env.PATH, ...env } })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', part => (output += part))
+  await once(child, 'close')
+  return output.split(END)
+}
+
+it('what the API guide shows is what a server answers, over curl and by the typed client', async () => {
+  const files = { '.svc/config.yaml': 'daemon: { heartbeat: 3600 }\nmodel: { sim_delay: 0 }\n' }
+  await using dir = await tempDir(files)
+  await using locked = await tempDir(files)
+  await install(dir.path, 'svc')
+  const SVC_API_KEY = 'a key for the guide'
+  await using server = new RunningSvc(['serve', '--with-daemon', '--port', '0'], { cwd: dir.path })
+  await using keyed = new RunningSvc(['serve', '--port', '0'], { cwd: locked.path, env: { SVC_API_KEY } })
+  const said = /^Dashboard: +(http:\/\/127\.0\.0\.1:\d+)\/$/m
+  const [, SVC] = await server.says(said)
+  const [, KEYED] = await keyed.says(said)
+
+  const examples = (await examplesOf('docs/api.md')).filter(({ text }) => !text.startsWith('export SVC='))
+  expect(examples.length).toBeGreaterThan(12)
+  expect(examples.filter(({ shown }) => shown === undefined)).toEqual([])
+  const scripts = await Promise.all(
+    examples.map(async ({ kind, text }, n) => {
+      if (kind === 'sh') return text
+      if (kind === 'sh keyed') return `SVC=${KEYED}\n${text}\nSVC=${SVC}`
+      await dir.write({ [`example-${n}.mts`]: text })
+      return `'${process.execPath}' --import '${join(ROOT, 'node_modules/tsx/dist/loader.mjs')}' example-${n}.mts`
+    }),
+  )
+  const printed = await shell(dir.path, { SVC: SVC!, SVC_API_KEY }, scripts)
+  const told = examples.map(({ text, shown }, n) => ({
+    text,
+    shown: shown!,
+    printed: printed[n]!.replaceAll(/\n\n+/g, '\n\n').trim(),
+  }))
+  expect(told.filter(({ shown, printed }) => !pattern(shown).test(printed))).toEqual([])
+})

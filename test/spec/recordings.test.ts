@@ -1,0 +1,169 @@
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { gunzipSync } from 'node:zlib'
+import { expect, test } from 'vitest'
+import { RecordingShelf } from '../../builtins/recordings/shelf.ts'
+import { Store } from '../../builtins/store/contract.ts'
+import { type House, tempDir, toolCall, until } from '../support/index.ts'
+import { busy, recorded, replayOf, runOf, runsOf } from './recordings-house.ts'
+import { goalsOf, spawn } from './rooms.ts'
+import { finish, scripted } from './runs-house.ts'
+
+const look = (to: string) => toolCall('look', { to })
+
+/** A daemon's life in which one agent reaches a goal in three steps. @returns its run */
+async function oneGoal(home: Awaited<ReturnType<typeof recorded>>): Promise<string> {
+  await home.start()
+  const agent = await spawn(home)
+  await until(async () => (await goalsOf(home, agent)).some(goal => goal.status === 'completed'))
+  await home.stop()
+  return runOf(home)
+}
+
+const shelfOf = ({ kernel }: House) => new RecordingShelf({ ports: kernel.ports, project: kernel.project } as never)
+
+test('ten runs of several agents at once, with approvals, nudges, pauses and faults of the model, replay to the same log', async () => {
+  await using home = await recorded(busy(11))
+  const agents: string[] = []
+  for (let run = 0; run < 10; run++) {
+    await home.start()
+    if (run === 0) {
+      for (let n = 0; n < 4; n++) agents.push((await home.ask('POST', '/agents', { preset: 'worker' })).agent_id)
+    }
+    for (let act = run % 3; act <= (run % 3) + 1; act++) {
+      const from = home.server.requests.length
+      const agent = agents[(run + act) % agents.length]
+      await home.ask('POST', `/agents/${agent}/nudge`, { message: `hurry ${act}` })
+      for (const { approval_id } of await home.ask('GET', '/approvals?status=pending')) {
+        await home.ask('POST', `/approvals/${approval_id}`, { decision: act % 3 ? 'approve' : 'deny' })
+      }
+      if (act === 1) await home.ask('POST', `/agents/${agent}/pause`)
+      if (act === 2) for (const each of agents) await home.ask('POST', `/agents/${each}/resume`)
+      // A step of somebody: at once, where all wait for the operator.
+      await Promise.race([home.server.request(from + 4), new Promise(resolve => setTimeout(resolve, 200))])
+    }
+    await home.stop()
+  }
+  for (const run of await runsOf(home)) {
+    const verdict = await replayOf(home, run)
+    expect(verdict, JSON.stringify(verdict)).toMatchObject({ same: true, divergence: null, notes: [] })
+    expect(verdict.replayed_hash).toBe(verdict.hash)
+  }
+  expect((await runsOf(home)).length).toBe(10)
+  const told = await home.kernel.use(Store).all<{ type: string }>('SELECT DISTINCT type FROM events')
+  expect(told.map(({ type }) => type)).toEqual(
+    expect.arrayContaining([
+      'approval_requested',
+      'approval_resolved',
+      'goal_completed',
+      'model_called',
+      'tool_result',
+    ]),
+  )
+}, 300_000)
+
+test('one altered result of a tool is found as the first divergence', async () => {
+  await using home = await recorded(scripted(look('a'), look('b'), finish))
+  const run = await oneGoal(home)
+  const tape = join(home.root, '.svc', 'recordings', run, 'tape.gz')
+  const entries = await shelfOf(home).entries(run)
+  const altered = JSON.parse(JSON.stringify(entries).replace(/saw 0/, 'saw 1')) as typeof entries
+  await writeFile(tape, '')
+  await shelfOf(home).append(run, JSON.stringify(altered))
+  const verdict = await replayOf(home, run)
+  expect(verdict).toMatchObject({ same: false, divergence: { step: 2, cycle_num: 2 } })
+  expect(verdict.divergence?.what).toContain('tool_result')
+  expect(verdict.divergence?.expected).toContain('saw 0')
+  expect(verdict.divergence?.got).toContain('saw 1')
+  expect(verdict.replayed_hash).not.toBe(verdict.hash)
+})
+
+test('a fork with another model is a run of its own, that replays, and shows the difference in steps and cost', async () => {
+  await using home = await recorded(request => (request.body.model === 'brief' ? finish : scriptOfLong(request)))
+  const run = await oneGoal(home)
+  const before = home.server.requests.length
+  const { fork, diff } = await home.ask('POST', `/runs/${run}/replay`, { from: 3, model: 'openai:brief' })
+  expect(home.server.requests.slice(before).every(({ body }) => body.model === 'brief')).toBe(true)
+  expect(fork).toMatchObject({ kind: 'fork', forked_from: { run_id: run, step: 3, model: 'openai:brief' } })
+  expect(diff).toMatchObject({ same: false, a: { goals_completed: 1 }, b: { goals_completed: 1 } })
+  expect(diff.divergence).toMatchObject({ cycle_num: 2 })
+  expect(diff.b.after.steps).toBeLessThan(diff.a.after.steps)
+  expect(diff.b.after.tokens).toBeLessThan(diff.a.after.tokens)
+  // Nothing of it is in the project: no agent, no event, no goal.
+  expect(await home.ask('GET', `/runs/${run}/diff/${run}`)).toMatchObject({ same: true })
+  expect(await replayOf(home, fork.run_id)).toMatchObject({ same: true, divergence: null })
+  const { steps_taken } = await home.ask('GET', `/runs/${fork.run_id}/recording`)
+  expect(steps_taken.map(({ says }: { says: string }) => says).slice(1, 3)).toEqual(['look', 'finish_goal'])
+})
+
+const scriptOfLong = scripted(look('a'), look('b'), look('c'), finish)
+
+test('no value of a secret is in a recording, nor in a file that is saved of it, and both replay', async () => {
+  const secret = 'hunter2-is-the-password'
+  const leaks = scripted(toolCall('look', { to: secret }), finish)
+  await using home = await recorded(leaks, {}, { env: { MY_PASSWORD: secret } })
+  const run = await oneGoal(home)
+  const file = join(home.root, 'night.svcrec')
+  await home.kernel.invoke('recordings.replay_file', { run, save: file })
+  const tape = JSON.stringify(await shelfOf(home).entries(run))
+  expect(tape).toContain('***')
+  expect(tape).not.toContain(secret)
+  const saved = gunzipSync(await readFile(file)).toString()
+  const state = Buffer.from((JSON.parse(saved) as { state: string }).state, 'base64')
+  expect(saved).not.toContain(secret)
+  expect(state.includes(secret)).toBe(false)
+  expect((await stat(file)).mode & 0o777).toBe(0o600)
+  expect(await replayOf(home, run)).toMatchObject({ same: true })
+  expect(await replayOf(home, file)).toMatchObject({ same: true })
+})
+
+test('what is recorded is bounded: by size, which cuts it and says so, and by how many runs are kept', async () => {
+  await using home = await recorded(scripted(look('a'), finish), {
+    recordings: { max_mb: 0.0001 },
+    retention: { max_runs: 1 },
+  })
+  const first = await oneGoal(home)
+  const { cut } = await home.ask('GET', `/runs/${first}/recording`)
+  expect(cut).toContain('recordings.max_mb')
+  // What there is of it still replays.
+  expect(await replayOf(home, first)).toMatchObject({ divergence: null, notes: [cut] })
+  const second = await oneGoal(home)
+  expect(await runsOf(home)).toEqual([second])
+  expect((await home.ask('GET', `/runs/${first}/recording`)).code).toBe('recording_not_found')
+})
+
+test('recording can be switched off, and a database that is too large is left alone', async () => {
+  await using off = await recorded(scripted(finish), { recordings: { enabled: false } })
+  await off.start()
+  await off.stop()
+  expect(await runsOf(off)).toEqual([])
+  await using large = await recorded(scripted(finish), { recordings: { max_state_mb: 0.001 } })
+  await large.start()
+  await large.stop()
+  const [run] = await runsOf(large)
+  const answer = await large.ask('POST', `/runs/${run}/replay`)
+  expect(answer).toMatchObject({ code: 'not_replayable', status: 409 })
+  expect(answer.detail).toContain('recordings.max_state_mb')
+})
+
+/** The second life of a daemon of version 0.1.0, in whose database an agent is in the middle of its goal. */
+const EARLIER = fileURLToPath(new URL('./earlier.svcrec', import.meta.url))
+
+test('a transcript that was recorded by an earlier version still resumes', async () => {
+  const { state } = JSON.parse(gunzipSync(await readFile(EARLIER)).toString()) as { state: string }
+  await using dir = await tempDir()
+  await mkdir(join(dir.path, '.svc'))
+  await writeFile(join(dir.path, '.svc', 'svc.db'), Buffer.from(state, 'base64'))
+  await using home = await recorded(scripted(finish), {}, { root: dir.path })
+  await home.start()
+  await until(async () => (await home.ask('GET', '/agents')).length === 1)
+  const [{ agent_id }] = await home.ask('GET', '/agents')
+  await until(async () => (await goalsOf(home, agent_id)).some(goal => goal.status === 'completed'))
+  const { body } = await home.server.request(1)
+  const results = body.messages.filter(({ role }) => role === 'tool').map(({ content }) => content)
+  expect(results.length).toBe(2)
+  expect(body.messages.flatMap(({ tool_calls = [] }) => tool_calls)).toHaveLength(2)
+  await home.stop()
+  expect(await replayOf(home, await runOf(home))).toMatchObject({ same: true })
+})

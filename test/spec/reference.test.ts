@@ -1,0 +1,257 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { readdir, readFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { Ajv } from 'ajv'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { OWN_COMMANDS } from '../../builtins/cli/commands/index.ts'
+import type { CommandSpec } from '../../builtins/cli/contract.ts'
+import { find } from '../../builtins/cli/find.ts'
+import { scaffoldProfile } from '../../builtins/cli/scaffold/profile.ts'
+import { configSchema, profileSchema } from '../../builtins/cli/schemas.ts'
+import { commandsOf } from '../../builtins/cli/tree.ts'
+import { BUILTINS } from '../../builtins/index.ts'
+import { aliases } from '../../builtins/mcp/aliases.ts'
+import { toolName } from '../../builtins/mcp/tools.ts'
+import { Metrics } from '../../builtins/metrics/contract.ts'
+import { ProtocolRoutes, StaticRoutes } from '../../builtins/rest/contract.ts'
+import { errorCatalogue, type Operation, Operations, type PluginState } from '../../kernel/index.ts'
+import { type House, house } from '../support/index.ts'
+import { ROOT } from './authors.ts'
+import { cliPage, configPage, errorsPage, eventsPage, metricsPage, restPage, sentencesIn } from './reference.ts'
+
+let home: House
+let rooms: PluginState[] = []
+let operations: Operation[] = []
+/** The room that registered something, by the label that its scope gives it. */
+const roomOf = (label: string) => rooms.find(({ registered }) => registered.includes(label))?.name ?? 'kernel'
+const roomOfOperation = (name: string) => roomOf(`${Operations.name}: ${name}`)
+
+beforeAll(async () => {
+  home = await house({ builtins: BUILTINS, roles: [] })
+  rooms = home.kernel.host.list()
+  operations = [...home.kernel.list(Operations)]
+})
+afterAll(() => home.close())
+
+const sources = async (...folders: string[]): Promise<[path: string, text: string][]> => {
+  const names = await Promise.all(
+    folders.map(async folder =>
+      (await readdir(join(ROOT, folder), { recursive: true })).map(name => join(folder, name)),
+    ),
+  )
+  const files = names.flat().filter(name => name.endsWith('.ts'))
+  return Promise.all(files.map(async file => [file, await readFile(join(ROOT, file), 'utf8')]))
+}
+
+/** Compared with what stands in `docs/reference`; `-u` writes it anew. */
+const stands = (name: string, text: string) => expect(text).toMatchFileSnapshot(`../../docs/reference/${name}.md`)
+
+/** The folder of the room that a plugin is. */
+const folderOf = (plugin: string) => `builtins/${plugin.replace(/^toolkit-/, 'toolkits/')}`
+
+describe('guides name keys of the configuration that there are', () => {
+  it('a room tells of each of its keys', async () => {
+    const untold = await Promise.all(
+      home.kernel.config.keys().map(async ({ path, owner }) => {
+        if (owner === 'kernel') return []
+        const text = await readFile(join(ROOT, folderOf(owner), 'README.md'), 'utf8').catch(() => '')
+        return new RegExp(`\\b${path.split('.').at(-1)}\\b`).test(text) ? [] : [path]
+      }),
+    )
+    expect(untold.flat()).toEqual([])
+  })
+
+  it('and no guide of one that there is not', async () => {
+    const paths = home.kernel.config.keys().map(({ path }) => path)
+    const sections = new Set(paths.map(path => path.split('.')[0]))
+    const known = (name: string) => paths.some(path => `${path}.`.startsWith(`${name}.`) || name.startsWith(`${path}.`))
+    const strange = (await guides()).flatMap(([file, text]) =>
+      [...text.matchAll(/`([a-z_]+(?:\.[a-z_]+)+)`/g)]
+        .map(([, name]) => name!)
+        .filter(name => sections.has(name.split('.')[0]) && !/\.(ts|json|pid|sock|yaml)$/.test(name) && !known(name))
+        .map(name => `${file}: ${name}`),
+    )
+    expect(strange).toEqual([])
+  })
+})
+
+it('links of guides lead somewhere', async () => {
+  const broken = (await guides()).flatMap(([file, text]) =>
+    [...text.matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g)].flatMap(([, path, heading]) => {
+      const target = path === '' ? join(ROOT, file) : join(ROOT, dirname(file), path!)
+      if (!existsSync(target)) return [`${file}: ${path}`]
+      const headings = heading === undefined ? [] : headingsOf(readFileSync(target, 'utf8'))
+      return heading === undefined || headings.includes(heading) ? [] : [`${file}: ${path}#${heading}`]
+    }),
+  )
+  expect(broken).toEqual([])
+})
+
+/** As they are named in links. */
+const headingsOf = (text: string) =>
+  [...text.matchAll(/^#+ (.+)$/gm)].map(([, title]) =>
+    title!
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(' ', '-'),
+  )
+
+describe('guides name commands that there are', () => {
+  it('with options and arguments that they take', async () => {
+    const commands: CommandSpec[] = [...OWN_COMMANDS, ...commandsOf(operations)]
+    const lines = (await guides())
+      .filter(([file]) => file === 'README.md' || file.startsWith('docs/'))
+      .flatMap(([file, text]) => commandLines(text).map(line => [file, line, mistakeIn(line, commands)]))
+    expect(lines.length).toBeGreaterThan(80)
+    expect(lines.filter(([, , mistake]) => mistake !== undefined)).toEqual([])
+  })
+})
+
+describe('schemas for editors', () => {
+  const validator = (schema: object) =>
+    new Ajv({ allowUnionTypes: true, strict: false, validateFormats: false }).compile(schema)
+  /** Places of a schema that say nothing of themselves; of mappings, their keys. */
+  const silent = ({ properties = {} }: Described, at: string): string[] =>
+    Object.entries(properties).flatMap(([name, below]) => {
+      const branch = below.anyOf?.find(({ properties }) => properties) ?? below
+      const own = below.description === undefined && !(branch.properties && at === 'config') ? [`${at}.${name}`] : []
+      return [...own, ...silent(branch, at === 'config' && branch.properties ? 'config' : `${at}.${name}`)]
+    })
+
+  it('the configuration’s takes every default and what init writes, and refuses what the program refuses', async () => {
+    const schema = configSchema(home.kernel.config.keys())
+    const taken = validator(schema)
+    expect(taken(home.kernel.config.tree('effective'))).toBe(true)
+    expect(taken({ daemon: { budget_usd: 5 }, model: { default_model: 'ollama:llama3.2' } })).toBe(true)
+    expect(taken({ plugins: { config: { mine: { any: 'thing' } } } })).toBe(true)
+    const wrong = [{ daemon: { heartbeat: 'soon' } }, { daemon: { heartbeats: 3 } }, { deamon: {} }, { seed: 0.5 }]
+    for (const value of wrong) expect(taken(value), JSON.stringify(value)).toBe(false)
+    expect(silent(schema, 'config')).toEqual([])
+  })
+
+  it('the profile’s takes every preset and the first version of one, and says what each key is for', async () => {
+    const schema = await profileSchema()
+    const taken = validator(schema)
+    const presets = await readdir(join(ROOT, 'profiles'))
+    const texts = await Promise.all(presets.map(name => readFile(join(ROOT, 'profiles', name), 'utf8')))
+    for (const text of [...texts, scaffoldProfile('night-watch')]) {
+      expect(text.split('\n')[0]).toBe('# yaml-language-server: $schema=../.svc/schema/profile.json')
+      expect(taken(parse(text)), text.slice(0, 200)).toBe(true)
+    }
+    for (const wrong of [{ max_steps: 0 }, { persona: { happiness: 2 } }, { tools: 'file' }]) {
+      expect(taken(wrong), JSON.stringify(wrong)).toBe(false)
+    }
+    expect(silent(schema, 'profile')).toEqual([])
+  })
+})
+
+describe('the reference says what the program declares', () => {
+  it('configuration', async () => {
+    await stands('config', configPage(home.kernel.config.keys()))
+  })
+
+  it('events, each with a sentence', async () => {
+    const kernel = (await sources('kernel')).map(([, text]) => text).join('\n')
+    const passing = new Set([...kernel.matchAll(/\bemit\('(\w+)'/g)].map(([, name]) => name))
+    const events = [...home.kernel.hooks.events()].map(([name, schema]) => ({
+      ...{ name, schema, room: roomOf(`event ${name}`), passing: passing.has(name) },
+    }))
+    expect(events.filter(({ schema }) => !schema.description).map(({ name }) => name)).toEqual([])
+    await stands(
+      'events',
+      eventsPage(
+        events,
+        operations.filter(({ events }) => events),
+      ),
+    )
+  })
+
+  it('errors, those of the command line and of the client too', async () => {
+    const files = [...(await sources('kernel', 'builtins')), ...(await rootSources())]
+    const defining = files.filter(([, text]) =>
+      /^export const \w+ = defineError\(|^const \w+ = defineError\(/m.test(text),
+    )
+    for (const [file] of defining) await import(/* @vite-ignore */ join(ROOT, file))
+    const sentences = new Map(files.flatMap(([, text]) => sentencesIn(text)))
+    await stands('errors', errorsPage(errorCatalogue(), sentences, operations))
+  })
+
+  it('commands', async () => {
+    await stands('cli', cliPage([...OWN_COMMANDS, ...commandsOf(operations)], roomOfOperation))
+  })
+
+  it('operations, with their routes, commands and tools', async () => {
+    const { kernel } = home
+    await stands(
+      'rest',
+      restPage({
+        ...{ operations, rooms, roomOf: roomOfOperation, toolOf: toolName },
+        aliases: aliases(name => kernel.points.find(Operations, name)).map(alias => [
+          toolName(alias),
+          operations.find(({ output, summary }) => output === alias.output && summary === alias.summary)!.name,
+        ]),
+        protocols: kernel.list(ProtocolRoutes),
+        pages: kernel.list(StaticRoutes).map(({ path }) => path),
+      }),
+    )
+  })
+
+  it('metrics', async () => {
+    await stands('metrics', metricsPage(home.kernel.list(Metrics)))
+  })
+})
+
+/** What a guide says to type: lines of its blocks, up to what is said of them, and words within its sentences. */
+function commandLines(text: string): string[] {
+  const blocks = [...text.matchAll(/^```(?:sh)?\n([\s\S]*?)^```$/gm)].flatMap(([, block]) => block!.split('\n'))
+  const lines = blocks.map(line => line.replace(/^npx /, '').split(/ {2,}| && | #/)[0]!)
+  const inline = [...text.matchAll(/`(svc [^`]+)`/g)].map(([, line]) => line!)
+  return [...lines, ...inline].filter(line => /^svc [a-z-]/.test(line))
+}
+
+function mistakeIn(line: string, commands: readonly CommandSpec[]): string | undefined {
+  const [, ...words] = [...line.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(([, a, b, c]) => a ?? b ?? c!)
+  const spec = find(commands, words)
+  if (!spec) return words[0] === '--help' ? undefined : 'there is no such command'
+  // Named within a sentence, without what it takes.
+  if (spec.path.length === words.length) return undefined
+  const placed: string[] = []
+  const left = words.slice(spec.path.length)
+  for (let word = left.shift(); word !== undefined; word = left.shift()) {
+    if (!word.startsWith('-')) placed.push(word)
+    else if (!['--json', '--help', '--root'].includes(word)) {
+      const option = spec.options.find(({ name, short }) => word === `--${name}` || word === `-${short}`)
+      if (!option) return `it takes no ${word}`
+      if (option.type !== 'boolean') left.shift()
+    }
+  }
+  if (placed.length < spec.arguments.filter(({ required }) => required).length) return 'an argument is missing'
+  if (placed.length > spec.arguments.length && !spec.arguments.at(-1)?.rest) return 'it has a word too many'
+  return undefined
+}
+
+interface Described {
+  description?: string
+  properties?: Record<string, Described>
+  anyOf?: Described[]
+}
+
+/** Every guide, but for the generated pages. */
+async function guides(): Promise<[string, string][]> {
+  const names = await Promise.all(
+    ['builtins', 'docs', 'kernel', 'plugins', 'dashboard', 'examples'].map(async folder =>
+      (await readdir(join(ROOT, folder), { recursive: true })).map(name => join(folder, name)),
+    ),
+  )
+  const files = [
+    'README.md',
+    ...names.flat().filter(name => name.endsWith('.md') && !name.startsWith('docs/reference/')),
+  ]
+  return Promise.all(files.map(async file => [file, await readFile(join(ROOT, file), 'utf8')]))
+}
+
+async function rootSources(): Promise<[string, string][]> {
+  const names = (await readdir(ROOT)).filter(name => name.endsWith('.ts') && !name.includes('.config.'))
+  return Promise.all(names.map(async name => [name, await readFile(join(ROOT, name), 'utf8')]))
+}

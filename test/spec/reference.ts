@@ -1,0 +1,402 @@
+import type { CommandSpec, OptionSpec } from '../../builtins/cli/contract.ts'
+import { usageOf } from '../../builtins/cli/help.ts'
+import { TOPICS } from '../../builtins/cli/topics.ts'
+import type { Metric } from '../../builtins/metrics/contract.ts'
+import { type ConfigKeyInfo, type errorCatalogue, type Operation, type PluginState, z } from '../../kernel/index.ts'
+
+/** The pages of the generated reference: each is made of declarations alone, in an order that does not depend on theirs. */
+
+interface Schema {
+  type?: string | string[]
+  enum?: unknown[]
+  const?: unknown
+  anyOf?: Schema[]
+  oneOf?: Schema[]
+  items?: Schema
+  properties?: Record<string, Schema>
+  additionalProperties?: Schema | boolean
+  description?: string
+  minimum?: number
+  maximum?: number
+  exclusiveMinimum?: number
+}
+
+const page = (title: string, about: string, ...parts: readonly (string | readonly string[])[]): string =>
+  `${[
+    '<!-- Made from what the program declares; renew it with: npx vitest run test/spec/reference.test.ts -u -->',
+    `# ${title}`,
+    about,
+    ...parts.flat(),
+  ].join('\n\n')}\n`
+
+function table(heads: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) => `| ${cells.map(cell => cell.replaceAll('|', '\\|')).join(' | ')} |`
+  return [line(heads), line(heads.map(() => '---')), ...rows.map(line)].join('\n')
+}
+
+const code = (text: string) => `\`${text}\``
+/** What would be a tag outside of code. */
+const prose = (text: string) => text.replaceAll(/(`[^`]*`)|</g, (whole, span) => span ?? `\\${whole}`)
+const sentence = (text: string) => (text === '' || /[.!?]$/.test(text) ? prose(text) : `${prose(text)}.`)
+
+function grouped<T, K>(things: readonly T[], keyOf: (thing: T) => K): Map<K, T[]> {
+  const groups = new Map<K, T[]>()
+  for (const thing of things) groups.set(keyOf(thing), [...(groups.get(keyOf(thing)) ?? []), thing])
+  return groups
+}
+
+/** Things by the room that they belong to, rooms and things in the order of their names. */
+function byRoom<T>(things: readonly T[], roomOf: (thing: T) => string, nameOf: (thing: T) => string): [string, T[]][] {
+  const rooms = grouped(
+    things.toSorted((a, b) => nameOf(a).localeCompare(nameOf(b))),
+    roomOf,
+  )
+  return [...rooms].sort(([a], [b]) => a.localeCompare(b))
+}
+
+/** What a schema takes, in words. */
+export function kindOf(schema: Schema): string {
+  if (schema.enum) return schema.enum.map(value => code(String(value))).join(', ')
+  if (schema.const !== undefined) return code(String(schema.const))
+  const choices = schema.anyOf ?? schema.oneOf
+  if (choices) return [...new Set(choices.map(kindOf))].join(' or ')
+  const types = [schema.type ?? 'anything'].flat()
+  return types.map(type => kindOfType(type, schema)).join(' or ')
+}
+
+function kindOfType(type: string, schema: Schema): string {
+  if (type === 'string') return 'text'
+  if (type === 'number' || type === 'integer') return `${type}${boundsOf(schema)}`
+  if (type === 'array') return `list of ${schema.items ? kindOf(schema.items) : 'anything'}`
+  if (type !== 'object') return type
+  const { properties, additionalProperties: more } = schema
+  if (isProblem(properties)) return 'a problem'
+  if (properties && Object.keys(properties).length > 0)
+    return `mapping (${Object.keys(properties).map(code).join(', ')})`
+  return typeof more === 'object' && more.type !== undefined ? `mapping to ${kindOf(more)}` : 'mapping'
+}
+
+function isProblem(properties: Readonly<Record<string, Schema>> = {}): boolean {
+  return 'detail' in properties && 'request_id' in properties
+}
+
+function boundsOf({ minimum, maximum, exclusiveMinimum }: Schema): string {
+  const least = minimum !== undefined && minimum > Number.MIN_SAFE_INTEGER ? minimum : undefined
+  const most = maximum !== undefined && maximum < 1e9 ? maximum : undefined
+  if (least !== undefined && most !== undefined) return `, ${least} to ${most}`
+  if (exclusiveMinimum !== undefined) return `, more than ${exclusiveMinimum}`
+  if (least !== undefined) return `, at least ${least}`
+  return most === undefined ? '' : `, at most ${most}`
+}
+
+const shownValue = (value: unknown): string =>
+  value === undefined ? '' : value === '' ? 'empty' : code(typeof value === 'string' ? value : JSON.stringify(value))
+
+export function configPage(keys: readonly ConfigKeyInfo[]): string {
+  const sections = grouped(keys, ({ path }) => (path.includes('.') ? path.split('.')[0]! : ''))
+  const row = ({ path, schema, reload, env, secret, default: value }: ConfigKeyInfo) => [
+    code(path),
+    kindOf(schema as Schema),
+    shownValue(value),
+    reload === 'applied' ? 'next heartbeat' : 'restart',
+    [
+      sentence((schema as Schema).description ?? ''),
+      ...(env ? [`Variable: ${code(env)}.`] : []),
+      ...(secret ? ['Secret.'] : []),
+    ].join(' '),
+  ]
+  const heads = ['Key', 'Takes', 'Default', 'In force', 'Meaning']
+  const ordered = [...sections].sort(([a], [b]) => a.localeCompare(b))
+  return page(
+    'Configuration',
+    [
+      'The keys of `.svc/config.yaml`. Durations are seconds; amounts are US dollars unless the key says otherwise.',
+      'The environment goes before the file, the file before the default. A change is in force on the *next heartbeat*, or',
+      'after a *restart*. `svc config get <key>` tells a key with its value and where that comes from, `svc config set` writes',
+      'one and keeps comments, `svc config validate` looks the whole file over. Plugins have their keys under',
+      '`plugins.config.<name>`. *Secret* values are shown as `***`.',
+    ].join('\n'),
+    ordered.flatMap(([section, own]) => [`## ${section || 'Top level'}`, table(heads, own.map(row))]),
+    '## Variables',
+    'Those that stand above a key of the file, and those that every command heeds. Keys of models are in [models](../models.md).',
+    table(
+      ['Variable', 'Meaning'],
+      [
+        ...keys
+          .filter(({ env }) => env)
+          .map(({ env, path }) => [env!, `${code(path)}`] as const)
+          .sort(([a], [b]) => a.localeCompare(b)),
+        ...TOPICS.environment!.rows.filter(([name]) => name !== 'SVC_…' && !keys.some(({ env }) => env === name)),
+      ].map(([name, meaning]) => [code(name), meaning]),
+    ),
+  )
+}
+
+export interface EventEntry {
+  name: string
+  room: string
+  schema: z.ZodType
+  /** It is not written down: only who listens in the process where it happens hears of it. */
+  passing: boolean
+}
+
+export function eventsPage(events: readonly EventEntry[], streams: readonly Operation[]): string {
+  const row = ({ name, schema, passing }: EventEntry) => {
+    const { description = '', properties = {} } = jsonOf(schema)
+    return [code(name), `${sentence(description)}${passing ? ' *' : ''}`, fieldsOf(properties)]
+  }
+  return page(
+    'Events',
+    [
+      'What happens is told under these names: to plugins by `svc.on(name, handler)`, and to clients by `GET /events` and',
+      '`svc events` (`--follow` goes on). There each is the data of an envelope:',
+    ].join('\n'),
+    '```json\n{ "seq": 17, "type": "goal_completed", "v": 1, "at": "2026-11-21T09:30:00.000Z", "agent_id": "coder-1a2b3c4d",\n  "cycle_num": 4, "run_id": "run-5e6f7a8b", "data": { "agent_id": "coder-1a2b3c4d", "goal_id": "goal-9c0d1e2f" } }\n```',
+    [
+      '`seq` only rises; `v` is raised when a payload changes otherwise than by a further field. Events marked with * are told',
+      'in the process in which they happen and are not written down. Fields are texts unless told.',
+    ].join('\n'),
+    byRoom(
+      events,
+      event => event.room,
+      event => event.name,
+    ).flatMap(([room, own]) => [`## ${room}`, table(['Event', 'When', 'Data'], own.map(row))]),
+    '## Streams',
+    'Operations that answer with server-sent events, and what each of these holds. *A problem* is a problem document, as in [errors](errors.md).',
+    table(
+      ['Operation', 'Events'],
+      streams
+        .toSorted((a, b) => a.name.localeCompare(b.name))
+        .map(({ name, events = {} }) => [
+          code(name),
+          Object.entries(events)
+            .map(([event, schema]) => `${code(event)}: ${fieldsOf(jsonOf(schema).properties ?? {}) || 'anything'}`)
+            .join('; '),
+        ]),
+    ),
+  )
+}
+
+const jsonOf = (schema: z.ZodType) => z.toJSONSchema(schema, { unrepresentable: 'any' }) as Schema
+
+function fieldsOf(properties: Readonly<Record<string, Schema>>): string {
+  if (isProblem(properties)) return 'a problem'
+  return Object.entries(properties)
+    .map(([field, schema]) => {
+      const kind = kindOf(schema)
+      return kind === 'text' ? code(field) : `${code(field)} (${kind})`
+    })
+    .join(', ')
+}
+
+/** The sentences of errors that a source defines, by their codes, with `…` for what differs; those that are put together are left out. */
+export function sentencesIn(source: string): [code: string, sentence: string][] {
+  const definitions = source.matchAll(/defineError\(\{\s*code: '(\w+)'[\s\S]*?sentence: [^=]*=>\s*/g)
+  return [...definitions].flatMap(({ 0: head, 1: name, index }) => {
+    const text = literalAt(source, index + head.length)
+    return text === undefined ? [] : [[name!, text] as [string, string]]
+  })
+}
+
+/** The text or template that begins there, unless it is only a part of an expression. */
+function literalAt(source: string, start: number): string | undefined {
+  const quote = source[start]
+  if (quote === undefined || !/['"`]/.test(quote)) return undefined
+  let text = ''
+  let at = start + 1
+  for (; source[at] !== quote; at++) {
+    if (quote === '`' && source.startsWith('${', at)) {
+      at = holeEnd(source, at + 2)
+      text += '…'
+    } else if (source[at] === '\\') text += source[++at] === 'n' ? ' ' : source[at]
+    else text += source[at]
+  }
+  return source[at + 1] === ',' ? text.replaceAll(/…+/g, '…') : undefined
+}
+
+/** Where the `}` is that ends a hole of a template. */
+function holeEnd(source: string, start: number): number {
+  for (let at = start, depth = 0; ; at++) {
+    if (source[at] === '{') depth++
+    else if (source[at] === '}' && depth-- === 0) return at
+  }
+}
+
+export function errorsPage(
+  errors: ReturnType<typeof errorCatalogue>,
+  sentences: ReadonlyMap<string, string>,
+  operations: readonly Operation[],
+): string {
+  const MOST = 3
+  const answeredBy = (wanted: string) => {
+    const names = operations.filter(({ errors = [] }) => errors.some(({ code }) => code === wanted)).map(o => o.name)
+    const told = names.sort().slice(0, MOST).map(code).join(', ')
+    return names.length > MOST ? `${told}, and ${names.length - MOST} more` : told
+  }
+  const statuses = grouped(errors, ({ status }) => status)
+  return page(
+    'Errors',
+    [
+      'Every error has a stable `code`. Over HTTP it is a problem document with this status, on the command line a sentence',
+      'on standard error with this exit code, in code an `SvcError` with both. The sentence, with `…` for what differs, says what',
+      'was wrong and what would be right; it is for people and may change. *Answered by* names operations that say of themselves',
+      'that they can fail so.',
+    ].join('\n'),
+    [...statuses]
+      .sort(([a], [b]) => a - b)
+      .flatMap(([status, own]) => [
+        `## ${status}`,
+        table(
+          ['Code', 'Means', 'Exit', 'Answered by'],
+          own.map(error => [
+            code(error.code),
+            prose(sentences.get(error.code) ?? `${error.title}.`),
+            String(error.exit),
+            answeredBy(error.code),
+          ]),
+        ),
+      ]),
+  )
+}
+
+export function cliPage(commands: readonly CommandSpec[], roomOf: (operation: string) => string): string {
+  const entry = (spec: CommandSpec) => {
+    const told = [
+      ...spec.arguments.map(({ field, description }) => [code(field), sentence(description)]),
+      ...spec.options.map(option => [code(flagsOf(option)), describe(option)]),
+    ].filter(([, meaning]) => meaning !== '')
+    return [
+      `### \`${usageOf(spec)}\``,
+      [sentence(spec.summary), sentence(spec.description)].filter(Boolean).join(' '),
+      ...(told.length > 0 ? [table(['Argument or option', 'Meaning'], told)] : []),
+    ]
+  }
+  const own = commands.filter(({ operation }) => operation === null)
+  const rooms = byRoom(
+    commands.filter(({ operation }) => operation !== null),
+    ({ operation }) => roomOf(operation!.name),
+    ({ path }) => path.join(' '),
+  )
+  return page(
+    'Commands',
+    [
+      'Every command takes `--json` (answer with JSON), `--root <folder>` (the project, instead of the nearest one upwards',
+      'from here; also `SVC_ROOT`) and `--help`. Agents are named by id, or by name where only one has it. Output is coloured on',
+      'terminals only.',
+    ].join('\n'),
+    'Variables that stand above the configuration are listed with [its keys](config.md#variables).',
+    '## Exit codes',
+    table(
+      ['Code', 'Meaning'],
+      TOPICS['exit-codes']!.rows.map(([number, meaning]) => [code(number), sentence(meaning)]),
+    ),
+    '## The project and its processes',
+    own.toSorted((a, b) => a.path.join(' ').localeCompare(b.path.join(' '))).flatMap(entry),
+    rooms.flatMap(([room, specs]) => [`## ${room}`, ...specs.flatMap(entry)]),
+  )
+}
+
+function flagsOf({ name, short, type, choices }: OptionSpec): string {
+  const value = type === 'boolean' ? '' : ` <${choices ? choices.join('|') : type}>`
+  return `${short ? `-${short}, ` : ''}--${name}${value}`
+}
+
+function describe({ description, default: value, required, type }: OptionSpec): string {
+  const usual = value === null || value === false || value === '' || (Array.isArray(value) && value.length === 0)
+  return [
+    sentence(description),
+    ...(required ? ['Needed.'] : []),
+    ...(usual ? [] : [`Default: ${shownValue(value)}.`]),
+    ...(type === 'list' ? ['May be given again for more.'] : []),
+  ].join(' ')
+}
+
+export interface RestEntry {
+  operations: readonly Operation[]
+  rooms: readonly PluginState[]
+  roomOf(operation: string): string
+  toolOf(operation: Operation): string
+  /** Tools that are another operation under a name of long standing, and the operation's name. */
+  aliases: readonly (readonly [tool: string, operation: string])[]
+  protocols: readonly { path: string; methods: readonly string[]; open?: boolean }[]
+  pages: readonly string[]
+}
+
+export function restPage({ operations, rooms, roomOf, toolOf, aliases, protocols, pages }: RestEntry): string {
+  const placeOf = ({ http, events }: Operation) => {
+    if (!http) return '–'
+    const marks = [...(events ? ['stream'] : []), ...(http.open ? ['no key'] : []), ...(http.daemon ? ['daemon'] : [])]
+    const status = http.status && http.status !== 200 ? ` → ${http.status}` : ''
+    return `${code(`${http.method} ${http.path}`)}${status}${marks.length > 0 ? ` (${marks.join(', ')})` : ''}`
+  }
+  const commandsOf = ({ cli }: Operation) =>
+    [cli ?? []]
+      .flat()
+      .map(({ usage }) => code(`svc ${usage}`))
+      .join(', ') || '–'
+  const row = (operation: Operation) => [
+    code(operation.name),
+    sentence(operation.summary),
+    placeOf(operation),
+    commandsOf(operation),
+    operation.mcp ? code(toolOf(operation)) : '–',
+  ]
+  const aboutRoom = (name: string) => rooms.find(room => room.name === name)?.description ?? ''
+  return page(
+    'Operations',
+    [
+      'What an operator can do, by the room that offers it, with the three ways to ask for it: a REST route, a command, a tool',
+      'of MCP clients. Code in the process has all of them as `svc.invoke(name, input)`, the typed client those with a route.',
+      'What each takes and gives stands in the OpenAPI document, `GET /openapi.json`, which `/docs` and `/redoc` show.',
+    ].join('\n'),
+    '*Stream*: it answers with server-sent events. *No key*: also when one is set. *Daemon*: 503 where no daemon runs in the process.',
+    byRoom(
+      operations,
+      ({ name }) => roomOf(name),
+      ({ name }) => name,
+    ).flatMap(([room, own]) => [
+      `## ${room}`,
+      aboutRoom(room),
+      table(['Operation', 'Does', 'REST', 'Command', 'MCP tool'], own.map(row)),
+    ]),
+    '## Further names of MCP tools',
+    table(
+      ['Tool', 'Is'],
+      aliases.map(([tool, operation]) => [code(tool), code(operation)]),
+    ),
+    '`svc mcp` adds `svc_init`, `svc_start` and `svc_stop`, which are about the project in whose folder it was started.',
+    '## Other routes',
+    table(
+      ['Route', 'Is'],
+      [
+        ...protocols
+          .toSorted((a, b) => a.path.localeCompare(b.path))
+          .map(({ path, methods, open }) => [
+            code(`${methods.join(', ')} ${path}`),
+            `another protocol${open ? ' (no key)' : ''}`,
+          ]),
+        ...pages
+          .filter(path => !path.startsWith('/assets/'))
+          .toSorted()
+          .map(path => [code(`GET ${path}`), 'a page (no key); what it loads lies below `/assets/`']),
+      ],
+    ),
+  )
+}
+
+export function metricsPage(metrics: readonly Metric[]): string {
+  const house = metrics.filter(({ name }) => name.startsWith('svc_'))
+  const row = ({ name, type, help }: Metric) => [code(name), type, help]
+  const sorted = (some: readonly Metric[]) => some.toSorted((a, b) => a.name.localeCompare(b.name)).map(row)
+  return page(
+    'Metrics',
+    [
+      '`GET /metrics` in the text format of Prometheus. Gauges of agents, goals and money are of the whole project, from the',
+      'database; what says “of this process” is counted in the process that answers, from its start on.',
+    ].join('\n'),
+    '## The service',
+    table(['Metric', 'Type', 'Means'], sorted(house)),
+    '## The process',
+    table(['Metric', 'Type', 'Means'], sorted(metrics.filter(metric => !house.includes(metric)))),
+  )
+}

@@ -1,0 +1,15 @@
+import type { PluginDefinition } from '#kernel'
+import type { ReplayVerdict } from '../../builtins/recordings/contract.ts'
+import { house } from './house.ts'
+
+/**
+ * Repeats a recording that `svc replay <run> --save <file>` wrote, offline and with today's code.
+ * @param plugins those that the recorded project had, as `import plugin from './plugins/mine.ts'` gives them
+ * @example expect(await replayed('test/bad-night.svcrec')).toMatchObject({ same: true })
+ */
+export async function replayed(file: string, plugins: readonly PluginDefinition[] = []): Promise<ReplayVerdict> {
+  const { BUILTINS } = await import('../../builtins/index.ts')
+  const { Recordings } = await import('../../builtins/recordings/contract.ts')
+  await using home = await house({ builtins: [...BUILTINS, ...plugins], roles: ['cli'], clock: 'system' })
+  return await home.kernel.use(Recordings).replay(file, { signal: new AbortController().signal })
+}
