@@ -53,7 +53,7 @@ export class Identities implements Identity {
     const held = kept.opinions.map(({ domain }) => domain).reverse()
     return {
       ...{ agent_id, display_name: displayName(agent_id), traits },
-      domains: [...new Set([role.slice(0, LONGEST_DOMAIN), ...held])].filter(Boolean).slice(0, DOMAINS),
+      domains: [...new Set([wordsWithin(role, LONGEST_DOMAIN), ...held])].filter(Boolean).slice(0, DOMAINS),
       ...shown(kept),
       created_at: isoTime(created_at),
     }
@@ -154,4 +154,9 @@ function endingOf(goal: { objective: string; result: string | null } | undefined
   const { objective, result } = goal
   const aim = objective.length > LONGEST_OBJECTIVE ? `${objective.slice(0, LONGEST_OBJECTIVE)}…` : objective
   return `${completed ? 'Completed' : 'Gave up'}: ${aim}${result ? ` - ${result.split('\n')[0]}` : ''}`
+}
+
+/** As many whole words of a text as there is room for. */
+function wordsWithin(text: string, length: number): string {
+  return text.length <= length ? text : text.slice(0, length + 1).replace(/\s*\S*$/, '') || text.slice(0, length)
 }

@@ -78,11 +78,12 @@ export async function act(parts: PeopleParts): Promise<void> {
   const [name, does] = dice.weighed(ACTS.map(([weight, name, does]) => [weight, [name, does] as const] as const))
   witness.counts.acts++
   journal.write('act', { name })
-  await does(parts, caller(kernel, journal))
+  await does(parts, caller(kernel, parts))
 }
 
-function caller(kernel: Kernel, journal: Journal): Call {
+function caller(kernel: Kernel, { journal, witness }: PeopleParts): Call {
   return async (name, input) => {
+    witness.asking++
     try {
       const output = await kernel.invoke(name, input, { tenant: 'operator' })
       journal.write('done', { name })
@@ -90,6 +91,8 @@ function caller(kernel: Kernel, journal: Journal): Call {
     } catch (error) {
       journal.write('refused', { name, code: error instanceof SvcError ? error.code : String(error) })
       return undefined
+    } finally {
+      witness.asking--
     }
   }
 }

@@ -31,7 +31,7 @@ export function Messages({ agent: { agent_id: id } }: ViewProps) {
             void send.run(event.currentTarget)
           }}
         >
-          <textarea name="body" aria-label="Message" rows={2} required placeholder="Its answer goes to `operator`" />
+          <textarea name="body" aria-label="Message" rows={2} required placeholder="Its answer comes back here" />
           <button type="submit" class="primary" disabled={send.running}>
             Send
           </button>
