@@ -21,6 +21,8 @@ beforeAll(async () => {
   })
   await chmod(join(dir.path, 'bin/svc'), 0o755)
   env = { PATH: `${dir.path}/bin:${process.env.PATH}`, HOME: dir.path, TERM: 'xterm' }
+  // It writes the schema, from which keys are completed.
+  await svc(['init', '--quiet'], { cwd: dir.path })
   const spawned = await svc(['spawn', 'coder', '--json'], { cwd: dir.path })
   agent = JSON.parse(spawned.stdout).agent_id
 })

@@ -157,14 +157,14 @@ describe('a quarantine', () => {
 
 describe("what is no plugin's endless loop", () => {
   it('is named with its place, and gets four times as long before the process starts again', async () => {
-    const busy = 'const end = Date.now() + 2_200; while (Date.now() < end) {}'
+    const busy = 'const end = Date.now() + 3_500; while (Date.now() < end) {}'
     const setup = spinOnce('setTimeout(work, 10)')
     const dir = await guarded(1.5, { innocent: plugin('innocent', setup, `import { work } from '../lib/work.ts'`) })
     const lib = `export function work() {\n  ${busy}\n  setTimeout(spin, 100)\n}\nfunction spin() {\n  ${SPIN}\n}\n`
     await dir.write({ 'lib/work.ts': lib })
     await using daemon = new RunningSvc(['start'], { cwd: dir.path })
     await daemon.says(/held up for 1\.5 s by no plugin's code \(it stands at .*lib\/work\.ts:2\)/)
-    await daemon.says(/the process moves again, after 2(\.\d)? s/)
+    await daemon.says(/the process moves again, after [\d.]+ s/)
     await daemon.says(/held up for 1\.5 s by no plugin's code \(it stands at .*lib\/work\.ts:6\)/)
     expect(isAlive(daemon.pid)).toBe(true)
     await daemon.says(/another takes its place[\s\S]*the daemon runs with PID/)
@@ -173,12 +173,12 @@ describe("what is no plugin's endless loop", () => {
   })
 
   it('a process that was stopped for longer than the limit goes on', async () => {
-    const dir = await guarded(1, {})
+    const dir = await guarded(3, {})
     await using daemon = new RunningSvc(['start', '-p', 'coder'], { cwd: dir.path })
     await daemon.says(/^Logs: /m)
     daemon.process.kill('SIGSTOP')
     const since = performance.now()
-    await until(() => performance.now() - since > 2_500)
+    await until(() => performance.now() - since > 5_000)
     const before = daemon.stderr.length
     daemon.process.kill('SIGCONT')
     await until(() => daemon.stderr.slice(before).includes('completed goal-'))
