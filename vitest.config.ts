@@ -7,8 +7,8 @@ const file = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
 /** What starts processes, browsers and servers, or ends them. */
 const APART = ['faults', 'cluster', 'cli', 'browser', 'reload', 'examples', 'simulation']
-/** It measures processor time, which depends on what a process has done before. */
-const MEASURES = 'test/spec/guardrails-quality.test.ts'
+/** What a process has done before shows in the processor time of the one, and in the errors that the other finds defined. */
+const ALONE = ['guardrails-quality', 'reference'].map(name => `test/spec/${name}.test.ts`)
 
 /** The first take longest: begun last, they would be waited for alone. */
 class LongFirst extends BaseSequencer {
@@ -34,7 +34,7 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: 'apart', include: [...APART.map(folder => `test/${folder}/**/*.test.ts`), MEASURES] },
+        test: { name: 'apart', include: [...APART.map(folder => `test/${folder}/**/*.test.ts`), ...ALONE] },
       },
       {
         extends: true,
@@ -42,7 +42,7 @@ export default defineConfig({
         test: {
           name: 'together',
           include: ['test/**/*.test.ts'],
-          exclude: [...APART.map(folder => `test/${folder}/**`), MEASURES],
+          exclude: [...APART.map(folder => `test/${folder}/**`), ...ALONE],
           isolate: false,
         },
       },
@@ -51,7 +51,7 @@ export default defineConfig({
     pool: 'forks',
     sequence: { sequencer: LongFirst },
     // Much of the time they wait for processes of their own.
-    maxWorkers: Math.max(2, availableParallelism() - 1),
+    maxWorkers: Math.max(3, availableParallelism()),
     // Far more than any test needs: what hangs is to be found, not what is slow on a busy machine.
     testTimeout: 180_000,
     hookTimeout: 180_000,

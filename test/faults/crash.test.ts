@@ -3,8 +3,8 @@ import { RunningSvc, until } from '../support/index.ts'
 import { measured } from '../support/measure.ts'
 import { Crashing } from './crashing.ts'
 
-/** What is before one write is after another: that is looked at where all is. */
-const PLACES = ['inside', 'after', 'before'].slice(0, measured(3, 2))
+/** What is before one write is after another, and what is after it is kept: they are looked at where all is. */
+const PLACES = ['inside', 'after', 'before'].slice(0, measured(3, 1))
 const around = (effect: string) => PLACES.map(place => `${place} ${effect}`)
 
 /** In the order of a life: the process dies at each, and the next one goes on from there. */

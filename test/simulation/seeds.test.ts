@@ -4,7 +4,7 @@ import { live, told } from './lives.ts'
 /** Worlds of each kind; more with `SVC_TEST_WORLDS`, and as many as one likes with `npm run simulate`. */
 const WORLDS = Number(process.env.SVC_TEST_WORLDS ?? 12)
 /** After so much processor time no further world of a kind is begun, in seconds, unless their number was told. */
-const LIMIT_S = process.env.SVC_TEST_WORLDS ? Number.POSITIVE_INFINITY : 15
+const LIMIT_S = process.env.SVC_TEST_WORLDS ? Number.POSITIVE_INFINITY : 8
 
 function spentSince(began: NodeJS.CpuUsage): number {
   const { user, system } = process.cpuUsage(began)

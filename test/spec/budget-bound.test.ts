@@ -8,9 +8,10 @@ import models from '../../builtins/models/index.ts'
 import { defineEffect, Effects, Store } from '../../builtins/store/contract.ts'
 import store from '../../builtins/store/index.ts'
 import { type House, house, tempDir, turns } from '../support/index.ts'
+import { measured } from '../support/measure.ts'
 import { totalsHold } from './budget-house.ts'
 
-const SEEDS = 50
+const SEEDS = measured(200, 20)
 const PROCESSES = 3
 /** Tokens cost a micro-dollar each, so that both limits can be thought of as one. */
 const MODELS = 'prices:\n  dice:m: { input: 1, output: 1 }\n'
@@ -88,7 +89,7 @@ const SETTINGS: Setting[] = [
 ]
 
 it.each(SETTINGS)(
-  'many callers in several processes never pass the bound, with $name, over 50 seeds',
+  `many callers in several processes never pass the bound, with $name, over ${SEEDS} seeds`,
   async ({ mode, limit, estimate, surprise }) => {
     const dir = await tempDir()
     onTestFinished(() => dir[Symbol.asyncDispose]())
