@@ -1,12 +1,15 @@
 import { expect, it } from 'vitest'
 import { soak } from '../bench/reload.ts'
+import { measured } from '../support/measure.ts'
 
-it('sixty reloads under load: no call fails, each event is handled once by one version, no count is lost, memory is flat', async () => {
-  const figures = await soak({ reloads: 60, warmUp: 20, rate: 150 })
+const RELOADS = measured(200, 20)
+
+it(`${RELOADS} reloads under load: no call fails, each event is handled once by one version, no count is lost, memory is flat`, async () => {
+  const figures = await soak({ reloads: RELOADS, warmUp: 10, rate: 150 })
   const { requests, events, notes, cycles } = figures
   expect(figures.errors).toEqual([])
   expect(figures.failed).toEqual([])
-  expect(requests.answered).toBeGreaterThan(300)
+  expect(requests.answered).toBeGreaterThan(RELOADS * 5)
   expect(requests.counted).toBe(requests.answered)
   expect(events).toMatchObject({ counted: events.told, missed: 0, doubled: 0 })
   expect(notes.committed).toBeGreaterThan(0)
@@ -16,4 +19,4 @@ it('sixty reloads under load: no call fails, each event is handled once by one v
   // The bounds of a thousand, with room for a busy machine; the full proof is `npm run soak`.
   expect(figures.heap_mib).toBeLessThan(10)
   expect(figures.rss_mib).toBeLessThan(60)
-}, 120_000)
+}, 300_000)
