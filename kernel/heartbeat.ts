@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { asActor, type Tape } from './actor.ts'
+import { act, CycleEnd, type Tape } from './actor.ts'
 import {
   Cycle,
   type CycleParts,
@@ -69,7 +69,7 @@ export interface HeartbeatParts extends CycleParts {
 
 interface Running {
   cycle: Cycle
-  abort: AbortController
+  abort: CycleEnd
   ended: Promise<void>
 }
 
@@ -206,7 +206,7 @@ export class Heartbeat {
   }
 
   #begin(lease: Lease): void {
-    const abort = new AbortController()
+    const abort = new CycleEnd()
     // Whoever drove it until now has lost it, as to a checkpoint that was restored.
     for (const [{ id }, other] of this.#running)
       if (id === lease.id) other.abort.abort(new FencedError({ agent_id: id }))
@@ -222,13 +222,9 @@ export class Heartbeat {
     if (lease.kind === 'agent') this.#agents++
   }
 
-  async #taped(cycle: Cycle, abort: AbortController): Promise<void> {
+  async #taped(cycle: Cycle, abort: CycleEnd): Promise<void> {
     const who = this.#parts.tape()?.begin(cycle.lease, abort)
-    try {
-      await asActor(who, () => this.#cycle(cycle, abort))
-    } finally {
-      who?.end()
-    }
+    await (who ? act(who, () => this.#cycle(cycle, abort)) : this.#cycle(cycle, abort))
   }
 
   async #cycle(cycle: Cycle, abort: AbortController): Promise<void> {

@@ -93,11 +93,6 @@ export class Host {
     }
   }
 
-  /** Makes the first load as quick as the others: for processes that go on. */
-  warm(): Promise<void> {
-    return this.#loader.warm()
-  }
-
   /**
    * Applies what changed on disk: new files are loaded, changed ones replaced, removed ones undone. One that cannot be
    * loaded, or cannot take its place, changes nothing but its error.

@@ -142,10 +142,7 @@ export class Kernel {
 
   /** Plugins are followed by the beat; a process that has none has a timer of the same length. */
   #follow(): void {
-    if (this.config.get('plugins.enabled')) {
-      this.#watch.start()
-      this.host.warm().catch(error => this.log.warn({}, `the first reload will be slow: ${sentenceOf(error)}`))
-    }
+    if (this.config.get('plugins.enabled')) this.#watch.start()
     if (!this.roles.has('daemon')) this.#turn()
   }
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { basename, dirname, extname, join, relative, resolve } from 'node:path'
 import { z } from 'zod'
+import { compile, type Jiti, openJiti, type Source } from './compiler.ts'
 import { SvcError, sentenceOf } from './errors.ts'
 import type { Log } from './log.ts'
 import type { PluginDefinition, Project } from './plugin.ts'
@@ -39,18 +40,21 @@ export interface LoaderParts {
   watch: Supervisor['watch']
 }
 
-interface Jiti {
-  import(file: string): Promise<unknown>
-  transform(options: { source: string; ts: boolean; async: boolean }): string
+/** What a plugin is made of, as it stands on disk. */
+interface Look extends Pick<PluginFile, 'fingerprint' | 'written_ms'> {
+  sources: Source[]
 }
 
 /** Finds plugin files and turns them into definitions. */
 export class Loader {
   readonly #parts: LoaderParts
+  /** Where jiti keeps what is compiled. */
+  readonly #cache: string
   #jiti: Promise<Jiti> | undefined
 
   constructor(parts: LoaderParts) {
     this.#parts = parts
+    this.#cache = join(parts.project.svc, 'cache', 'jiti')
   }
 
   /**
@@ -63,9 +67,9 @@ export class Loader {
       for (const file of await this.#candidates(folder)) {
         const stem = stemOf(file)
         if (!this.#allowed(file, stem)) continue
-        const print = await this.#fingerprint(file).catch(() => undefined)
+        const look = await this.look(file).catch(() => undefined)
         // Gone again since the folder was read.
-        if (print) found.push({ file, stem, ...print })
+        if (look) found.push(look)
       }
     }
     return found
@@ -86,7 +90,8 @@ export class Loader {
 
   /** A plugin file wherever it lies, as it stands now. */
   async look(file: string): Promise<PluginFile> {
-    return { file, stem: stemOf(file), ...(await this.#fingerprint(file)) }
+    const { fingerprint, written_ms } = await this.#look(file)
+    return { file, stem: stemOf(file), fingerprint, written_ms }
   }
 
   /** Runs the file. @throws what it throws; TimeLimitError; TypeError when it exports no plugin */
@@ -94,20 +99,15 @@ export class Loader {
     const { clock } = this.#parts.ports
     const began = clock.monotonic()
     const jiti = await this.#getJiti()
+    await compile((await this.#look(file)).sources, this.#cache)
     // Told before it runs: a file that ends the process must have been named.
     this.#parts.log.info({ plugin: stem }, `runs ${file}`)
     const module = await this.#run(jiti, file, stem)
     const definition = checkDefinition((module as { default?: unknown } | undefined)?.default)
-    if ((await this.#fingerprint(file)).fingerprint !== fingerprint) {
+    if ((await this.#look(file)).fingerprint !== fingerprint) {
       throw new Error('was written while it was loaded; it is loaded again at the next round')
     }
     return { definition, load_ms: Math.round(clock.monotonic() - began) }
-  }
-
-  /** Makes ready for the first load: the compiler comes up here, which takes hundreds of milliseconds without a turn of the event loop. */
-  async warm(): Promise<void> {
-    const jiti = await this.#getJiti()
-    jiti.transform({ source: 'export const warm: boolean = true', ts: true, async: true })
   }
 
   /** The plugins' folder that a file is in. */
@@ -151,13 +151,14 @@ export class Loader {
   }
 
   /** Over the file, what it imports from below the plugins' folder, and for a folder plugin all of its sources. */
-  async #fingerprint(file: string): Promise<Pick<PluginFile, 'fingerprint' | 'written_ms'>> {
+  async #look(file: string): Promise<Look> {
     const { files } = this.#parts.ports
     const hash = createHash('sha256')
     const seen = new Set<string>()
     const folder = this.#folderOf(file) ?? dirname(file)
     const waiting = isFolder(file, folder) ? await filesBelow(files, dirname(file)) : []
     waiting.unshift(file)
+    const sources: Source[] = []
     let written_ms = 0
     for (let path = waiting.shift(); path !== undefined && seen.size < MAX_FILES; path = waiting.shift()) {
       if (seen.has(path)) continue
@@ -165,12 +166,14 @@ export class Loader {
       const text = await files.readFile(path, 'utf8')
       written_ms = Math.max(written_ms, (await files.stat(path)).mtimeMs)
       hash.update(`${relative(folder, path)}\0${text}\0`)
+      if (/\.[cm]?ts$|\.js$/.test(path))
+        sources.push({ filename: path, source: text, ts: !path.endsWith('js'), async: true })
       for (const [, specifier] of text.matchAll(IMPORTS)) {
         const imported = await this.#resolve(dirname(path), String(specifier))
         if (imported?.startsWith(`${folder}/`)) waiting.push(imported)
       }
     }
-    return { fingerprint: hash.digest('hex'), written_ms }
+    return { fingerprint: hash.digest('hex'), written_ms, sources }
   }
 
   async #resolve(from: string, specifier: string): Promise<string | undefined> {
@@ -191,17 +194,8 @@ export class Loader {
   }
 
   #getJiti(): Promise<Jiti> {
-    this.#jiti ??= this.#createJiti()
+    this.#jiti ??= this.#parts.modules().then(modules => openJiti(this.#cache, modules))
     return this.#jiti
-  }
-
-  async #createJiti(): Promise<Jiti> {
-    const { createJiti } = await import('jiti')
-    const { project, modules } = this.#parts
-    const fsCache = join(project.svc, 'cache', 'jiti')
-    // A module without a default export must not pass for one that has.
-    const options = { moduleCache: false, interopDefault: false, fsCache }
-    return createJiti(import.meta.url, { ...options, virtualModules: await modules() })
   }
 }
 

@@ -78,6 +78,8 @@ export interface Operation<I extends z.ZodObject = z.ZodObject, O extends z.ZodT
   reach?: 'store' | 'daemon'
   /** For people on a terminal; without it the command line draws a table of the output. */
   render?: (output: z.output<O>) => string
+  /** The exit code of its command, where an answer may be one that a script should stop at; 0 without it. */
+  exit?: (output: z.output<O>) => number
   /** An output that is frozen is one that stays as it is, all of it: given again, it is not checked and written again. */
   run(input: z.output<I>, call: OperationCall): z.input<O> | Promise<z.input<O>>
   /** How many there are without `limit` and `offset`, for an operation that lists. */

@@ -9,6 +9,7 @@ const MAX_BYTES = 1024 * 1024
 export const BadFileError = defineError({
   code: 'bad_file',
   status: 409,
+  exit: 2,
   title: 'Bad file',
   sentence: (p: { file: string; line?: number | undefined; problem: string; remedy?: string }) =>
     `${p.file}${p.line ? `:${p.line}` : ''}: ${p.problem}${p.remedy ? `; ${p.remedy}` : ''}.`,

@@ -11,7 +11,7 @@ const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '..')
 const HOMES: Record<string, string> = {
   zod: 'kernel/',
   tapable: 'kernel/hooks.ts',
-  jiti: 'kernel/loader.ts',
+  jiti: 'kernel/compiler.ts',
   chokidar: 'kernel/watch.ts',
   pino: 'kernel/log.ts',
   yaml: 'kernel/',

@@ -14,7 +14,6 @@ import { parseBody } from './body.ts'
 import { RestCall } from './call.ts'
 import {
   DaemonNotRunningError,
-  MethodNotAllowedError,
   type ProtocolRoute,
   ProtocolRoutes,
   RouteNotFoundError,
@@ -26,11 +25,11 @@ import type { Door } from './hosts.ts'
 import { inputOf } from './input.ts'
 import type { Keys } from './keys.ts'
 import { problemHeaders, problemOf, toldError } from './problem.ts'
-import { type RouteTable, shapeOf } from './routes.ts'
+import { createRefusal } from './refusals.ts'
+import type { RouteTable } from './routes.ts'
 import type { Streams } from './stream.ts'
 
 const BODY_LIMIT = 1024 * 1024
-const METHODS = ['GET', 'POST', 'PATCH', 'PUT', 'DELETE', 'OPTIONS'] as const
 /** Ids and names are far shorter; a longer part of a path names nothing. */
 const LONGEST_PARAMETER = 512
 
@@ -48,6 +47,7 @@ export interface AppParts {
 export async function createApp(parts: AppParts, table: RouteTable): Promise<FastifyInstance> {
   const { svc, config, keys, doorOf, hide } = parts
   const { fastify } = await import('fastify')
+  const refuse = createRefusal(table)
   const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply) => sendError(svc, error, request, reply)
   const app = fastify({
     bodyLimit: BODY_LIMIT,
@@ -62,7 +62,9 @@ export async function createApp(parts: AppParts, table: RouteTable): Promise<Fas
   )
   app.setErrorHandler(fail)
   app.addHook('onRequest', (request, reply, done) => {
-    if (admit(svc, config, keys, doorOf(request.raw), request, reply)) done()
+    if (!admit(svc, config, keys, doorOf(request.raw), request, reply)) return
+    if (request.is404) refuse(request, reply)
+    done()
   })
   app.addHook('onSend', (request, reply, payload, done) =>
     done(null, conditional(request, reply, hidden(reply, payload, hide))),
@@ -70,7 +72,6 @@ export async function createApp(parts: AppParts, table: RouteTable): Promise<Fas
   addPages(app, table)
   addProtocols(app, parts, table)
   addOperations(app, parts, table)
-  addRefusals(app, table)
   await app.ready()
   return app
 }
@@ -106,26 +107,6 @@ function addOperations(app: FastifyInstance, parts: AppParts, { routes }: RouteT
       config: { open },
       handler: (request, reply) => answer(parts, operation, request, reply),
     })
-  }
-}
-
-/** 405 for the other methods of each path, before their body is looked at. */
-function addRefusals(app: FastifyInstance, { routes, pages, protocols }: RouteTable): void {
-  const places = new Map<string, { path: string; methods: string[] }>()
-  const spoken = protocols.flatMap(({ path, methods }) => methods.map(method => ({ method, path })))
-  for (const { method, path } of [...routes, ...spoken, ...pages.map(({ path }) => ({ method: 'GET', path }))]) {
-    const place = places.get(shapeOf(path))
-    if (place) place.methods.push(method)
-    else places.set(shapeOf(path), { path, methods: [method] })
-  }
-  for (const { path, methods } of places.values()) {
-    const allow = [...methods, ...(methods.includes('GET') ? ['HEAD'] : [])].sort().join(', ')
-    const onRequest = async (request: FastifyRequest, reply: FastifyReply) => {
-      reply.header('allow', allow)
-      throw new MethodNotAllowedError({ method: request.method, path: request.url.split('?')[0]!, allow })
-    }
-    const method = METHODS.filter(each => !methods.includes(each))
-    app.route({ method, url: urlOf(path), onRequest, handler: () => {} })
   }
 }
 

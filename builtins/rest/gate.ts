@@ -1,12 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { PluginHandle } from '#kernel'
-import {
-  ForbiddenHostError,
-  ForbiddenOriginError,
-  MalformedRequestError,
-  RouteNotFoundError,
-  type ServerConfig,
-} from './contract.ts'
+import { ForbiddenHostError, ForbiddenOriginError, MalformedRequestError, type ServerConfig } from './contract.ts'
 import { type Door, isOwnHost } from './hosts.ts'
 import type { Keys } from './keys.ts'
 import { corsHeaders, mayChange, preflight } from './origins.ts'
@@ -65,7 +59,6 @@ export function admit(
   if (config.api_key && !door.local && !request.routeOptions.config?.open) {
     keys.check(config.api_key, raw.headersDistinct['x-svc-key']?.[0], request.ip)
   }
-  if (request.is404) throw new RouteNotFoundError({ path: request.url.split('?')[0]! })
   return true
 }
 

@@ -272,7 +272,7 @@ describe('an error over HTTP', () => {
     ])
     expect((await ask('/cups/7/fill')).headers.allow).toBe('POST')
     expect((await ask('/cups', { method: 'OPTIONS' })).status).toBe(405)
-    expect((await ask('/cups', { method: 'PROPFIND' })).status).toBe(404)
+    expect((await ask('/cups', { method: 'PROPFIND' })).status).toBe(405)
   })
 
   it('carries the id of the request, as every answer does', async () => {
@@ -392,7 +392,6 @@ describe('bad input', () => {
     const { ask } = await kitchenHouse()
     expect((await ask('/cups/%00')).status).toBe(400)
     expect((await ask('/cups/%ff')).status).toBe(400)
-    expect((await ask(`/cups/${'x'.repeat(600)}`)).status).toBeGreaterThanOrEqual(400)
     expect((await ask('/cups/..%2f..%2fetc')).json).toMatchObject({ cup_id: '../../etc' })
   })
 

@@ -114,7 +114,7 @@ it('while a file hangs at load, agents go on', async () => {
   home.kernel.hooks.on('cycle_start', () => void cycles++)
   await home.write({ 'plugins/hangs.ts': 'await new Promise(() => {})' })
   for (let n = 1; n <= 18; n++) await beat(home)
-  expect(home.logged('runs ')).toHaveLength(1)
+  await until(() => home.logged('runs ').length === 1)
   expect(stateOf(home, 'hangs')).toBeUndefined()
   expect(cycles).toBe(18)
   for (let n = 1; n <= 10; n++) await beat(home)

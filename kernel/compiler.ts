@@ -1,0 +1,106 @@
+import { createRequire } from 'node:module'
+import { Worker } from 'node:worker_threads'
+
+/** A source file as jiti compiles it for `import`. */
+export interface Source {
+  filename: string
+  source: string
+  ts: boolean
+  async: true
+}
+
+/** A module without a default export must not pass for one that has; nothing is kept in memory. */
+const OPTIONS = { moduleCache: false, interopDefault: false } as const
+
+/** How long the thread waits for more to compile before it ends and gives back its memory, in milliseconds. */
+const IDLE_MS = 30_000
+
+/** Runs in the thread. What it makes goes to jiti's cache on disk, where the process that loads the files finds it. */
+const PROGRAM = `
+  const { parentPort, workerData: { jiti: path, idle } } = require('node:worker_threads')
+  const { createJiti } = require(path)
+  let end
+  parentPort.on('message', ({ id, sources, options }) => {
+    clearTimeout(end)
+    const jiti = createJiti(__filename, options)
+    // A mistake in a file is told by whoever loads it.
+    for (const each of sources) try { jiti.transform(each) } catch {}
+    parentPort.postMessage(id)
+    end = setTimeout(() => process.exit(), idle)
+  })`
+
+/** Runs files, compiled, and what they import. */
+export interface Jiti {
+  import(file: string): Promise<unknown>
+}
+
+/**
+ * @param fsCache the folder where what is compiled is kept
+ * @param virtualModules what files import by these names
+ */
+export async function openJiti(fsCache: string, virtualModules: Record<string, unknown>): Promise<Jiti> {
+  const { createJiti } = await import('jiti')
+  return createJiti(import.meta.url, { ...OPTIONS, fsCache, virtualModules })
+}
+
+/**
+ * Compiles what is not in jiti's cache yet, beside the event loop: jiti's compiler takes hundreds of milliseconds and a
+ * dozen megabytes to come up. A file with a mistake stays out of the cache; whoever loads it compiles it again, and tells
+ * the mistake.
+ * @param fsCache the cache's folder
+ */
+export async function compile(sources: readonly Source[], fsCache: string): Promise<void> {
+  const { createJiti } = await import('jiti')
+  const transform = () => {
+    throw new Error('is not in the cache')
+  }
+  const cached = createJiti(import.meta.url, { ...OPTIONS, fsCache, transform })
+  const missing = sources.filter(source => {
+    try {
+      return !cached.transform(source)
+    } catch {
+      return true
+    }
+  })
+  if (missing.length > 0) await thread.compile(missing, { ...OPTIONS, fsCache })
+}
+
+/** One for the whole process, which ends when it has had nothing to do for a while. */
+class CompilerThread {
+  #worker: Worker | undefined
+  #next = 0
+  readonly #waiting = new Map<number, () => void>()
+
+  /** Settles also when the thread ends before its time. */
+  async compile(sources: readonly Source[], options: object): Promise<void> {
+    const worker = this.#up()
+    const id = this.#next++
+    worker.ref()
+    await new Promise<void>(done => {
+      this.#waiting.set(id, done)
+      worker.postMessage({ id, sources, options })
+    })
+    if (this.#waiting.size === 0) worker.unref()
+  }
+
+  #up(): Worker {
+    if (this.#worker) return this.#worker
+    const jiti = createRequire(import.meta.url).resolve('jiti')
+    const worker = new Worker(PROGRAM, { eval: true, workerData: { jiti, idle: IDLE_MS } })
+    worker.on('message', (id: number) => this.#done(id))
+    worker.on('error', () => {})
+    worker.on('exit', () => {
+      this.#worker = undefined
+      for (const id of [...this.#waiting.keys()]) this.#done(id)
+    })
+    this.#worker = worker
+    return worker
+  }
+
+  #done(id: number): void {
+    this.#waiting.get(id)?.()
+    this.#waiting.delete(id)
+  }
+}
+
+const thread = new CompilerThread()
