@@ -32,25 +32,47 @@ const ALPHABETS: readonly (readonly [first: number, last: number, to: number])[]
   [0x1f1e6, 0x1f1ff, 0x41],
 ]
 
-const known = new Map<number, string>()
-/** Characters remembered at most: more than any text has that is no attack. */
-const REMEMBERED = 32_768
+/** What would become longer stays: few signs of one script are whole sentences, and a text of them would grow eighteenfold. */
+const LONGEST = 6
 
 /** One character as rules read it; empty when nobody sees it. */
-function foldOne(code: number): string {
-  let folded = known.get(code)
-  if (folded !== undefined) return folded
+function foldOne(character: string): string {
+  const code = character.codePointAt(0) as number
   const alphabet = ALPHABETS.find(([first, last]) => code >= first && code <= last)
-  if (alphabet) folded = String.fromCharCode(code - alphabet[0] + alphabet[2])
-  else {
-    folded = ''
-    for (const letter of String.fromCodePoint(code).normalize('NFKD')) {
-      if (!UNSEEN.test(letter)) folded += FOLDED.get(letter) ?? letter
-    }
+  if (alphabet) return String.fromCharCode(code - alphabet[0] + alphabet[2])
+  let folded = ''
+  for (const letter of character.normalize('NFKD')) {
+    if (!UNSEEN.test(letter)) folded += FOLDED.get(letter) ?? letter
   }
-  if (known.size >= REMEMBERED) known.clear()
-  known.set(code, folded)
-  return folded
+  return folded.length > LONGEST ? character : folded
+}
+
+/**
+ * What characters fold to, each decided once, of the first two planes: a UTF-16 unit, or one of these. Beyond are ideographs
+ * and what is not assigned, and few others.
+ */
+const UNKNOWN = 0
+const SAME = 0xdc00
+const OTHERWISE = 0xffff
+const tables: (Uint16Array | undefined)[] = []
+const otherwise = new Map<number, string>()
+
+function entry(code: number): number {
+  const table = tables[code >> 16] ?? new Uint16Array(0x10000)
+  tables[code >> 16] = table
+  const known = table[code & 0xffff] as number
+  if (known !== UNKNOWN) return known
+  const character = String.fromCodePoint(code)
+  const folded = foldOne(character)
+  const decided = folded === character ? SAME : folded.length === 1 ? folded.charCodeAt(0) : OTHERWISE
+  if (decided === OTHERWISE) otherwise.set(code, folded)
+  table[code & 0xffff] = decided
+  return decided
+}
+
+/** Ideographs, planes of nobody and such for private use: nothing there folds. */
+function isPlain(code: number): boolean {
+  return (code >= 0x20000 && code < 0x2f800) || (code >= 0x2fa20 && code < 0xe0000) || code >= 0xe0200
 }
 
 /**
@@ -59,45 +81,79 @@ function foldOne(code: number): string {
  */
 export function fold(text: string): View {
   if (!/[\u0080-\uffff]/.test(text)) return { text, span: (start, end) => ({ start, end }) }
-  return rewritten(text.length, keep => {
-    let at = 0
-    for (const { 0: strange, index } of text.matchAll(/[\u0080-\uffff]+/g)) {
-      keep(at, text.slice(at, index), true)
-      at = index
-      for (const character of strange) {
-        keep(at, foldOne(character.codePointAt(0) as number))
-        at += character.length
-      }
+  const made = new Rewriting(text.length)
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at)
+    if (unit < 0x80) {
+      made.add(unit, at)
+      continue
     }
-    keep(at, text.slice(at), true)
-  })
+    const code = (unit & 0xfc00) === 0xd800 ? (text.codePointAt(at) as number) : unit
+    const folded = isPlain(code) ? SAME : entry(code)
+    if (folded === SAME) {
+      made.add(unit, at)
+      if (code > 0xffff) made.add(text.charCodeAt(at + 1), at)
+    } else if (folded !== OTHERWISE) made.add(folded, at)
+    else made.addAll(otherwise.get(code) as string, at)
+    if (code > 0xffff) at++
+  }
+  return made.view()
 }
 
-/** Adds a piece that was made from what stands at `origin`; a verbatim one character by character. */
-export type Keep = (origin: number, piece: string, verbatim?: boolean) => void
+/** A text made anew; each of its UTF-16 units remembers the place that it was made from. */
+export class Rewriting {
+  readonly #length: number
+  #units: Uint16Array
+  #origins: Uint32Array
+  #size = 0
+  #seen = 0
 
-/** A text made anew in pieces; each remembers the place that it was made from. */
-export function rewritten(length: number, write: (keep: Keep) => void): View {
-  let origins = new Uint32Array(length + 1)
-  const pieces: string[] = []
-  let size = 0
-  write((origin, piece, verbatim = false) => {
-    if (size + piece.length >= origins.length) {
-      const larger = new Uint32Array((size + piece.length) * 2)
-      larger.set(origins)
-      origins = larger
-    }
-    for (let n = 0; n < piece.length; n++) origins[size++] = verbatim ? origin + n : origin
-    pieces.push(piece)
-  })
-  origins[size] = length
-  return {
-    text: pieces.join(''),
-    span(start, end) {
-      let past = end
-      // What one character became stays together.
-      while (past < size && origins[past] === origins[past - 1]) past++
-      return { start: origins[start] as number, end: origins[past] as number }
-    },
+  /** @param length of the text that it is made from */
+  constructor(length: number) {
+    this.#length = length
+    this.#units = new Uint16Array(length + 1)
+    this.#origins = new Uint32Array(length + 1)
   }
+
+  add(unit: number, origin: number): void {
+    // One place is kept for the end.
+    if (this.#size + 1 >= this.#units.length) this.#grow()
+    this.#units[this.#size] = unit
+    this.#origins[this.#size++] = origin
+    this.#seen |= unit
+  }
+
+  addAll(piece: string, origin: number): void {
+    for (let n = 0; n < piece.length; n++) this.add(piece.charCodeAt(n), origin)
+  }
+
+  view(): View {
+    const size = this.#size
+    const origins = this.#origins
+    origins[size] = this.#length
+    return {
+      text: textOf(this.#units.subarray(0, size), this.#seen),
+      span(start, end) {
+        let past = end
+        // What one character became stays together.
+        while (past < size && origins[past] === origins[past - 1]) past++
+        return { start: origins[start] as number, end: origins[past] as number }
+      },
+    }
+  }
+
+  #grow(): void {
+    const units = new Uint16Array(this.#units.length * 2 + 16)
+    const origins = new Uint32Array(units.length)
+    units.set(this.#units)
+    origins.set(this.#origins)
+    this.#units = units
+    this.#origins = origins
+  }
+}
+
+/** @param seen the bits of all units: what is within Latin 1 is kept, and read, in half the room */
+export function textOf(units: Uint16Array, seen: number): string {
+  if (seen < 0x100) return Buffer.from(units).toString('latin1')
+  return Buffer.from(units.buffer, units.byteOffset, units.byteLength).toString('utf16le')
 }

@@ -11,7 +11,7 @@ export interface Room extends Guardrails {
   warm(): Promise<void>
 }
 
-/** Any texts do: the platform compiles an expression for each width of characters, and anew at its second use. */
+/** Any texts do, with letters beyond ASCII: what the rules look things up in is made for the first. */
 const WARMING = ['Good morning, the report of 2026 is ready.', 'Good morning, 日本.']
 
 export function guardrails(svc: PluginHandle, config: GuardrailsConfig, own: readonly GuardrailRule[]): Room {
@@ -41,7 +41,7 @@ export function guardrails(svc: PluginHandle, config: GuardrailsConfig, own: rea
       return checked
     },
     async warm() {
-      for (const text of [...WARMING, ...WARMING]) await scan(text, own, { clock: svc.clock, failed })
+      for (const text of WARMING) await scan(text, own, { clock: svc.clock, failed })
     },
   }
 }

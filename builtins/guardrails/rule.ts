@@ -1,4 +1,5 @@
 import type { GuardrailRule } from './contract.ts'
+import type { Match } from './sieve/sieve.ts'
 
 export interface Span {
   start: number
@@ -7,6 +8,12 @@ export interface Span {
 
 /** Nothing found: a good moment for others to have their turn. */
 export const PAUSE: Span = Object.freeze({ start: 0, end: 0 })
+
+/** A text, and what expressions of the sieve match in it. */
+export interface Look {
+  text: string
+  matches(expression: RegExp): Iterable<Match>
+}
 
 /** A rule without what the configuration decides: where it is asked and what becomes of its finds. */
 export type Finder = Pick<GuardrailRule, 'name' | 'kind' | 'find'>

@@ -23,14 +23,14 @@ export interface ScanParts {
  * Time is linear in the text's length; between two pieces the event loop gets its turn.
  */
 export async function scan(text: string, rules: readonly GuardrailRule[], parts: ScanParts): Promise<Checked> {
-  const found: Finding[] = []
+  const account = new Account(text)
   for (let from = 0; rules.length > 0 && from < text.length; from += PIECE) {
     if (from > 0) await parts.clock.yield()
+    const found: Finding[] = []
     await look(text, from, rules, parts, found)
+    account.add(found)
   }
-  const findings = withoutRepeats(found)
-  const action = findings.reduce<Checked['action']>((worst, each) => stronger(worst, each.action), 'pass')
-  return { action, text: action === 'block' ? '' : redacted(text, findings), findings }
+  return account.checked()
 }
 
 /** Asks about one piece. */
@@ -44,17 +44,20 @@ async function look(
   const past = from + PIECE
   const begin = Math.max(0, from - BEHIND)
   let since = clock.monotonic()
+  const isLong = () => clock.monotonic() - since > TURN_MS
+  const breathe = async () => {
+    await clock.yield()
+    since = clock.monotonic()
+  }
   const view = fold(text.slice(begin, past + AHEAD))
   for (const rule of rules) {
     const { name, kind, action } = rule
     let left = MOST
+    if (isLong()) await breathe()
     try {
       for (const span of rule.find(view.text)) {
         if (left-- === 0) break
-        if (clock.monotonic() - since > TURN_MS) {
-          await clock.yield()
-          since = clock.monotonic()
-        }
+        if (isLong()) await breathe()
         if (!(span.start >= 0 && span.end > span.start && span.end <= view.text.length)) continue
         const at = view.span(span.start, span.end)
         const start = begin + at.start
@@ -67,36 +70,45 @@ async function look(
   }
 }
 
-/** In the order of the text; what lies within a find of equal or stronger action that came before it is left out. */
-function withoutRepeats(found: readonly Finding[]): Finding[] {
-  const ordered = found.map((finding, n) => ({ finding, n }))
-  ordered.sort((a, b) => a.finding.start - b.finding.start || b.finding.end - a.finding.end || a.n - b.n)
-  const kept: Finding[] = []
-  // The furthest reaching of each action so far; an outer one begins no later, by the order.
-  const reach = new Map<Finding['action'], number>()
-  for (const { finding } of ordered) {
-    const covered = ACTIONS.slice(ACTIONS.indexOf(finding.action)).some(
-      action => (reach.get(action) ?? -1) >= finding.end,
-    )
-    if (covered) continue
-    kept.push(finding)
-    reach.set(finding.action, Math.max(reach.get(finding.action) ?? -1, finding.end))
+/** What was found so far, piece by piece, and the text that it makes. */
+class Account {
+  readonly #text: string
+  readonly #findings: Finding[] = []
+  #action: Checked['action'] = 'pass'
+  /** How far the finds of each action reach; an outer one begins no later, by the order. */
+  readonly #reach = new Map<Finding['action'], number>()
+  #redacted = ''
+  /** What of the text is written down, or redacted. */
+  #done = 0
+
+  constructor(text: string) {
+    this.#text = text
   }
-  return kept
+
+  /** In the order of the text; what lies within a find of equal or stronger action that came before it is left out. */
+  add(found: Finding[]): void {
+    const pieces: string[] = []
+    // What begins and ends alike stays in the order of the rules.
+    for (const finding of found.sort((a, b) => a.start - b.start || b.end - a.end)) {
+      const { kind, start, end, action } = finding
+      if (ACTIONS.slice(ACTIONS.indexOf(action)).some(each => (this.#reach.get(each) ?? -1) >= end)) continue
+      this.#findings.push(finding)
+      this.#reach.set(action, Math.max(this.#reach.get(action) ?? -1, end))
+      this.#action = stronger(this.#action, action)
+      if (action !== 'redact') continue
+      // Finds that overlap become one gap.
+      if (start >= this.#done) pieces.push(this.#text.slice(this.#done, start), `[REDACTED:${kind}]`)
+      this.#done = Math.max(this.#done, end)
+    }
+    this.#redacted += pieces.join('')
+  }
+
+  checked(): Checked {
+    const text = this.#action === 'block' ? '' : this.#redacted + this.#text.slice(this.#done)
+    return { action: this.#action, text, findings: this.#findings }
+  }
 }
 
 function stronger(one: Checked['action'], other: Finding['action']): Finding['action'] {
   return one === 'pass' || ACTIONS.indexOf(other) > ACTIONS.indexOf(one) ? other : one
-}
-
-/** The text with the kind in place of what is not to go on; finds that overlap become one gap. */
-function redacted(text: string, findings: readonly Finding[]): string {
-  const pieces: string[] = []
-  let at = 0
-  for (const { kind, start, end, action } of findings) {
-    if (action !== 'redact') continue
-    if (start >= at) pieces.push(text.slice(at, start), `[REDACTED:${kind}]`)
-    at = Math.max(at, end)
-  }
-  return pieces.length === 0 ? text : pieces.join('') + text.slice(at)
 }

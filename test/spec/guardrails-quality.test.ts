@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { figures, hostile, type Quality, scanner, threadTime } from './guardrails/measure.ts'
+import { figures, hostile, processorTime, type Quality, scanner } from './guardrails/measure.ts'
 
 /** The bar: 49 of 49 and the like on a corpus with as many of each kind, so that shares are what counts. */
 describe('what guardrails find', () => {
@@ -29,22 +29,25 @@ describe('what guardrails find', () => {
   })
 })
 
-/** The longest time in a row, and the whole time, that a scan takes of this thread. */
+/** Milliseconds of processor time for a megabyte, and in a row without a turn for others. */
+const BAR = { whole: 500, longest: 50 }
+
+/** What a scan takes as a whole, and in a row. */
 async function cost(scan: (text: string) => Promise<unknown>, text: string) {
-  const begun = threadTime()
+  const begun = processorTime()
   let last = begun
   let longest = 0
   let going = true
   const watch = (async () => {
     while (going) {
       await turn()
-      const now = threadTime()
+      const now = processorTime()
       longest = Math.max(longest, now - last)
       last = now
     }
   })()
   await scan(text)
-  const whole = threadTime() - begun
+  const whole = processorTime() - begun
   going = false
   await watch
   return { longest, whole }
@@ -53,14 +56,19 @@ async function cost(scan: (text: string) => Promise<unknown>, text: string) {
 describe('what guardrails cost', () => {
   const scan = scanner(['input', 'output'])
 
-  it.each(Object.keys(hostile))('a hostile megabyte (%s) never holds the event loop', async name => {
-    const text = hostile[name] ?? ''
-    await scan(text.slice(0, 40_000))
-    // Three tries and room beside the bar, for machines with much else to do; what is not linear is far beyond.
-    let spent = await cost(scan, text)
-    for (let again = 0; again < 2 && !(spent.longest < 100 && spent.whole < 3000); again++)
-      spent = await cost(scan, text)
-    expect(spent.longest).toBeLessThan(100)
-    expect(spent.whole).toBeLessThan(3000)
-  })
+  it.each(Object.keys(hostile))(
+    'a hostile megabyte (%s) takes under half a second and never holds the loop',
+    async name => {
+      const text = hostile[name]?.() ?? ''
+      const spent = await cost(scan, text)
+      // The least of a few takes, as many as are needed: the first also compiles.
+      for (let take = 1; take < 4 && (spent.whole >= BAR.whole || spent.longest > BAR.longest); take++) {
+        const again = await cost(scan, text)
+        spent.whole = Math.min(spent.whole, again.whole)
+        spent.longest = Math.min(spent.longest, again.longest)
+      }
+      expect(spent.whole).toBeLessThan(BAR.whole)
+      expect(spent.longest).toBeLessThanOrEqual(BAR.longest)
+    },
+  )
 })

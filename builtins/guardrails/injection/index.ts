@@ -1,7 +1,9 @@
 import type { View } from '../fold.ts'
+import { once } from '../once.ts'
 import { type Finder, PAUSE, type Span } from '../rule.ts'
+import { NOWHERE, Sieve } from '../sieve/sieve.ts'
 import { COERCION, PRESSURE } from './coercion.ts'
-import { compact, decodedRuns, reversed, rot13, unescaped } from './encoded.ts'
+import { compact, decoded, reversed, rot13, unescaped } from './encoded.ts'
 import { EXFILTRATION } from './exfiltration.ts'
 import { EXTRACTION } from './extraction.ts'
 import { FORGERY } from './forgery.ts'
@@ -27,62 +29,69 @@ const HIDDEN: readonly Family[] = [OVERRIDE, EXTRACTION, EXFILTRATION]
 export const RUN_TOGETHER =
   /(?:ignor(?:e|ing)|disregard|forget|bypass|override|neglect)(?:all|any|every|the|of|your|my|these|those|its|other|and|please){0,4}(?:previous|prior|above|preceding|earlier|foregoing|former|initial|original|system|safety|existing)(?:ly)?(?:given|provided|stated|system|safety|set|of|or|and|above|prior|previous){0,3}(?:instructions?|prompts?|rules|directi(?:ons|ves)|guidelines?|commands|orders|constraints|restrictions)/g
 /** Words that only stand backwards, or 13 letters on, in what is meant to be read so. */
-const BACKWARDS = /snoitcurtsni|tpmorp|erongi|sevitcerid/i
-const SHIFTED = /vafgehpgvba|cebzcg|vtaber|qvfertneq|erfgevpgvba/i
+const BACKWARDS = /snoitcurtsni|tpmorp|erongi|sevitcerid/g
+const SHIFTED = /vafgehpgvba|cebzcg|vtaber|qvfertneq|erfgevpgvba/g
 
 const KIND = 'prompt_injection'
 
 /** Ways in which a text tells a model what to do. */
 export function injectionFinders(): (Finder & { flagOnly: boolean })[] {
-  const families = FAMILIES.map(family => {
-    // Made when first needed: every command line would wait for it.
-    let expressions: readonly RegExp[] | undefined
-    const find = (text: string) => {
-      expressions ??= expressionsOf(family)
-      return spansOf(text.toLowerCase(), expressions)
-    }
-    return { family, find }
-  })
-  const hidden = families.filter(({ family }) => HIDDEN.includes(family))
+  // Made when first needed: every command line would wait for it.
+  const expressions = once(() => new Map(FAMILIES.map(family => [family, expressionsOf(family)])))
+  const sieve = new Sieve(() => [...expressions().values()].flat().concat(BACKWARDS, SHIFTED))
+  let last = { text: '', small: '' }
+  const inSmallLetters = (text: string) => {
+    if (last.text !== text) last = { text, small: text.toLowerCase() }
+    return last.small
+  }
 
-  function* all({ text, span }: View): Generator<Span> {
-    for (const { find } of hidden) for (const { start, end } of find(text)) yield end > start ? span(start, end) : PAUSE
+  function* look(family: Family, text: string): Generator<Span> {
+    const small = inSmallLetters(text)
+    for (const expression of expressions().get(family) ?? []) {
+      const matches = sieve.matches(small, expression)
+      if (matches === NOWHERE) continue
+      yield* matches
+      // The first use of an expression takes milliseconds.
+      yield PAUSE
+    }
+  }
+
+  function* hidden({ text, span }: View): Generator<Span> {
+    for (const family of HIDDEN)
+      for (const { start, end } of look(family, text)) yield end > start ? span(start, end) : PAUSE
+  }
+  const holds = (text: string, words: RegExp) => {
+    for (const _ of sieve.matches(inSmallLetters(text), words)) return true
+    return false
   }
 
   function* obfuscated(text: string): Generator<Span> {
+    const backwards = holds(text, BACKWARDS)
+    const shifted = holds(text, SHIFTED)
     const letters = compact(text)
-    for (const { start, end } of spansOf(letters.text, [RUN_TOGETHER]))
-      yield end > start ? letters.span(start, end) : PAUSE
-    if (BACKWARDS.test(text)) yield* all(reversed(text))
-    if (SHIFTED.test(text)) yield* all({ text: rot13(text), span: (start, end) => ({ start, end }) })
+    for (const { 0: found, index } of letters.text.matchAll(RUN_TOGETHER))
+      yield letters.span(index, index + found.length)
+    yield PAUSE
+    if (backwards) yield* hidden(reversed(text))
+    if (shifted) yield* hidden({ text: rot13(text), span: (start, end) => ({ start, end }) })
   }
 
   function* encoded(text: string): Generator<Span> {
-    // A run as a whole is what it hides.
-    for (const run of decodedRuns(text)) yield* all({ text: run.text, span: () => run.at })
+    const runs = decoded(text)
+    yield PAUSE
+    if (runs) yield* hidden(runs)
     const plain = unescaped(text)
-    if (plain) yield* all(plain)
+    if (plain) yield* hidden(plain)
   }
 
   return [
-    ...families.map(({ family: { name, flagOnly = false }, find }) => ({ name, kind: KIND, find, flagOnly })),
+    ...FAMILIES.map(family => ({
+      name: family.name,
+      kind: KIND,
+      find: (text: string) => look(family, text),
+      flagOnly: family.flagOnly ?? false,
+    })),
     { name: 'obfuscated', kind: KIND, find: obfuscated, flagOnly: false },
     { name: 'encoded', kind: KIND, find: encoded, flagOnly: false },
   ]
-}
-
-/** All matches of all expressions, with a pause after each expression: the first use of one takes milliseconds. */
-function* spansOf(text: string, expressions: readonly RegExp[]): Generator<Span> {
-  for (const expression of expressions) {
-    let at = 0
-    // Not `matchAll`, which makes a copy of the expression; and the place is kept here, because others use it in between.
-    for (;;) {
-      expression.lastIndex = at
-      const found = expression.exec(text)
-      if (!found) break
-      at = expression.lastIndex
-      yield { start: found.index, end: at }
-    }
-    yield PAUSE
-  }
 }

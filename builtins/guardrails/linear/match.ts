@@ -25,9 +25,9 @@ export class LinearPattern {
   /** @throws PatternError or SyntaxError that says what is wrong with it */
   constructor(source: string, options: { ignoreCase?: boolean } = {}) {
     const steps: Step[] = []
-    const pattern = parsePattern(source, options.ignoreCase ?? false)
+    const pattern = parsePattern(source)
     if (maybeEmpty(pattern)) throw new PatternError('it matches the empty text')
-    compile(pattern, steps)
+    compile(pattern, steps, tests(options.ignoreCase ? 'iu' : 'u'))
     steps.push({ do: 'found' })
     this.#steps = steps
     this.#reached = new Uint32Array(steps.length)
@@ -134,6 +134,7 @@ function maybeEmpty(node: Node): boolean {
     case 'one':
       return false
     case 'edge':
+    case 'look':
       return true
     case 'all':
       return node.parts.every(maybeEmpty)
@@ -144,36 +145,38 @@ function maybeEmpty(node: Node): boolean {
   }
 }
 
-function compile(node: Node, steps: Step[]): void {
+type Tests = (atom: string) => (code: number) => boolean
+
+function compile(node: Node, steps: Step[], testOf: Tests): void {
   if (steps.length > MAX_STEPS) throw new PatternError(`it is longer than ${MAX_STEPS} steps; repeat less often in { }`)
   switch (node.kind) {
     case 'one':
-      steps.push({ do: 'one', test: node.test })
+      steps.push({ do: 'one', test: testOf(node.atom) })
       return
     case 'edge':
       steps.push({ do: 'edge', at: node.at })
       return
     case 'all':
-      for (const part of node.parts) compile(part, steps)
+      for (const part of node.parts) compile(part, steps, testOf)
       return
     case 'any':
-      alternatives(node.parts, steps)
+      alternatives(node.parts, steps, testOf)
       return
     case 'repeat':
-      repeat(node, steps)
+      repeat(node, steps, testOf)
   }
 }
 
-function alternatives(parts: readonly Node[], steps: Step[]): void {
+function alternatives(parts: readonly Node[], steps: Step[], testOf: Tests): void {
   const ends: Extract<Step, { do: 'jump' }>[] = []
   for (const [n, part] of parts.entries()) {
     if (n === parts.length - 1) {
-      compile(part, steps)
+      compile(part, steps, testOf)
       break
     }
     const fork: Step = { do: 'fork', first: steps.length + 1, second: 0 }
     steps.push(fork)
-    compile(part, steps)
+    compile(part, steps, testOf)
     const jump: Step = { do: 'jump', to: 0 }
     ends.push(jump)
     steps.push(jump)
@@ -182,12 +185,12 @@ function alternatives(parts: readonly Node[], steps: Step[]): void {
   for (const jump of ends) jump.to = steps.length
 }
 
-function repeat({ of, min, max, lazy }: Extract<Node, { kind: 'repeat' }>, steps: Step[]): void {
-  for (let n = 0; n < min; n++) compile(of, steps)
+function repeat({ of, min, max, lazy }: Extract<Node, { kind: 'repeat' }>, steps: Step[], testOf: Tests): void {
+  for (let n = 0; n < min; n++) compile(of, steps, testOf)
   if (max === Infinity) {
     const again = steps.length
     branch(lazy, steps, () => {
-      compile(of, steps)
+      compile(of, steps, testOf)
       steps.push({ do: 'jump', to: again })
     })
     return
@@ -195,7 +198,7 @@ function repeat({ of, min, max, lazy }: Extract<Node, { kind: 'repeat' }>, steps
   const nest = (left: number): void => {
     if (left === 0) return
     branch(lazy, steps, () => {
-      compile(of, steps)
+      compile(of, steps, testOf)
       nest(left - 1)
     })
   }
@@ -209,4 +212,26 @@ function branch(lazy: boolean, steps: Step[], body: () => void): void {
   body()
   if (lazy) fork.first = steps.length
   else fork.second = steps.length
+}
+
+/** By flags and the way that a character is written: patterns share them. */
+const known = new Map<string, (code: number) => boolean>()
+
+function tests(flags: string): Tests {
+  return atom => {
+    const name = `${flags} ${atom}`
+    const test = known.get(name) ?? remembered(new RegExp(`^${atom}$`, flags))
+    known.set(name, test)
+    return test
+  }
+}
+
+/** The platform decides once for each character of the basic plane whether it fits. */
+function remembered(fits: RegExp): (code: number) => boolean {
+  const verdicts = new Uint8Array(0x10000)
+  return code => {
+    if (code > 0xffff) return fits.test(String.fromCodePoint(code))
+    if (verdicts[code] === 0) verdicts[code] = fits.test(String.fromCharCode(code)) ? 1 : 2
+    return verdicts[code] === 1
+  }
 }

@@ -1,7 +1,10 @@
 /** A pattern as a tree. Repeats without an upper bound have `max` Infinity. */
 export type Node =
-  | { kind: 'one'; test: (code: number) => boolean }
+  /** One character: itself, an escape or a class, as it is written. */
+  | { kind: 'one'; atom: string }
   | { kind: 'edge'; at: 'start' | 'end' | 'word' | 'inside' }
+  /** Looks ahead or behind; only where that is asked for. */
+  | { kind: 'look'; of: Node; behind: boolean; wanted: boolean }
   | { kind: 'all'; parts: readonly Node[] }
   | { kind: 'any'; parts: readonly Node[] }
   | { kind: 'repeat'; of: Node; min: number; max: number; lazy: boolean }
@@ -10,11 +13,13 @@ export type Node =
 export class PatternError extends Error {}
 
 const UNSUPPORTED: readonly (readonly [RegExp, string])[] = [
-  [/^\(\?<?[=!]/, 'looks ahead or behind, which cannot be matched in linear time'],
   [/^\\[1-9k]/, 'refers back to a group, which cannot be matched in linear time'],
   [/^\(\?</, 'names a group; leave the name out'],
   [/^\(\?[^:]/, 'sets flags for a part; use ignore_case for the whole'],
 ]
+/** Most characters of most patterns stand for themselves. */
+const PLAIN = /[\w ]/
+const LOOK = /^\(\?(<?)([=!])/
 const EDGES: Readonly<Record<string, 'start' | 'end' | 'word' | 'inside'>> = {
   '^': 'start',
   $: 'end',
@@ -27,25 +32,23 @@ const ATOM =
 const REPEAT = /^(?:[*+?]|\{(\d{1,9})(?:(,)(\d{0,9}))?\})(\??)/
 
 /**
- * Reads a regular expression with the flag `u`, but for what cannot be matched in linear time: what refers back, looks ahead
- * or looks behind. What is a syntax error, the platform's own parser says.
+ * Reads a regular expression with the flag `u`, but for what cannot be matched in linear time: what refers back, and, unless
+ * `looks` allows it, what looks ahead or behind. What is a syntax error, the platform's own parser says.
  * @throws PatternError, SyntaxError
  */
-export function parsePattern(source: string, ignoreCase: boolean): Node {
+export function parsePattern(source: string, { looks = false } = {}): Node {
   new RegExp(source, 'u')
-  const reader = new Reader(source, ignoreCase ? 'iu' : 'u')
-  return reader.alternatives()
+  return new Reader(source, looks).alternatives()
 }
 
 class Reader {
   #at = 0
   readonly #source: string
-  readonly #flags: string
-  readonly #tests = new Map<string, (code: number) => boolean>()
+  readonly #looks: boolean
 
-  constructor(source: string, flags: string) {
+  constructor(source: string, looks: boolean) {
     this.#source = source
-    this.#flags = flags
+    this.#looks = looks
   }
 
   get #rest(): string {
@@ -63,13 +66,14 @@ class Reader {
 
   #sequence(): Node {
     const parts: Node[] = []
-    while (this.#at < this.#source.length && !/[|)]/.test(this.#source[this.#at] as string)) {
+    while (this.#at < this.#source.length && !'|)'.includes(this.#source[this.#at] as string)) {
       parts.push(this.#repeated(this.#one()))
     }
     return { kind: 'all', parts }
   }
 
   #repeated(of: Node): Node {
+    if (!'*+?{'.includes(this.#source[this.#at] ?? ' ')) return of
     const found = REPEAT.exec(this.#rest)
     if (!found) return of
     this.#at += found[0].length
@@ -81,7 +85,14 @@ class Reader {
   }
 
   #one(): Node {
+    const plain = this.#source[this.#at] as string
+    if (PLAIN.test(plain)) {
+      this.#at++
+      return { kind: 'one', atom: plain }
+    }
     const rest = this.#rest
+    const look = LOOK.exec(rest)
+    if (look) return this.#look(look)
     for (const [start, what] of UNSUPPORTED) {
       if (start.test(rest)) throw new PatternError(`at character ${this.#at + 1} it ${what}`)
     }
@@ -93,9 +104,18 @@ class Reader {
     }
     const atom = rest[0] === '[' ? this.#class() : (ATOM.exec(rest)?.[0] as string)
     this.#at += atom.length
-    const test = this.#tests.get(atom) ?? remembered(new RegExp(`^${atom}$`, this.#flags))
-    this.#tests.set(atom, test)
-    return { kind: 'one', test }
+    return { kind: 'one', atom }
+  }
+
+  #look([start, behind, sign]: RegExpExecArray): Node {
+    if (!this.#looks) {
+      const what = 'looks ahead or behind, which cannot be matched in linear time'
+      throw new PatternError(`at character ${this.#at + 1} it ${what}`)
+    }
+    this.#at += start.length
+    const of = this.alternatives()
+    this.#at++
+    return { kind: 'look', of, behind: behind === '<', wanted: sign === '=' }
   }
 
   #group(): Node {
@@ -109,15 +129,5 @@ class Reader {
     let end = this.#at + 1
     while (this.#source[end] !== ']') end += this.#source[end] === '\\' ? 2 : 1
     return this.#source.slice(this.#at, end + 1)
-  }
-}
-
-/** The platform decides once for each character of the basic plane whether it fits. */
-function remembered(fits: RegExp): (code: number) => boolean {
-  const verdicts = new Uint8Array(0x10000)
-  return code => {
-    if (code > 0xffff) return fits.test(String.fromCodePoint(code))
-    if (verdicts[code] === 0) verdicts[code] = fits.test(String.fromCharCode(code)) ? 1 : 2
-    return verdicts[code] === 1
   }
 }

@@ -1,7 +1,7 @@
-import type { Span } from '../rule.ts'
+import type { Look, Span } from '../rule.ts'
 
-/** Digits in groups, single blanks or hyphens between them. */
-export const DIGIT_GROUPS = /\d+(?:[ -]\d+)*/g
+/** Digits in groups, single blanks or hyphens between them, not within a number or name: as many as the shortest card has. */
+export const DIGIT_GROUPS = /(?<![\w.+]|\d[ -])\d(?:[ -]?\d){11,}/g
 
 /** Issuers' first digits and their lengths (ISO/IEC 7812; the ranges as issuers publish them). */
 const ISSUERS: readonly (readonly [prefix: RegExp, lengths: readonly number[]])[] = [
@@ -18,46 +18,58 @@ const ISSUERS: readonly (readonly [prefix: RegExp, lengths: readonly number[]])[
 ]
 /** Printed in groups: 4-4-4-4, 4-6-5, 4-6-4 or with three more at the end; or in one. */
 const MOST_GROUPS = 5
+const SHORTEST = 12
+const LONGEST = 19
 
-export function* findCards(text: string): Generator<Span> {
-  for (const { 0: run, index } of text.matchAll(DIGIT_GROUPS)) {
-    if (run.length < 12 || /[\w.+]/.test(text[index - 1] ?? '')) continue
-    const groups = [...run.matchAll(/\d+/g)]
-    for (let first = 0; first < groups.length; first++) {
-      const last = lastGroup(groups, first)
-      if (last === undefined) continue
-      const end = (groups[last]?.index ?? 0) + (groups[last]?.[0].length ?? 0)
-      yield { start: index + (groups[first]?.index ?? 0), end: index + end }
-      first = last
+export function* findCards({ matches }: Look): Generator<Span> {
+  for (const { start, found } of matches(DIGIT_GROUPS)) {
+    const [run] = found
+    for (let at = 0; at < run.length; at++) {
+      const end = cardEnd(run, at)
+      if (end !== undefined) yield { start: start + at, end: start + end }
+      at = end ?? groupEnd(run, at)
     }
   }
 }
 
-/** The group with which a card number ends that begins with the group `first`; undefined when none does. */
-function lastGroup(groups: readonly RegExpExecArray[], first: number): number | undefined {
-  let digits = ''
+/** Where the card number ends that begins with the group here; undefined when none does. */
+function cardEnd(run: string, start: number): number | undefined {
+  const digits: number[] = []
   let last: number | undefined
-  for (let n = first; n < Math.min(groups.length, first + MOST_GROUPS) && digits.length < 19; n++) {
-    const group = groups[n]?.[0] ?? ''
-    if (n > first && (group.length < 2 || group.length > 6)) break
-    digits += group
-    if (isCard(digits)) last = n
-    if (group.length !== 4 && n === first) break
+  for (let n = 0, at = start; n < MOST_GROUPS && digits.length < LONGEST && at < run.length; n++) {
+    const end = groupEnd(run, at)
+    const size = end - at
+    if (n === 0 ? size > LONGEST : size < 2 || size > 6) break
+    for (; at < end; at++) digits.push(run.charCodeAt(at) - 48)
+    if (isCard(digits)) last = end
+    if (size !== 4 && n === 0) break
+    at = end + 1
   }
   return last
 }
 
-function isCard(digits: string): boolean {
-  const known = ISSUERS.some(([prefix, lengths]) => lengths.includes(digits.length) && prefix.test(digits))
-  return known && luhn(digits)
+function groupEnd(run: string, start: number): number {
+  let end = start
+  while (isDigit(run.charCodeAt(end))) end++
+  return end
+}
+
+function isDigit(code: number): boolean {
+  return code >= 48 && code <= 57
+}
+
+function isCard(digits: readonly number[]): boolean {
+  if (digits.length < SHORTEST || digits.length > LONGEST || !luhn(digits)) return false
+  const number = digits.join('')
+  return ISSUERS.some(([prefix, lengths]) => lengths.includes(number.length) && prefix.test(number))
 }
 
 /** The check digit of ISO/IEC 7812-1. */
-export function luhn(digits: string): boolean {
+function luhn(digits: readonly number[]): boolean {
   let sum = 0
   for (let n = 0; n < digits.length; n++) {
-    const digit = digits.charCodeAt(digits.length - 1 - n) - 48
+    const digit = digits[digits.length - 1 - n] as number
     sum += n % 2 === 0 ? digit : digit > 4 ? digit * 2 - 9 : digit * 2
   }
-  return sum % 10 === 0 && /[1-9]/.test(digits)
+  return sum > 0 && sum % 10 === 0
 }

@@ -1,4 +1,4 @@
-import type { Span } from '../rule.ts'
+import type { Look, Span } from '../rule.ts'
 
 /** Lengths by country, from the IBAN registry of SWIFT. */
 const LENGTHS: Readonly<Record<string, number>> = Object.fromEntries(
@@ -12,10 +12,10 @@ const LENGTHS: Readonly<Record<string, number>> = Object.fromEntries(
 
 export const IBAN_START = /(?<![a-z0-9])[a-z]{2}\d{2}(?=[ -]?[a-z0-9])/gi
 
-export function* findIbans(text: string): Generator<Span> {
-  for (const { index } of text.matchAll(IBAN_START)) {
-    const end = ibanEnd(text, index)
-    if (end) yield { start: index, end }
+export function* findIbans({ text, matches }: Look): Generator<Span> {
+  for (const { start } of matches(IBAN_START)) {
+    const end = ibanEnd(text, start)
+    if (end) yield { start, end }
   }
 }
 
@@ -23,22 +23,31 @@ export function* findIbans(text: string): Generator<Span> {
 function ibanEnd(text: string, start: number): number | undefined {
   const length = LENGTHS[text.slice(start, start + 2).toUpperCase()]
   if (!length) return undefined
-  let compact = ''
   let at = start
+  let separated = false
+  const compact: number[] = []
   for (; compact.length < length; at++) {
-    const char = text[at]
-    if (char === undefined) return undefined
-    if (/[a-z0-9]/i.test(char)) compact += char
-    else if (!/[ -]/.test(char) || !/[a-z0-9]/i.test(text[at - 1] ?? '')) return undefined
+    const code = text.charCodeAt(at)
+    const value = digitOf(code)
+    if (value >= 0) compact.push(value)
+    else if ((code !== 32 && code !== 45) || separated) return undefined
+    separated = value < 0
   }
-  return /[a-z0-9]/i.test(text[at] ?? '') || !isIban(compact.toUpperCase()) ? undefined : at
+  return digitOf(text.charCodeAt(at)) >= 0 || !isIban(compact) ? undefined : at
+}
+
+/** A letter or digit of ASCII as a digit to base 36; others, and NaN beyond the text, are -1. */
+function digitOf(code: number): number {
+  if (code >= 48 && code <= 57) return code - 48
+  const small = code | 0x20
+  return small >= 97 && small <= 122 ? small - 87 : -1
 }
 
 /** The check digits of ISO 13616: the number, rearranged and with letters as 10 to 35, is 1 modulo 97. */
-export function isIban(compact: string): boolean {
+function isIban(compact: readonly number[]): boolean {
   let rest = 0
-  for (const char of compact.slice(4) + compact.slice(0, 4)) {
-    const value = Number.parseInt(char, 36)
+  for (let n = 0; n < compact.length; n++) {
+    const value = compact[(n + 4) % compact.length] as number
     rest = (rest * (value > 9 ? 100 : 10) + value) % 97
   }
   return rest === 1

@@ -1,15 +1,32 @@
-import type { Finder } from '../rule.ts'
-import { findCards } from './card.ts'
-import { findEmails } from './email.ts'
-import { findIbans } from './iban.ts'
-import { findAddresses } from './ip.ts'
-import { findPhones } from './phone.ts'
-import { findSecrets } from './secret.ts'
-import { findSsns } from './ssn.ts'
+import type { Finder, Look, Span } from '../rule.ts'
+import { Sieve } from '../sieve/sieve.ts'
+import { DIGIT_GROUPS, findCards } from './card.ts'
+import { EMAIL, findEmails, SPELLED_EMAIL } from './email.ts'
+import { findIbans, IBAN_START } from './iban.ts'
+import { findAddresses, IPV4, IPV6 } from './ip.ts'
+import { findPhones, NAMED_PHONE, PHONE_SHAPES } from './phone.ts'
+import { ASSIGNED, findSecrets, TOKENS } from './secret.ts'
+import { findSsns, NAMED_SSN, SSN } from './ssn.ts'
+
+export const EXPRESSIONS: readonly RegExp[] = [
+  ...TOKENS,
+  ASSIGNED,
+  EMAIL,
+  SPELLED_EMAIL,
+  IBAN_START,
+  DIGIT_GROUPS,
+  SSN,
+  NAMED_SSN,
+  IPV4,
+  IPV6,
+  ...PHONE_SHAPES.map(([shape]) => shape),
+  NAMED_PHONE,
+]
 
 /** What may say who somebody is or open a door. In the order of precedence where two find the same digits. */
 export function piiFinders(secrets: () => readonly string[]): Finder[] {
-  const kinds: [kind: string, find: Finder['find']][] = [
+  const sieve = new Sieve(() => EXPRESSIONS)
+  const kinds: [kind: string, find: (look: Look) => Iterable<Span>][] = [
     ['secret', findSecrets(secrets)],
     ['email', findEmails],
     ['iban', findIbans],
@@ -18,5 +35,9 @@ export function piiFinders(secrets: () => readonly string[]): Finder[] {
     ['ip_address', findAddresses],
     ['phone', findPhones],
   ]
-  return kinds.map(([kind, find]) => ({ name: kind, kind, find }))
+  return kinds.map(([kind, find]) => ({
+    name: kind,
+    kind,
+    find: (text: string) => find({ text, matches: expression => sieve.matches(text, expression) }),
+  }))
 }

@@ -1,5 +1,5 @@
 import { isIPv6 } from 'node:net'
-import type { Span } from '../rule.ts'
+import type { Look, Span } from '../rule.ts'
 
 const OCTET = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)'
 /** Not a part of a longer number or name. */
@@ -8,15 +8,15 @@ export const IPV6 = /(?<![\w:.])(?:[\da-f]{0,4}:){2,7}[\da-f.]{0,15}(?![\w:])/gi
 /** `version 1.2.3.4`, `v1.2.3.4`, `Chrome/120.0.0.0`. */
 const VERSION = /(?:\bversions?|\bver\.?|\brelease|\bbuild|\bv)[ :=]{0,2}$/i
 
-export function* findAddresses(text: string): Generator<Span> {
-  for (const { 0: found, index } of text.matchAll(IPV4)) {
-    const before = text.slice(Math.max(0, index - 12), index)
-    if (namesNobody(found) || VERSION.test(before) || /[a-z]\/$/i.test(before)) continue
-    yield { start: index, end: index + found.length }
+export function* findAddresses({ text, matches }: Look): Generator<Span> {
+  for (const { start, end, found } of matches(IPV4)) {
+    const before = text.slice(Math.max(0, start - 12), start)
+    if (namesNobody(found[0]) || VERSION.test(before) || /[a-z]\/$/i.test(before)) continue
+    yield { start, end }
   }
-  for (const { 0: found, index } of text.matchAll(IPV6)) {
-    const address = found.replace(/\.$/, '')
-    if (isIPv6(address) && isTelling(address)) yield { start: index, end: index + address.length }
+  for (const { start, found } of matches(IPV6)) {
+    const address = found[0].replace(/\.$/, '')
+    if (isTelling(address) && isIPv6(address)) yield { start, end: start + address.length }
   }
 }
 
@@ -27,7 +27,6 @@ function namesNobody(address: string): boolean {
 
 /** `::1`, `a::b` and a row of eight bytes could be an address, and hardly ever is. */
 function isTelling(address: string): boolean {
-  const groups = address.split(':').filter(Boolean)
   if (address.includes('.')) return true
-  return groups.some(group => group.length >= 3) && /\d/.test(address) && groups.length >= 2
+  return /[\da-f]{3}/i.test(address) && /\d/.test(address) && /[\da-f]:{1,2}[\da-f]/i.test(address)
 }

@@ -1,4 +1,4 @@
-import type { Span } from '../rule.ts'
+import type { Look, Span } from '../rule.ts'
 
 const EXTENSION = '(?: ?(?:x|ext\\.?|extension|#) ?\\d{1,6})?'
 const END = '(?![\\w-]|[./]\\d)'
@@ -34,16 +34,15 @@ export const NAMED_PHONE = new RegExp(
 /** Dates, and post codes of nine digits. */
 const NO_PHONE = /^(?:\d{5}-\d{4}$|\d{4}[-/. ]\d{1,2}[-/. ]\d{1,2}(?!\d)|\d{1,2}[-/. ]\d{1,2}[-/. ]\d{4}(?!\d))/
 
-export function* findPhones(text: string): Generator<Span> {
+export function* findPhones({ matches }: Look): Generator<Span> {
   for (const [shape, least, most] of PHONE_SHAPES) {
-    for (const { 0: found, index } of text.matchAll(shape)) {
-      const digits = (found.split(/x|ext|#/i, 1)[0] ?? '').replace(/\D/g, '')
-      if (digits.length >= least && digits.length <= most && !NO_PHONE.test(found)) {
-        yield { start: index, end: index + found.length }
-      }
+    for (const { start, end, found } of matches(shape)) {
+      const digits = (found[0].split(/x|ext|#/i, 1)[0] ?? '').replace(/\D/g, '')
+      if (digits.length >= least && digits.length <= most && !NO_PHONE.test(found[0])) yield { start, end }
     }
   }
-  for (const { 0: found, 1: number = '', index } of text.matchAll(NAMED_PHONE)) {
-    if (!NO_PHONE.test(number)) yield { start: index + found.length - number.length, end: index + found.length }
+  for (const { end, found } of matches(NAMED_PHONE)) {
+    const [, number = ''] = found
+    if (!NO_PHONE.test(number)) yield { start: end - number.length, end }
   }
 }

@@ -1,5 +1,5 @@
 import { fold } from '../fold.ts'
-import type { Span } from '../rule.ts'
+import { type Look, PAUSE, type Span } from '../rule.ts'
 
 /** Keys and tokens by the prefixes that providers give them so that they are found. */
 export const TOKENS: readonly RegExp[] = [
@@ -38,12 +38,14 @@ const SHORTEST_SECRET = 8
 
 /** @param own values that must not go out, asked for at each look */
 export function findSecrets(own: () => readonly string[]) {
-  return function* find(text: string): Generator<Span> {
+  return function* find({ text, matches }: Look): Generator<Span> {
     for (const token of TOKENS) {
-      for (const { 0: found, index } of text.matchAll(token)) yield { start: index, end: index + found.length }
+      yield* matches(token)
+      yield PAUSE
     }
-    for (const { 0: found, 1: value = '', index } of text.matchAll(ASSIGNED)) {
-      if (isRandom(value)) yield { start: index + found.length - value.length, end: index + found.length }
+    for (const { end, found } of matches(ASSIGNED)) {
+      const [, value = ''] = found
+      if (isRandom(value)) yield { start: end - value.length, end }
     }
     for (const secret of own()) {
       if (secret.length < SHORTEST_SECRET) continue

@@ -1,14 +1,12 @@
-import type { Span } from '../rule.ts'
+import type { Look, Span } from '../rule.ts'
 
 /** Area 001 to 899 but 666, group 01 to 99, serial 0001 to 9999 (Social Security Administration, since 2011). */
-export const SSN = /(?<![\w.+-])(?!000|666|9\d\d)\d{3}([- ])(?!00)\d{2}\1(?!0000)\d{4}(?![\w-])/g
+export const SSN = /(?<![\w.+-])(?!000|666|9\d\d)\d{3}(?:-(?!00)\d{2}-| (?!00)\d{2} )(?!0000)\d{4}(?![\w-])/g
 /** Without hyphens only where the words stand before it. */
 export const NAMED_SSN =
   /\b(?:ssn|social security(?: (?:number|no\.?|#))?)(?: is| was)?[ :#=]{1,4}((?!000|666|9\d\d)\d{3}(?!00)\d{2}(?!0000)\d{4})(?!\d)/gi
 
-export function* findSsns(text: string): Generator<Span> {
-  for (const { 0: found, index } of text.matchAll(SSN)) yield { start: index, end: index + found.length }
-  for (const { 0: found, index } of text.matchAll(NAMED_SSN)) {
-    yield { start: index + found.length - 9, end: index + found.length }
-  }
+export function* findSsns({ matches }: Look): Generator<Span> {
+  yield* matches(SSN)
+  for (const { end } of matches(NAMED_SSN)) yield { start: end - 9, end }
 }

@@ -1,0 +1,218 @@
+import { type Node, parsePattern } from '../linear/parse.ts'
+
+/** One of these must stand in every match, beginning between `min` and `max` characters after the match does. */
+export interface Need {
+  any: readonly string[]
+  min: number
+  max: number
+}
+
+/** What is known of a pattern without matching it. */
+export interface Needs {
+  /** In order of use: what tells most comes first. */
+  needs: readonly Need[]
+  /** How long a match may be; Infinity where nothing bounds it. */
+  longest: number
+  /** How far before and behind a match the pattern looks. */
+  behind: number
+  ahead: number
+}
+
+/** What is known of a part of a pattern; `exact` are all texts that it matches, where they are few. */
+interface Part {
+  min: number
+  max: number
+  exact?: readonly string[]
+  needs: readonly Need[]
+}
+
+const NOTHING: Part = { min: 0, max: 0, exact: [''], needs: [] }
+/** More would make the automaton large and tell little. */
+const MOST_EXACT = 80
+const MOST_NEEDS = 4
+/** The beginning of a literal tells as much as all of it. */
+const LONGEST_LITERAL = 10
+
+/** As a sieve reads a character: in small letters, and each digit as 0. */
+function symbol(char: string): string {
+  return /\d/.test(char) ? '0' : char.toLowerCase()
+}
+
+/**
+ * Literals without which an expression cannot match, after R. Cox, 'Regular Expression Matching with a Trigram Index', 2012,
+ * with the place at which they must stand.
+ * @throws PatternError for what refers back
+ */
+export function needsOf({ source }: RegExp): Needs {
+  const looks = { behind: 1, ahead: 1 }
+  const whole = partOf(parsePattern(source, { looks: true }), looks)
+  const needs = [...whole.needs, ...asNeed(whole)].filter(({ any }) => weightOf(any) >= 1)
+  needs.sort((a, b) => weightOf(b.any) - weightOf(a.any))
+  return { needs: needs.slice(0, MOST_NEEDS), longest: whole.max, ...looks }
+}
+
+function partOf(node: Node, looks: { behind: number; ahead: number }): Part {
+  switch (node.kind) {
+    case 'edge':
+      return NOTHING
+    case 'one': {
+      const exact = charactersOf(node.atom)
+      return { min: 1, max: 1, needs: [], ...(exact && { exact }) }
+    }
+    case 'look': {
+      const seen = partOf(node.of, looks)
+      const side = node.behind ? 'behind' : 'ahead'
+      looks[side] = Math.max(looks[side], seen.max + 1)
+      if (!node.behind || !node.wanted) return NOTHING
+      return { min: 0, max: 0, needs: moved([...seen.needs, ...asNeed(seen)], -seen.max, -seen.min) }
+    }
+    case 'all':
+      return inRow(partsOf(node.parts, looks))
+    case 'any':
+      return oneOf(node.parts.map(part => partOf(part, looks)))
+    case 'repeat': {
+      const once = partOf(node.of, looks)
+      const rest: Part = { min: 0, max: once.max === 0 ? 0 : (node.max - node.min) * once.max, needs: [] }
+      if (node.max === node.min) return inRow(Array<Part>(node.min).fill(once))
+      if (node.min === 0 && node.max === 1 && once.exact) return { ...rest, exact: [...new Set(['', ...once.exact])] }
+      return inRow([...Array<Part>(node.min).fill(once), rest])
+    }
+  }
+}
+
+/** Characters that stand for themselves are one part. */
+function partsOf(nodes: readonly Node[], looks: { behind: number; ahead: number }): Part[] {
+  const parts: Part[] = []
+  for (let n = 0; n < nodes.length; n++) {
+    let plain = ''
+    for (let node = nodes[n]; node?.kind === 'one' && node.atom.length === 1 && node.atom !== '.'; node = nodes[++n])
+      plain += symbol(node.atom)
+    if (plain) parts.push({ min: plain.length, max: plain.length, exact: [plain], needs: [] })
+    if (n < nodes.length) parts.push(partOf(nodes[n] as Node, looks))
+  }
+  return parts
+}
+
+function inRow(parts: readonly Part[]): Part {
+  let row = NOTHING
+  const needs: Need[] = []
+  let min = 0
+  let max = 0
+  // `row` is what stands exactly at the end so far, begun at `from` to `to`.
+  let from = 0
+  let to = 0
+  let broken = false
+  for (const part of parts) {
+    const joined = row.exact && part.exact && product(row.exact, part.exact)
+    if (joined) row = { ...row, exact: joined }
+    else {
+      needs.push(...moved(asNeed(row), from, to), ...moved(part.needs, min, max))
+      broken = true
+      row = part.exact ? part : NOTHING
+      from = part.exact ? min : min + part.min
+      to = part.exact ? max : max + part.max
+    }
+    min += part.min
+    max += part.max
+    if (joined) needs.push(...moved(part.needs, min - part.min, max - part.max))
+  }
+  if (!broken && row.exact) return { min, max, exact: row.exact, needs }
+  return { min, max, needs: [...needs, ...moved(asNeed(row), from, to)] }
+}
+
+function oneOf(parts: readonly Part[]): Part {
+  const min = Math.min(...parts.map(part => part.min))
+  const max = Math.max(...parts.map(part => part.max))
+  const exact = [...new Set(parts.flatMap(part => part.exact ?? []))]
+  if (parts.every(part => part.exact) && exact.length <= MOST_EXACT) return { min, max, exact, needs: [] }
+  // Of each alternative what tells most.
+  const best = parts.map(part =>
+    [...part.needs, ...asNeed(part)].reduce<Need | undefined>(
+      (one, other) => (one && weightOf(one.any) >= weightOf(other.any) ? one : other),
+      undefined,
+    ),
+  )
+  if (best.some(need => need === undefined)) return { min, max, needs: [] }
+  const all = best as Need[]
+  const together = {
+    any: leanest(all.flatMap(need => need.any)),
+    min: Math.min(...all.map(need => need.min)),
+    max: Math.max(...all.map(need => need.max)),
+  }
+  return { min, max, needs: [together] }
+}
+
+function asNeed({ exact }: Part): Need[] {
+  return exact && weightOf(exact) > 0 ? [{ any: leanest(exact), min: 0, max: 0 }] : []
+}
+
+function moved(needs: readonly Need[], min: number, max: number): Need[] {
+  return needs.map(need => ({ any: need.any, min: need.min + min, max: need.max + max }))
+}
+
+function product(before: readonly string[], after: readonly string[]): string[] | undefined {
+  if (before.length * after.length > MOST_EXACT) return undefined
+  const [only = ''] = after
+  if (after.length === 1) return before.map(one => one + only)
+  return [...new Set(before.flatMap(one => after.map(other => one + other)))]
+}
+
+/** Short, and none that begins with another. */
+function leanest(literals: readonly string[]): string[] {
+  const kept: string[] = []
+  // In this order, what begins with another follows it.
+  for (const literal of literals.map(each => each.slice(0, LONGEST_LITERAL)).sort()) {
+    if (kept.length === 0 || !literal.startsWith(kept.at(-1) as string)) kept.push(literal)
+  }
+  return kept
+}
+
+/** How much it tells that one of these stands somewhere: the more and the rarer characters, the more. */
+function weightOf(literals: readonly string[]): number {
+  let least = Number.POSITIVE_INFINITY
+  for (const literal of literals) {
+    let weight = 0
+    for (let at = 0; at < literal.length; at++) weight += WEIGHTS[literal.charCodeAt(at)] ?? 2
+    least = Math.min(least, weight)
+  }
+  return least
+}
+
+/** Of ASCII; a letter beyond it tells more. */
+const WEIGHTS = Array.from({ length: 128 }, (_, code) => {
+  const char = String.fromCharCode(code)
+  return '0 .'.includes(char) ? 0.5 : /[a-z]/.test(char) ? 0.6 : 1
+})
+
+const ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', d: '0' }
+/** What an atom may be, if that are few characters. */
+const FEW = 4
+
+function charactersOf(atom: string): string[] | undefined {
+  if (atom === '.') return undefined
+  if (atom[0] !== '[') return oneCharacter(atom)
+  if (atom[1] === '^') return undefined
+  const inside = atom.slice(1, -1).match(/\\u[\da-f]{4}|\\.|[^\\]/gisu) ?? []
+  const found = new Set<string>()
+  for (let n = 0; n < inside.length; n++) {
+    const first = oneCharacter(inside[n] as string)
+    if (!first) return undefined
+    const past = inside[n + 1] === '-' && n + 2 < inside.length ? oneCharacter(inside[n + 2] as string) : undefined
+    const last = past?.[0]?.charCodeAt(0) ?? 0
+    if (past) n += 2
+    for (let code = (first[0] as string).charCodeAt(0); ; code++) {
+      found.add(symbol(String.fromCharCode(code)))
+      if (code >= last || found.size > FEW) break
+    }
+  }
+  return found.size > FEW ? undefined : [...found]
+}
+
+function oneCharacter(written: string): string[] | undefined {
+  if (written[0] !== '\\') return [symbol(written)]
+  const name = written[1] as string
+  if (/[ux]/.test(name) && written.length > 2)
+    return [symbol(String.fromCharCode(Number.parseInt(written.slice(2), 16)))]
+  if (name in ESCAPES) return [ESCAPES[name] as string]
+  return /[a-z]/i.test(name) ? undefined : [symbol(name)]
+}

@@ -1,0 +1,152 @@
+import { Literals } from './literals.ts'
+import { type Need, needsOf } from './needs.ts'
+
+/** A place in a text is known by its block of as many characters. */
+const BLOCK = 64
+
+/** A match, with its place in the text. */
+export interface Match {
+  start: number
+  end: number
+  found: RegExpExecArray
+}
+
+/** A text with where its literals stand: by need, the blocks in which one of its literals ends, in order. */
+interface Reading {
+  text: string
+  blocks: readonly (readonly number[] | undefined)[]
+}
+
+/** Nothing to match, and nothing spent on it. */
+export const NOWHERE: readonly Match[] = []
+
+interface Wanted {
+  /** By the number of their set of literals, and from which to which block behind that of a match's start. */
+  needs: readonly { set: number; least: number; most: number }[]
+  longest: number
+  behind: number
+  ahead: number
+}
+
+/**
+ * Lets many expressions look only where they may find something. One pass over a text tells where the literals stand without
+ * which they cannot match; what has all of its own in reach of each other is matched there, and finds what it would find
+ * in the whole text. The others, nearly all, cost nothing.
+ */
+export class Sieve {
+  readonly #expressions: () => readonly RegExp[]
+  #made: { wanted: Map<RegExp, Wanted>; literals: Literals; sets: readonly (readonly number[])[] } | undefined
+  #last: Reading | undefined
+
+  /** @param expressions global ones, asked for at the first use */
+  constructor(expressions: () => readonly RegExp[]) {
+    this.#expressions = expressions
+  }
+
+  /** What an expression matches in a text, as `matchAll` would give it. */
+  matches(text: string, expression: RegExp): Iterable<Match> {
+    const wanted = this.#make().wanted.get(expression)
+    if (!wanted) throw new TypeError(`the sieve does not know ${expression}`)
+    const ranges = startsOf(wanted, this.#read(text))
+    return ranges.length === 0 ? NOWHERE : matchesIn(text, expression, wanted, ranges)
+  }
+
+  #make() {
+    if (this.#made) return this.#made
+    const sets = new Map<string, number>()
+    const byLiteral = new Map<string, number[]>()
+    const wanted = new Map<RegExp, Wanted>()
+    for (const expression of this.#expressions()) {
+      const { needs, ...rest } = needsOf(expression)
+      wanted.set(expression, { needs: needs.map(need => located(need, number(need))), ...rest })
+    }
+    function number({ any }: Need): number {
+      const name = JSON.stringify(any.toSorted())
+      const known = sets.get(name)
+      if (known !== undefined) return known
+      for (const literal of any) byLiteral.set(literal, [...(byLiteral.get(literal) ?? []), sets.size])
+      sets.set(name, sets.size)
+      return sets.size - 1
+    }
+    this.#made = { wanted, literals: new Literals([...byLiteral.keys()]), sets: [...byLiteral.values()] }
+    return this.#made
+  }
+
+  /** The last one is kept: many expressions are asked about one text, one after the other. */
+  #read(text: string): Reading {
+    if (this.#last?.text === text) return this.#last
+    const { literals, sets } = this.#make()
+    const blocks: number[][] = []
+    literals.find(text, BLOCK, (literal, block) => {
+      for (const set of sets[literal] as readonly number[]) {
+        const known = blocks[set]
+        if (!known) blocks[set] = [block]
+        else if (known.at(-1) !== block) known.push(block)
+      }
+    })
+    this.#last = { text, blocks }
+    return this.#last
+  }
+}
+
+/** Where the last character of a literal may be, counted in blocks from that of the match's start. */
+function located({ any, min, max }: Need, set: number) {
+  const lengths = any.map(literal => literal.length)
+  const least = Math.floor((min + Math.min(...lengths) - 1) / BLOCK)
+  const most = Math.floor((max + Math.max(...lengths) - 1 + BLOCK - 1) / BLOCK)
+  return { set, least, most }
+}
+
+function* matchesIn(text: string, expression: RegExp, wanted: Wanted, ranges: readonly Range[]): Generator<Match> {
+  let past = 0
+  for (const { first, last } of ranges) {
+    const begin = Math.max(0, first - wanted.behind)
+    const part = text.slice(begin, last + wanted.longest + wanted.ahead)
+    // The place is kept here, because others use the expression in between.
+    for (past = Math.max(past, first); past <= last; ) {
+      expression.lastIndex = past - begin
+      const found = expression.exec(part)
+      if (!found || begin + found.index > last) break
+      past = begin + expression.lastIndex
+      yield { start: begin + found.index, end: past, found }
+    }
+  }
+}
+
+interface Range {
+  first: number
+  last: number
+}
+
+/** The places at which matches may start: all of what is needed is in reach of them. */
+function startsOf({ needs }: Wanted, { text, blocks }: Reading): Range[] {
+  const lists: (readonly number[])[] = []
+  for (const { set } of needs) {
+    const list = blocks[set]
+    if (!list) return []
+    lists.push(list)
+  }
+  const ranges: Range[] = []
+  const reached = needs.map(() => 0)
+  const end = Math.floor(text.length / BLOCK)
+  search: for (let block = 0; block <= end; block++) {
+    for (let n = 0; n < needs.length; n++) {
+      const { least, most } = needs[n] as Wanted['needs'][number]
+      const list = lists[n] as readonly number[]
+      let at = reached[n] as number
+      while (at < list.length && (list[at] as number) < block + least) at++
+      reached[n] = at
+      if (at === list.length) break search
+      const nearest = list[at] as number
+      if (nearest > block + most) {
+        block = nearest - most - 1
+        continue search
+      }
+    }
+    const first = block * BLOCK
+    const open = ranges.at(-1)
+    if (open && open.last + 1 === first) open.last += BLOCK
+    else ranges.push({ first, last: first + BLOCK - 1 })
+  }
+  return ranges
+}
