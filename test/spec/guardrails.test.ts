@@ -112,6 +112,17 @@ describe('where text passes', () => {
     expect(await run(home, await spawn(home), 'Who is it?')).toMatchObject({ output: 'It is [REDACTED:email].' })
   })
 
+  it('an answer that may not go out is replaced by a notice', async () => {
+    await using home = await guarded({
+      ...{ builtins: TASK_ROOMS, roles: ['server'], steps: [text(`It is ${MAIL}.`)] },
+      guardrails: { pii_action: 'block' },
+    })
+    expect(await run(home, await spawn(home), 'Who is it?')).toMatchObject({
+      status: 'completed',
+      output: '[This answer was withheld by a guardrail.]',
+    })
+  })
+
   it('a nudge that gives orders never reaches the model, between steps or before a goal; others do', async () => {
     await using home = await guarded()
     const id = await spawn(home)
