@@ -11,7 +11,7 @@ import { Runs } from './pages/runs/index.tsx'
 import { Sessions } from './pages/sessions/index.tsx'
 import { Society } from './pages/society/index.tsx'
 import { Spend } from './pages/spend/index.tsx'
-import { type Place, usePlace } from './routes.ts'
+import { type Place, to, usePlace } from './routes.ts'
 import { Head } from './shell/head.tsx'
 import { Nav } from './shell/nav.tsx'
 import { Toasts } from './ui/toasts.tsx'
@@ -60,7 +60,16 @@ export function App() {
       <Head />
       <Nav pages={PAGES} here={place.page === AGENT.page ? '' : place.page} exact={place.page !== AGENT.page} />
       <main id="main" tabIndex={-1} ref={main}>
-        {found ? <found.view place={place} /> : <h1>There is no such page.</h1>}
+        {found ? (
+          <found.view place={place} />
+        ) : (
+          <>
+            <h1>There is no such page.</h1>
+            <p>
+              <a href={to('')}>To the fleet</a>
+            </p>
+          </>
+        )}
       </main>
       <Toasts />
     </>

@@ -30,6 +30,8 @@ function colorOf(name: string): string {
   return color
 }
 
+/** As high as the words under a plot are, and no higher. */
+const AXIS_PX = 30
 const DAY_S = 86_400
 const hours = new Intl.DateTimeFormat('en', { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
 const seconds = new Intl.DateTimeFormat('en', { timeStyle: 'medium', hourCycle: 'h23' })
@@ -62,7 +64,7 @@ export function Plot({ label, times, lines, write = String, range, height = 180 
         legend: { live: true, markers: { width: 0, fill: (_, at) => colorOf(lines[at - 1]?.color ?? '--ink') } },
         scales: range ? { y: { range } } : {},
         axes: [
-          { ...axis, values: timesOf },
+          { ...axis, size: AXIS_PX, values: timesOf },
           { ...axis, size: 64, values: (_, ticks) => ticks.map(write) },
         ],
         series: [

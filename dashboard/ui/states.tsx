@@ -27,12 +27,20 @@ export function Trouble({ fault, retry }: { fault: Fault | undefined; retry?: ()
   )
 }
 
+interface EmptyProps {
+  title: string
+  children?: ComponentChildren
+  /** Buttons, where what to do about it can be done at once. */
+  actions?: ComponentChildren
+}
+
 /** There is nothing, and what to do about it. */
-export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+export function Empty({ title, children, actions }: EmptyProps) {
   return (
     <div class="empty">
       <p class="title">{title}</p>
       {children && <p>{children}</p>}
+      {actions && <div class="row">{actions}</div>}
     </div>
   )
 }

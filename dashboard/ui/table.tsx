@@ -8,6 +8,8 @@ export interface Column<T> {
   kind?: 'grow' | 'number' | 'narrow'
   /** Not shown where the window is narrow. */
   wide?: boolean
+  /** Its name stands before it where a row is a card: it cannot be understood without. */
+  labelled?: boolean
   /** What rows are sorted by where this column is chosen; rows without it come last. */
   by?: (row: T) => string | number | null
   /** Chosen first so, the largest at the top. */
@@ -25,16 +27,20 @@ interface TableProps<T> {
   /** Where the reader may choose by which column: the chosen one, as `cost`, or `-cost` for falling. */
   order?: string
   onOrder?: (order: string) => void
+  /** How high a row is as a card, where there are very many. */
+  cardPx?: number
 }
 
-/** All rows have this height where there are so many that only those in view are drawn; as `--row` in the stylesheet. */
+/**
+ * All rows have this height where there are so many that only those in view are drawn. Each
+ * lies in its own place, apart from all others: what comes into view is laid out, and nothing else.
+ */
 const ROW_PX = 56
 const CARD_PX = 132
 const asCards = matchMedia('(max-width: 600px)')
-const rowPx = () => (asCards.matches ? CARD_PX : ROW_PX)
 const MANY = 120
 const BEYOND = 8
-const STEP = 8
+const STEP = 2
 
 /** A table; of many rows it draws those that are in view, and stays one table for those who hear it. */
 export function Table<T>({
@@ -45,14 +51,16 @@ export function Table<T>({
   classOf = () => '',
   order = '',
   onOrder,
+  cardPx = CARD_PX,
 }: TableProps<T>) {
   const rows = useMemo(() => sorted(given, columns, order), [given, order])
   const body = useRef<HTMLTableSectionElement>(null)
   const virtual = rows.length > MANY
-  const [from, to] = useWindow(body, virtual ? rows.length : 0)
+  const { from, to, px } = useWindow(body, virtual ? rows.length : 0, cardPx)
   const shown = virtual ? rows.slice(from, to) : rows
   return (
-    <div class="scroll">
+    // Those in view are known by the window's place: a box that scrolls by itself would hide that.
+    <div class={virtual ? '' : 'scroll'}>
       <table class={virtual ? 'table virtual' : 'table'} aria-rowcount={rows.length + 1}>
         <caption class="unseen">{caption}</caption>
         <thead>
@@ -62,19 +70,17 @@ export function Table<T>({
             ))}
           </tr>
         </thead>
-        <tbody ref={body}>
-          {virtual && <Space rows={from} columns={columns.length} />}
+        <tbody ref={body} style={virtual ? { blockSize: `${rows.length * px}px` } : undefined}>
           {shown.map((row, at) => {
-            const index = virtual ? from + at + 2 : undefined
+            const place = virtual ? { index: from + at, px } : undefined
             return (
               <Once
                 key={keyOf(row)}
-                of={[row, columns, index, classOf(row)]}
-                draw={() => <Row row={row} columns={columns} index={index} class={classOf(row)} />}
+                of={[row, columns, place?.index, place?.px, classOf(row)]}
+                draw={() => <Row row={row} columns={columns} place={place} class={classOf(row)} />}
               />
             )
           })}
-          {virtual && <Space rows={rows.length - to} columns={columns.length} />}
         </tbody>
       </table>
     </div>
@@ -84,20 +90,27 @@ export function Table<T>({
 interface RowProps<T> {
   row: T
   columns: readonly Column<T>[]
-  index: number | undefined
+  /** Where it stands among all rows, and how high each is, where only some are drawn. */
+  place: { index: number; px: number } | undefined
   class: string
 }
 
-function Row<T>({ row, columns, index, class: className }: RowProps<T>) {
+function Row<T>({ row, columns, place, class: className }: RowProps<T>) {
   return (
-    <tr class={className} aria-rowindex={index}>
-      {columns.map(({ name, kind = '', wide, cell }, at) =>
+    <tr
+      class={className}
+      {...(place && {
+        'aria-rowindex': place.index + 2,
+        style: { insetBlockStart: `${place.index * place.px}px`, blockSize: `${place.px}px` },
+      })}
+    >
+      {columns.map(({ name, kind = '', wide, labelled, cell }, at) =>
         at === 0 ? (
           <th key={name} scope="row" class={`${kind} ${wide ? 'wide' : ''}`}>
             {cell(row)}
           </th>
         ) : (
-          <td key={name} class={`${kind} ${wide ? 'wide' : ''}`} data-label={name}>
+          <td key={name} class={`${kind} ${wide ? 'wide' : ''} ${labelled ? 'labelled' : ''}`} data-label={name}>
             {cell(row)}
           </td>
         ),
@@ -156,26 +169,25 @@ function sorted<T>(rows: readonly T[], columns: readonly Column<T>[], order: str
 /** `worker 9` comes before `worker 10`. */
 const NATURAL = { numeric: true } as const
 
-function Space({ rows, columns }: { rows: number; columns: number }) {
-  if (rows <= 0) return null
-  return (
-    <tr class="space">
-      <td colSpan={columns} style={{ height: `${rows * rowPx()}px` }} />
-    </tr>
-  )
+interface InView {
+  from: number
+  to: number
+  px: number
 }
 
-/** Which of so many rows are in view. */
-function useWindow(body: { current: HTMLElement | null }, rows: number): [from: number, to: number] {
-  const [range, setRange] = useState<[number, number]>([0, Math.min(rows, 40)])
+/** Which of so many rows are in view, and how high one is. */
+function useWindow(body: { current: HTMLElement | null }, rows: number, cardPx: number): InView {
+  const rowPx = () => (asCards.matches ? cardPx : ROW_PX)
+  const [inView, setInView] = useState<InView>(() => ({ from: 0, to: Math.min(rows, 40), px: rowPx() }))
   useLayoutEffect(() => {
     if (rows === 0) return
     const look = () => {
       const top = body.current?.getBoundingClientRect().top ?? 0
-      // By whole steps, so that most of scrolling draws nothing anew.
-      const from = Math.max(0, Math.floor(-top / rowPx() / STEP) * STEP - BEYOND)
-      const to = Math.min(rows, Math.ceil((innerHeight - top) / rowPx() / STEP) * STEP + BEYOND)
-      setRange(had => (had[0] === from && had[1] === to ? had : [from, Math.max(to, from)]))
+      const px = rowPx()
+      // By a few rows at a time: each step of scrolling draws those that it brings, and no step many.
+      const from = Math.max(0, Math.floor(-top / px / STEP) * STEP - BEYOND)
+      const to = Math.max(from, Math.min(rows, Math.ceil((innerHeight - top) / px / STEP) * STEP + BEYOND))
+      setInView(had => (had.from === from && had.to === to && had.px === px ? had : { from, to, px }))
     }
     look()
     addEventListener('scroll', look, { passive: true })
@@ -184,6 +196,6 @@ function useWindow(body: { current: HTMLElement | null }, rows: number): [from: 
       removeEventListener('scroll', look)
       removeEventListener('resize', look)
     }
-  }, [rows])
-  return range
+  }, [rows, cardPx])
+  return inView
 }

@@ -1,6 +1,9 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 
+/** Where a bar is wider than the window, what is beside the chosen one is seen too. */
+export const INTO_VIEW = { block: 'nearest', inline: 'center' } as const
+
 /** Views of one thing, each with an address of its own. */
 export function Tabs({
   label,
@@ -12,7 +15,7 @@ export function Tabs({
   here: string
 }) {
   const bar = useRef<HTMLElement>(null)
-  useEffect(() => bar.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest' }), [here])
+  useEffect(() => bar.current?.querySelector('[aria-current]')?.scrollIntoView(INTO_VIEW), [here])
   return (
     <nav class="tabs" aria-label={label} ref={bar}>
       {tabs.map(({ id, name, href }) => (

@@ -31,28 +31,38 @@ export function usedOf({ spent, limits }: { spent: Amounts<number>; limits: Amou
   return Math.max(share(spent.usd, limits.usd), share(spent.tokens, limits.tokens))
 }
 
+/** Units, how many seconds each has, and from how many of it on it is precise enough. */
 const STEPS = [
-  ['day', 86_400],
-  ['hour', 3_600],
-  ['minute', 60],
+  ['year', 31_557_600, 2],
+  ['month', 2_629_800, 2],
+  ['day', 86_400, 1],
+  ['hour', 3_600, 1],
+  ['minute', 60, 1],
 ] as const
 
 /** `in 5 min`, `2 hr ago`, seconds where it is close. */
 export function ago(at: string, now: number): string {
   const seconds = (Date.parse(at) - now) / 1000
   if (Math.abs(seconds) < 2) return 'now'
-  for (const [unit, length] of STEPS) {
-    if (Math.abs(seconds) >= length) return relative.format(Math.round(seconds / length), unit)
+  for (const [unit, length, from] of STEPS) {
+    if (Math.abs(seconds) >= length * from) return relative.format(Math.round(seconds / length), unit)
   }
   return relative.format(Math.round(seconds), 'second')
 }
 
+/** `740 ms`, `3.2 s`, `5 min 4 s`, `2 h`: as precise as one reads at a glance. */
 export function duration(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)} ms`
-  if (ms < 60_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`
-  if (ms < 3_600_000) return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`
-  return `${Math.floor(ms / 3_600_000)} h ${Math.round((ms % 3_600_000) / 60_000)} min`
+  if (ms < 9_950) return `${(ms / 1000).toFixed(1)} s`
+  const s = Math.round(ms / 1000)
+  if (s < 60) return `${s} s`
+  if (s < 3_600) return parted(Math.floor(s / 60), 'min', s % 60, 's')
+  const minutes = Math.round(s / 60)
+  return parted(Math.floor(minutes / 60), 'h', minutes % 60, 'min')
 }
+
+const parted = (n: number, unit: string, rest: number, small: string) =>
+  rest === 0 ? `${n} ${unit}` : `${n} ${unit} ${rest} ${small}`
 
 export const moment = (at: string) => clock.format(new Date(at))
 /** The time of day alone. */

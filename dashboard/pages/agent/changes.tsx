@@ -1,6 +1,5 @@
 import { api } from '../../api/client.ts'
 import { useQuery } from '../../api/query.ts'
-import { Card } from '../../ui/card.tsx'
 import { Loaded } from '../../ui/states.tsx'
 import { Tag } from '../../ui/status.tsx'
 import type { Item } from '../../ui/types.ts'
@@ -36,11 +35,12 @@ export function Changes({ id, from, to, isBack = false }: ChangesProps) {
         if (changes.length === 0) return <p class="soft">Nothing has changed.</p>
         const shown = isBack ? changes.map(reversed) : changes
         return (
-          <Card title={isBack ? `${plural(changes.length, 'thing')} will change` : plural(changes.length, 'change')}>
+          <section class="stack tight">
+            <h3>{isBack ? `${plural(changes.length, 'thing')} will change` : plural(changes.length, 'change')}</h3>
             {partsOf(shown).map(([part, own]) => (
               <Part key={part} part={part} changes={own} />
             ))}
-          </Card>
+          </section>
         )
       }}
     </Loaded>

@@ -19,6 +19,8 @@ interface Writing {
   instruction: string
   text: string
   info: string
+  /** The tasks that were there before: the one that is being written shows once. */
+  before: ReadonlySet<string>
 }
 
 /** One-shot tasks in one session of this agent: the answer comes as it is written, and what was said before stays. */
@@ -29,12 +31,16 @@ export function Chat({ agent: { agent_id: id, status } }: ViewProps) {
   const tasks = useQuery(`chat ${id}`, { ask: () => tasksOf(id), on: ofKinds('task_', 'approval_') })
   // Who leaves stops listening only: the task goes on, and is here when one comes back.
   useEffect(() => () => stream.current?.abort(), [])
+  const end = useRef<HTMLDivElement>(null)
+  // What was said last is before the eyes, and so is what is being written.
+  const last = `${tasks.data?.at(-1)?.task_id} ${writing !== undefined}`
+  useEffect(() => end.current?.scrollIntoView({ block: 'nearest' }), [last])
 
   const ask = async (instruction: string) => {
     const control = new AbortController()
     stream.current = control
     setFault(undefined)
-    setWriting({ instruction, text: '', info: '' })
+    setWriting({ instruction, text: '', info: '', before: new Set(tasks.data?.map(({ task_id }) => task_id)) })
     const call = { signal: control.signal, idempotencyKey: newKey() }
     try {
       for await (const { event, data } of api.tasks.stream({ id, instruction, session_key: keyOf(id) }, call)) {
@@ -73,7 +79,7 @@ export function Chat({ agent: { agent_id: id, status } }: ViewProps) {
               )}
               <ol class="plain said">
                 {said
-                  .filter(task => !(writing && task === running))
+                  .filter(({ task_id }) => !writing || writing.before.has(task_id))
                   .map(task => (
                     <Turn key={task.task_id} task={task} />
                   ))}
@@ -83,12 +89,14 @@ export function Chat({ agent: { agent_id: id, status } }: ViewProps) {
           )}
         </Loaded>
         <Trouble fault={fault} />
-        <Ask
-          busy={writing !== undefined || running !== undefined}
-          dead={status === 'dead'}
-          onAsk={instruction => void ask(instruction)}
-          onStop={() => void stop()}
-        />
+        <div ref={end}>
+          <Ask
+            busy={writing !== undefined || running !== undefined}
+            dead={status === 'dead'}
+            onAsk={instruction => void ask(instruction)}
+            onStop={() => void stop()}
+          />
+        </div>
       </div>
     </Card>
   )

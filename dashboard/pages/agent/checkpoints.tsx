@@ -9,7 +9,7 @@ import { Tag } from '../../ui/status.tsx'
 import { Table } from '../../ui/table.tsx'
 import { When } from '../../ui/time.tsx'
 import type { Item } from '../../ui/types.ts'
-import { plural, visible } from '../../ui/words.ts'
+import { moment, plural, visible } from '../../ui/words.ts'
 import { Import } from '../fleet/import.tsx'
 import { Changes } from './changes.tsx'
 import type { ViewProps } from './index.tsx'
@@ -192,7 +192,7 @@ interface CompareProps {
 function Compare({ all, from, to, onFrom, onTo }: CompareProps) {
   const options = all.map(({ checkpoint_id, label, created_at }) => (
     <option key={checkpoint_id} value={checkpoint_id}>
-      {visible(`${created_at.slice(0, 19).replace('T', ' ')} ${label || checkpoint_id}`.slice(0, 80))}
+      {visible(`${moment(created_at)} · ${label || checkpoint_id}`.slice(0, 80))}
     </option>
   ))
   return (

@@ -30,7 +30,7 @@ function AllGoals({ agent: { agent_id: id } }: { agent: Agent }) {
       <Loaded query={query}>
         {goals =>
           goals.length === 0 ? (
-            <Empty title="It has not set itself a goal yet." />
+            <Empty title="It has not set itself a goal yet.">It does so when it wakes; or give it one above.</Empty>
           ) : (
             <Card title={newest(goals.length, SHOWN, 'goal')}>
               <Table

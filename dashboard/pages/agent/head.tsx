@@ -19,25 +19,27 @@ export function Head({ agent, reload }: { agent: Agent; reload: () => Promise<vo
   })
   return (
     <>
-      <div class="page-head">
-        <h1>{visible(name)}</h1>
-        <Status of={status} />
-        {mood && <Tag>{visible(mood)}</Tag>}
-        <code class="soft">{id}</code>
-        <div class="aside">
-          {status !== 'dead' && (
-            <button type="button" disabled={act.running} onClick={() => void act.run()}>
-              {paused ? 'Resume' : 'Pause'}
+      <div class="stack tight">
+        <div class="page-head">
+          <h1>{visible(name)}</h1>
+          <Status of={status} />
+          {mood && <Tag>{visible(mood)}</Tag>}
+          <code class="soft">{id}</code>
+          <div class="aside">
+            {status !== 'dead' && (
+              <button type="button" disabled={act.running} onClick={() => void act.run()}>
+                {paused ? 'Resume' : 'Pause'}
+              </button>
+            )}
+            <button type="button" class="danger" onClick={() => setKilling(true)}>
+              Kill…
             </button>
-          )}
-          <button type="button" class="danger" onClick={() => setKilling(true)}>
-            Kill…
-          </button>
+          </div>
         </div>
+        <p class="soft">
+          {visible(role)} · {model ? visible(model) : 'the default model'}
+        </p>
       </div>
-      <p class="soft">
-        {visible(role)} · {model ? visible(model) : 'the default model'}
-      </p>
       <Trouble fault={act.fault} />
       {killing && <Kill agent={agent} onClose={() => setKilling(false)} />}
     </>

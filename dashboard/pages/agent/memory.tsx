@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
 import { ofAgent, useQuery } from '../../api/query.ts'
-import { refine } from '../../routes.ts'
+import { refine, to } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
 import { Words } from '../../ui/said.tsx'
 import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
@@ -43,7 +43,13 @@ export function Memory({ agent: { agent_id: id }, place }: ViewProps) {
       <Loaded query={query}>
         {records =>
           records.length === 0 ? (
-            <Empty title={q ? 'Nothing near to these words.' : 'It remembers nothing yet.'} />
+            q ? (
+              <Empty title="Nothing near to these words.">
+                <a href={to('agents', [id, 'memory'])}>Show all that it remembers</a>
+              </Empty>
+            ) : (
+              <Empty title="It remembers nothing yet.">What it learns while it pursues goals is kept here.</Empty>
+            )
           ) : (
             <>
               <ul class="plain list tall">

@@ -41,7 +41,7 @@ export function Messages({ agent: { agent_id: id } }: ViewProps) {
       <Loaded query={query}>
         {messages =>
           messages.length === 0 ? (
-            <Empty title="No message yet." />
+            <Empty title="No message yet.">What it and others write to each other shows here; write to it above.</Empty>
           ) : (
             <Card title={newest(messages.length, SHOWN, 'message')}>
               <ul class="plain list tall">

@@ -24,7 +24,7 @@ export function Overview({ agent, reload }: ViewProps) {
         <Figure label="Spent" value={dollars(agent.cost_usd)} note={`${count(agent.tokens)} tokens`} />
         <Figure label="Active" value={<When at={agent.last_active} none="never" />} />
       </dl>
-      <p class="soft">{visible(agent.next.reason)}</p>
+      {agent.goal && <p class="soft">{visible(agent.next.reason)}</p>}
       {agent.status === 'waiting_approval' && <Asked id={agent.agent_id} onDecided={reload} />}
       {agent.error && <p class="trouble">{visible(agent.error)}</p>}
       <div class="columns">

@@ -34,7 +34,7 @@ export function Schedules({ agent: { agent_id: id } }: ViewProps) {
       <Loaded query={alarms}>
         {all =>
           all.length === 0 ? (
-            <Empty title="No alarm is set for it." />
+            <Empty title="No alarm is set for it.">An alarm tells it something once, at a time.</Empty>
           ) : (
             <Alarms alarms={all} onChanged={alarms.reload} />
           )
@@ -78,8 +78,8 @@ function All({ schedules, onChanged }: AllProps) {
                 <span class="clamp">{visible(objective)}</span>
               ),
           },
-          { name: 'How often', cell: schedule => visible(rhythmOf(schedule)) },
-          { name: 'Next', kind: 'narrow', cell: schedule => <Next schedule={schedule} /> },
+          { name: 'How often', kind: 'narrow', cell: schedule => visible(rhythmOf(schedule)) },
+          { name: 'Next', kind: 'narrow', labelled: true, cell: schedule => <Next schedule={schedule} /> },
           { name: 'Came', kind: 'number', wide: true, cell: ({ fired }) => `${fired}×` },
           { name: 'By', wide: true, cell: ({ created_by }) => <Tag>{visible(created_by)}</Tag> },
           {

@@ -23,11 +23,10 @@ export function Tools({ agent: { agent_id: id } }: ViewProps) {
             rows={tools}
             keyOf={tool => tool.name}
             columns={[
-              { name: 'Tool', cell: ({ name }) => <code>{visible(name)}</code> },
+              { name: 'Tool', kind: 'narrow', cell: ({ name }) => <code>{visible(name)}</code> },
               {
                 name: 'What it does',
                 kind: 'grow',
-                wide: true,
                 cell: ({ description }) => <span class="clamp">{visible(description)}</span>,
               },
               {

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { api, faultOf } from '../../api/client.ts'
+import { QUEUE } from '../../api/waiting.ts'
 import { to } from '../../routes.ts'
 import { focused } from '../../ui/focus.ts'
 import { Status } from '../../ui/status.tsx'
@@ -60,7 +61,13 @@ export function Bulk({ waiting, chosen, unseen, onChoose, onDecided }: BulkProps
               )
             }
           />
-          {busy ? `${done} of ${chosen.length} decided` : some ? `${chosen.length} chosen` : `All ${waiting.length}`}
+          {busy
+            ? `${done} of ${chosen.length} decided`
+            : some
+              ? `${chosen.length} chosen`
+              : waiting.length < QUEUE
+                ? `All ${waiting.length}`
+                : `The ${QUEUE} that waited longest`}
         </label>
         <div class="aside row">
           <button

@@ -20,7 +20,12 @@ export function History() {
     <Loaded query={query}>
       {all => {
         const decided = all.filter(({ status }) => status !== 'pending')
-        if (decided.length === 0) return <Empty title="Nothing was decided yet." />
+        if (decided.length === 0)
+          return (
+            <Empty title="Nothing was decided yet.">
+              What is approved or denied is kept here, with who decided, when, and why.
+            </Empty>
+          )
         return (
           <Card title={plural(decided.length, 'decision')}>
             <Table

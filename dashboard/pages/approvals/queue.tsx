@@ -49,12 +49,14 @@ export function Queue() {
                     onSeen={() => setSeen(had => new Set(had).add(approval.approval_id))}
                     box={
                       waiting.length > 1 && (
-                        <input
-                          type="checkbox"
-                          aria-label={`Choose ${approval.tool_name} of ${approval.agent_id}`}
-                          checked={chosen.has(approval.approval_id)}
-                          onChange={event => choose([approval.approval_id], event.currentTarget.checked)}
-                        />
+                        <label class="tick">
+                          <input
+                            type="checkbox"
+                            aria-label={`Choose ${approval.tool_name} of ${approval.agent_id}`}
+                            checked={chosen.has(approval.approval_id)}
+                            onChange={event => choose([approval.approval_id], event.currentTarget.checked)}
+                          />
+                        </label>
                       )
                     }
                   />

@@ -34,9 +34,15 @@ export function Rules() {
                   {
                     name: 'Arguments',
                     kind: 'grow',
+                    labelled: true,
                     cell: ({ arguments: args }) => (args === null ? 'any' : <Code value={args} label="Arguments" />),
                   },
-                  { name: 'Until', kind: 'narrow', cell: ({ until }) => <When at={until} none="used up" /> },
+                  {
+                    name: 'Until',
+                    kind: 'narrow',
+                    labelled: true,
+                    cell: ({ until }) => <When at={until} none="used up" />,
+                  },
                   {
                     name: 'Used',
                     kind: 'number',

@@ -1,7 +1,7 @@
 import { useMemo } from 'preact/hooks'
 import { api } from '../../api/client.ts'
 import { ofKinds, useQuery } from '../../api/query.ts'
-import { type Place, refine } from '../../routes.ts'
+import { type Place, refine, to } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import type { Item } from '../../ui/types.ts'
@@ -78,7 +78,12 @@ function Sections({ keys, q, section, onlySet, reload }: SectionsProps) {
     })
     return [...Map.groupBy(found, sectionOf)]
   }, [keys, q, section, onlySet])
-  if (sections.length === 0) return <Empty title="No key fits." />
+  if (sections.length === 0)
+    return (
+      <Empty title="No key fits.">
+        <a href={to('config')}>Show all keys</a>
+      </Empty>
+    )
   return (
     <>
       {sections.map(([name, members]) => (

@@ -19,20 +19,24 @@ export type Member = Item<'agents.fleet'>
 /** Who does what, what it costs, who is stuck and why, and what wakes next. */
 export function Fleet({ place }: { place: Place }) {
   const fleet = useQuery('fleet', { ask: () => api.agents.fleet() })
+  const begin = (
+    <>
+      <Import onImported={fleet.reload} />
+      <Spawn onSpawned={fleet.reload} />
+    </>
+  )
   return (
     <>
       <div class="page-head">
         <h1>Fleet</h1>
-        <div class="aside">
-          <Import onImported={fleet.reload} />
-          <Spawn onSpawned={fleet.reload} />
-        </div>
+        {fleet.data?.length !== 0 && <div class="aside">{begin}</div>}
       </div>
       <Loaded query={fleet}>
         {members =>
           members.length === 0 ? (
-            <Empty title="No agent lives here yet.">
-              Spawn one above, or in a terminal: <code>svc spawn coder</code>
+            <Empty title="No agent lives here yet." actions={begin}>
+              An agent sets itself goals and pursues them, as far as you let it. In a terminal:{' '}
+              <code>svc spawn coder</code>
             </Empty>
           ) : (
             <>

@@ -41,37 +41,39 @@ export function Run({ run_id, place }: { run_id: string; place: Place }) {
           </dl>
         )}
       </Loaded>
-      <Card
-        title="What happened when"
-        aside={
-          <input
-            type="search"
-            class="search"
-            aria-label="Only this agent"
-            placeholder="Only this agent’s id"
-            value={agent}
-            onChange={event => refine({ agent: event.currentTarget.value.trim() })}
-          />
-        }
-      >
-        <Loaded query={trace}>
-          {({ root, total_spans, complete }) =>
-            root.children.length === 0 ? (
-              <Empty title="Nothing happened in it yet." />
-            ) : (
-              <>
-                <Waterfall root={root} />
-                {!complete && (
-                  <p class="hint">
-                    The newest of {total_spans.toLocaleString('en')} spans; name an agent above, or{' '}
-                    <code>svc trace {run_id}</code> tells all.
-                  </p>
-                )}
-              </>
-            )
+      {run.data && (
+        <Card
+          title="What happened when"
+          aside={
+            <input
+              type="search"
+              class="search"
+              aria-label="Only this agent"
+              placeholder="Only this agent’s id"
+              value={agent}
+              onChange={event => refine({ agent: event.currentTarget.value.trim() })}
+            />
           }
-        </Loaded>
-      </Card>
+        >
+          <Loaded query={trace}>
+            {({ root, total_spans, complete }) =>
+              root.children.length === 0 ? (
+                <Empty title="Nothing happened in it yet." />
+              ) : (
+                <>
+                  <Waterfall root={root} />
+                  {!complete && (
+                    <p class="hint">
+                      The newest of {total_spans.toLocaleString('en')} spans; name an agent above, or{' '}
+                      <code>svc trace {run_id}</code> tells all.
+                    </p>
+                  )}
+                </>
+              )
+            }
+          </Loaded>
+        </Card>
+      )}
     </>
   )
 }

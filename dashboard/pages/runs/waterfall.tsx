@@ -53,6 +53,7 @@ export function Waterfall({ root }: { root: Span }) {
                 <button
                   type="button"
                   class="quiet small label"
+                  title={visible(span.name)}
                   aria-expanded={chosen === span.span_id}
                   onClick={() => setChosen(chosen === span.span_id ? '' : span.span_id)}
                 >
@@ -96,7 +97,7 @@ const MOST_MARKS = 6
 function Axis({ from, to }: { from: number; to: number }) {
   const apart = MARKS.find(ms => (to - from) / ms <= MOST_MARKS) ?? (to - from) / MOST_MARKS
   // The last one needs room for its words.
-  const marks = Array.from({ length: Math.floor(((to - from) * 0.94) / apart) + 1 }, (_, n) => n * apart)
+  const marks = Array.from({ length: Math.floor(((to - from) * 0.88) / apart) + 1 }, (_, n) => n * apart)
   return (
     <div class="axis" aria-hidden="true">
       <div class="lane">

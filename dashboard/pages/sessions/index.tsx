@@ -55,6 +55,7 @@ function List() {
                   },
                   {
                     name: 'Agent',
+                    kind: 'narrow',
                     cell: ({ agent_id }) => <a href={to('agents', [agent_id])}>{visible(agent_id)}</a>,
                   },
                   { name: 'Status', kind: 'narrow', cell: ({ status }) => <Status of={status} /> },

@@ -12,6 +12,11 @@ const LARGEST = 26
 /** Beyond so many, only the names of the few who talk most are written; all are told on focus and under the pointer. */
 const MANY = 40
 const NAMED = 12
+/** So many letters of a name are written; how wide one is at most, how high a line, and how far below its node it stands. */
+const LETTERS = 24
+const LETTER = 8
+const LINE = 16
+const BELOW = 15
 
 interface DrawingProps {
   agents: readonly Member[]
@@ -29,6 +34,8 @@ export function Drawing({ agents, pairs, chosen, onChoose }: DrawingProps) {
   const drawing = useRef<SVGSVGElement>(null)
   const most = Math.max(1, ...agents.map(total))
   const liveliest = Math.max(1, ...pairs.map(({ messages }) => messages))
+  const radiusOf = (member: Member) => SMALLEST + (LARGEST - SMALLEST) * Math.sqrt(total(member) / most)
+  const named = namesOf(agents, points, radiusOf)
   const current = agents.some(({ agent_id }) => agent_id === at) ? at : agents[0]?.agent_id
 
   const step = (event: KeyboardEvent, n: number) => {
@@ -84,7 +91,7 @@ export function Drawing({ agents, pairs, chosen, onChoose }: DrawingProps) {
           const { agent_id, name, alive, sent, received } = member
           const point = points.get(agent_id)
           if (!point) return null
-          const radius = SMALLEST + (LARGEST - SMALLEST) * Math.sqrt(total(member) / most)
+          const radius = radiusOf(member)
           const says = `${visible(name)}: sent ${sent}, received ${plural(received, 'message')}`
           const isOwn = alive && agent_id !== 'operator'
           return (
@@ -104,19 +111,60 @@ export function Drawing({ agents, pairs, chosen, onChoose }: DrawingProps) {
             >
               <title>{says}</title>
               <circle cx={point.x} cy={point.y} r={radius} />
-              <text x={point.x} y={point.y + radius + 15} class={agents.length <= MANY || n < NAMED ? '' : 'late'}>
-                {visible(name).slice(0, 24)}
-              </text>
+              {!named.has(agent_id) && <Name at={point} radius={radius} name={name} class="late" />}
             </a>
           )
         })}
+        {/* Over all nodes, so that none stands on a name. */}
+        {/* biome-ignore lint/a11y/noAriaHiddenOnFocusable: nothing in it takes the focus. */}
+        <g class="names" aria-hidden="true">
+          {agents.map(member => {
+            const point = points.get(member.agent_id)
+            if (!point || !named.has(member.agent_id)) return null
+            return <Name key={member.agent_id} at={point} radius={radiusOf(member)} name={member.name} />
+          })}
+        </g>
       </svg>
     </>
   )
 }
 
+interface NameProps {
+  at: Point
+  radius: number
+  name: string
+  class?: string
+}
+
+function Name({ at, radius, name, class: className = '' }: NameProps) {
+  return (
+    <text x={at.x} y={at.y + radius + BELOW} class={className}>
+      {visible(name).slice(0, LETTERS)}
+    </text>
+  )
+}
+
 const total = ({ sent, received }: Member) => sent + received
 const isOf = ({ one, other }: Pair, agent_id: string) => one.agent_id === agent_id || other.agent_id === agent_id
+
+/** Whose names are written: of those who talk most first, as far as none covers another. */
+function namesOf(
+  agents: readonly Member[],
+  points: ReadonlyMap<string, Point>,
+  radiusOf: (member: Member) => number,
+): ReadonlySet<string> {
+  const written: (Point & { half: number; agent_id: string })[] = []
+  for (const member of agents.slice(0, agents.length > MANY ? NAMED : MANY)) {
+    const point = points.get(member.agent_id)
+    if (!point) continue
+    const half = (visible(member.name).slice(0, LETTERS).length * LETTER) / 2
+    const name = { x: point.x, y: point.y + radiusOf(member), half, agent_id: member.agent_id }
+    const covers = (other: typeof name) =>
+      Math.abs(other.x - name.x) < other.half + half && Math.abs(other.y - name.y) < LINE
+    if (!written.some(covers)) written.push(name)
+  }
+  return new Set(written.map(({ agent_id }) => agent_id))
+}
 
 /** The next or the last conversation of an agent, round and round. */
 function neighbour(pairs: readonly Pair[], { agent_id }: Member, chosen: string, by: number): Pair | undefined {

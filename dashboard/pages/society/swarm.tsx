@@ -68,7 +68,7 @@ function Figures({ report: { agents, figures, deltas } }: { report: Report }) {
   const points = Math.round((deltas.success_rate ?? 0) * 100)
   return (
     <dl class="figures">
-      <Figure label="Agents" value={agents} />
+      <Figure label="Agents" value={agents.toLocaleString('en')} />
       <Figure
         label="Goals completed"
         value={rateOf(figures.success_rate)}

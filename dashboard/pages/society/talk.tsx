@@ -75,7 +75,7 @@ function Shown({ graph, title }: { graph: Graph; title: string }) {
     <div class="society">
       <Card title={title} aside={<Legend pairs={pairs} />}>
         <Drawing agents={graph.agents} pairs={pairs} chosen={pair.key} onChoose={choose} />
-        <p class="hint">
+        <p class="hint keyed">
           Arrow keys: left and right go from agent to agent, up and down through its conversations. Enter opens the
           agent.
         </p>

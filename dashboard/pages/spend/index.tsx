@@ -81,7 +81,7 @@ export function Spend({ place }: { place: Place }) {
         <Loaded query={spending}>
           {rows =>
             rows.length === 0 ? (
-              <Empty title="Nothing was spent in this time." />
+              <Empty title="Nothing was spent in this time.">Every call of a model shows here, whoever makes it.</Empty>
             ) : (
               <Over rows={rows} length={length} buckets={buckets} by={by} budget={budget.data} />
             )
@@ -104,7 +104,7 @@ function Window({ budget, onReset }: { budget: Budget; onReset: () => void }) {
   }, 'Counted from 0 again.')
   return (
     <section class="card stack" aria-label="Budget">
-      <p class={exceeded ? 'trouble' : 'soft'}>{visible(message)}</p>
+      <p class={exceeded ? 'trouble sentence' : 'soft sentence'}>{visible(message)}</p>
       <dl class="figures">
         <Figure label="Spent" value={dollars(spent.usd)} note={`${count(spent.tokens)} tokens`} />
         <Figure label="Held for calls under way" value={dollars(reserved.usd)} />
@@ -129,6 +129,8 @@ function Window({ budget, onReset }: { budget: Budget; onReset: () => void }) {
 
 /** So many times what was spent is too far away to be drawn. */
 const FAR = 4
+/** As cards, rows have two lines. */
+const CARD_PX = 76
 /** Whose calls were nobody's in particular. */
 const NOBODY = 'nobody'
 
@@ -161,6 +163,7 @@ function Over({ rows, length, buckets, by, budget }: OverProps) {
       <Plot label="Spend, added up over time" times={times} lines={shown} write={write} height={260} />
       <Table
         caption="Spend"
+        cardPx={CARD_PX}
         rows={totals}
         keyOf={each => each.name}
         columns={[

@@ -9,9 +9,9 @@ import { askQuestion, formOpinion, reviseWorldview } from '../../../builtins/ide
 import type { Alarm, Schedule } from '../../../builtins/schedules/contract.ts'
 import { Store } from '../../../builtins/store/contract.ts'
 import { recordMoment, restoreLife } from '../../../builtins/suffering/repository.ts'
-import { hasChromium } from '../browser.ts'
+import { hasChromium, theBrowser } from '../browser.ts'
 import { faultsOf, settled } from './axe.ts'
-import { type Lit, lit, PATIENCE_MS, theBrowser, type Visitor, visitor } from './house.ts'
+import { type Lit, lit, PATIENCE_MS, type Visitor, visitor } from './house.ts'
 
 const PATIENT = { timeout: PATIENCE_MS }
 const PROFILE = {
@@ -40,12 +40,12 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
     await house?.close()
   })
   beforeEach(async () => {
-    page = await person.open()
+    page = await person.at('#/')
   })
   afterEach(() => person.rest())
 
   const store = () => house.home.kernel.use(Store)
-  const go = (view: string, id = ann) => page.goto(`${house.url}/#/agents/${id}/${view}`)
+  const go = (view: string) => person.at(`#/agents/${ann}/${view}`)
   /** What a plot tells those who do not see it. */
   const plotted = (label: string) => page.locator('figure.plot', { hasText: label }).locator('figcaption').innerText()
 
@@ -140,12 +140,10 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
     const config = { economy: { enabled: false } }
     const poor = await lit({ roles: ['server'], config, files: PROFILE })
     const id = await poor.spawn('ann')
-    await page.goto(`${poor.url}/#/agents/${id}/world`)
-    await page.getByText('There is no economy in this project.').waitFor()
-    await page.goto('about:blank')
+    const other = await visitor(browser, poor)
+    await (await other.open(`#/agents/${id}/world`)).getByText('There is no economy in this project.').waitFor()
+    await other.leave()
     await poor.close()
-    // That house was somewhere else.
-    person.outside.length = 0
   })
 
   it('schedules and alarms: adds, switches off and on, and removes; what is wrong is said in place', async () => {
@@ -197,7 +195,9 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
     const row = page.getByRole('row', { name: /before the fair/ })
     await row.waitFor()
     await store().apply([formOpinion({ agent_id: ann, domain: 'fairs', opinion: 'Too loud.', note: 'fairs' })])
-    await page.reload()
+    await go('tools')
+    await page.getByRole('table', { name: 'Tools' }).waitFor()
+    await go('checkpoints')
     await page.locator('details.part', { hasText: 'identity' }).waitFor()
     await page.locator('.changes ins', { hasText: 'Too loud.' }).first().waitFor()
     expect((await opinions()).map(({ domain }) => domain)).toContain('fairs')

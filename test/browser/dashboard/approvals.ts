@@ -4,8 +4,8 @@ import type { Approval, ApprovalSummary } from '../../../builtins/approvals/cont
 import { finish, goalAnswer, noted } from '../../spec/gated.ts'
 import { asksForGoal } from '../../spec/rooms.ts'
 import { fault, type ModelServerRequest, text, toolCall, until } from '../../support/index.ts'
-import { hasChromium } from '../browser.ts'
-import { type Lit, lit, theBrowser, type Visitor, visitor } from './house.ts'
+import { hasChromium, theBrowser } from '../browser.ts'
+import { type Lit, lit, type Visitor, visitor } from './house.ts'
 
 const AGENTS = 10
 const LONG = `${'all is well\n'.repeat(800)}and then everything is deleted`
@@ -55,7 +55,7 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     await house?.close()
   })
   beforeEach(async () => {
-    page = await person.open('#/approvals')
+    page = await person.at('#/approvals')
   })
   afterEach(() => person.rest())
 
@@ -93,7 +93,7 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     await until(() => lastPrompt().includes('Ann is on holiday'))
     expect(await show(approval_id)).toMatchObject({ status: 'denied', reason: 'Ann is on holiday' })
     expect(runs).toHaveLength(before)
-    await page.goto(`${house.url}/#/approvals/item/${approval_id}`)
+    await person.at(`#/approvals/item/${approval_id}`)
     await page.getByText('Ann is on holiday').waitFor()
   })
 
@@ -114,7 +114,7 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     await until(() => runs.length > before)
     expect(runs.at(-1)).toEqual({ tool: 'send', args: { to: 'bea', text: 'hello\nAnn' } })
     expect(await show(approval_id)).toMatchObject({ edited: true })
-    await page.goto(`${house.url}/#/approvals/item/${approval_id}`)
+    await person.at(`#/approvals/item/${approval_id}`)
     await page.getByLabel('What was changed').getByText('"to": "bea"').waitFor()
   })
 
@@ -196,7 +196,7 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
   })
 
   it('chats: the answer is seen while it is written, it can be stopped, and what was said stays', async () => {
-    await page.goto(`${house.url}/#/agents/${ids[0]}/chat`)
+    await person.at(`#/agents/${ids[0]}/chat`)
     const field = page.getByLabel('What it should do')
     const asked = house.model!.requests.length
     await field.fill('stall with a tale')
@@ -216,7 +216,7 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
   })
 
   it('chats with several agents, and one of them waits for an approval and then goes on', async () => {
-    await page.goto(`${house.url}/#/agents/${ids[1]}/chat`)
+    await person.at(`#/agents/${ids[1]}/chat`)
     await page.getByLabel('What it should do').fill('remember that')
     await page.getByRole('button', { name: 'Send' }).click()
     await page.getByText('A tool call waits for you').waitFor()

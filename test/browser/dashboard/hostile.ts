@@ -4,8 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ApprovalSummary } from '../../../builtins/approvals/contract.ts'
 import { asksForGoal } from '../../spec/rooms.ts'
 import { type ModelServerRequest, text, toolCall, until } from '../../support/index.ts'
-import { hasChromium } from '../browser.ts'
-import { type Lit, lit, PATIENCE_MS, theBrowser, visitor } from './house.ts'
+import { hasChromium, theBrowser } from '../browser.ts'
+import { type Lit, lit, PATIENCE_MS, visitor } from './house.ts'
 
 /** Would pause everything, and say so, if any of it were taken for markup; and begins with what deceives the eye. */
 const hostile = (where: string) =>
@@ -82,7 +82,7 @@ describe.skipIf(!hasChromium)('words that are meant to do harm', () => {
     }
     const unseen: string[] = []
     for (const [hash, words] of Object.entries(places)) {
-      await page.goto(`${house.url}/#/${hash}`)
+      await person.at(`#/${hash}`)
       await page.locator('main > *').first().waitFor()
       await expect.poll(() => page.locator('.skeleton').count(), { timeout: PATIENCE_MS }).toBe(0)
       for (const word of words) {

@@ -11,7 +11,7 @@ import {
   modelServer,
   type Script,
 } from '../../support/index.ts'
-import { launch } from '../browser.ts'
+import { UNSEEN } from '../browser.ts'
 
 const WORKER = 'name: worker\nrole: does what the script says\nmax_steps: 6\n'
 const CONFIG = { daemon: { heartbeat: 0.2 }, model: { sim_delay: 0.05 } }
@@ -60,30 +60,11 @@ export async function lit({ script, port = 0, config, ...options }: LitOptions =
   }
 }
 
-let running: Promise<Browser> | undefined
-
-/** The one browser of a test file: it reaches nothing but this machine. */
-export function theBrowser(): Promise<Browser> {
-  running ??= launch('--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1')
-  return running
-}
-
-export async function closeBrowser(): Promise<void> {
-  await (await running)?.close()
-}
-
 /** Far more than anything needs: what comes is waited for, however busy the machine. */
 export const PATIENCE_MS = 60_000
 
-export interface Look {
-  width?: number
-  height?: number
-  scheme?: 'light' | 'dark'
-}
-
-/** A person's browser: its pages share what tabs share, and whatever goes wrong in them is written down. */
+/** A person's tabs at one house, and whatever goes wrong in them. What a browser keeps, it keeps for each house alone. */
 export class Visitor {
-  readonly context: BrowserContext
   /** Errors of scripts, and what the Content-Security-Policy refused. */
   readonly problems: string[] = []
   /** Requests to anywhere else. */
@@ -91,16 +72,14 @@ export class Visitor {
   /** Whatever was asked that changes something. */
   readonly changes: string[] = []
   readonly #url: string
+  readonly #context: BrowserContext
+  readonly #begin: string
+  #tabs: Page[] = []
 
-  constructor(context: BrowserContext, url: string) {
-    this.context = context
+  constructor(context: BrowserContext, url: string, begin: string) {
+    this.#context = context
     this.#url = url
-    context.on('page', page => this.#watch(page))
-    context.on('request', request => {
-      const { protocol, origin, pathname } = new URL(request.url())
-      if (/^(https?|wss?):$/.test(protocol) && origin !== new URL(url).origin) this.outside.push(request.url())
-      if (request.method() !== 'GET') this.changes.push(`${request.method()} ${pathname}`)
-    })
+    this.#begin = begin
   }
 
   #watch(page: Page): void {
@@ -110,6 +89,12 @@ export class Visitor {
       this.problems.push(`dialog ${dialog.message()}`)
       void dialog.dismiss()
     })
+    page.on('popup', popup => this.problems.push(`popup ${popup.url()}`))
+    page.on('request', request => {
+      const { protocol, origin, pathname } = new URL(request.url())
+      if (/^(https?|wss?):$/.test(protocol) && origin !== new URL(this.#url).origin) this.outside.push(request.url())
+      if (request.method() !== 'GET') this.changes.push(`${request.method()} ${pathname}`)
+    })
     page.on('console', message => {
       if (/Content.Security.Policy|Refused to/i.test(message.text())) this.problems.push(message.text())
     })
@@ -117,28 +102,59 @@ export class Visitor {
 
   /** A new tab at a place of the dashboard. */
   async open(hash = '#/'): Promise<Page> {
-    const page = await this.context.newPage()
+    const page = await this.#context.newPage()
+    this.#watch(page)
+    this.#tabs.push(page)
+    if (this.#begin) await page.addInitScript(this.#begin)
     await page.goto(`${this.#url}/${hash}`)
     return page
   }
 
-  /** Closes all tabs. Nothing went wrong in them, and nobody else was asked for anything. */
-  async rest(): Promise<void> {
-    await Promise.all(this.context.pages().map(page => page.close()))
+  /** The tab that is open, at a place of the dashboard: gone to as by a link. */
+  async at(hash: string): Promise<Page> {
+    const page = this.#tabs.at(-1)
+    if (!page) return this.open(hash)
+    await page.evaluate(`new Promise(there => {
+      const to = new URL(${JSON.stringify(hash)}, location.href)
+      if (to.hash === location.hash) return there()
+      addEventListener('hashchange', () => setTimeout(there), { once: true })
+      location.hash = to.hash
+    })`)
+    return page
+  }
+
+  /** Nothing went wrong in any tab, and nobody else was asked for anything. */
+  rest(): void {
     const [problems, outside] = [this.problems, this.outside].map(each => each.splice(0))
     this.changes.length = 0
     expect(problems).toEqual([])
     expect(outside).toEqual([])
   }
 
-  /** Ends the visit. */
+  /** Ends the visit, whether or not anything went wrong in it. */
   async leave(): Promise<void> {
-    await this.rest()
-    await this.context.close()
+    await Promise.all(this.#tabs.splice(0).map(page => page.close()))
+    this.rest()
   }
 }
 
-export async function visitor(browser: Browser, { url }: Pick<Lit, 'url'>, look: Look = {}): Promise<Visitor> {
-  const { width = 1280, height = 900, scheme = 'light' } = look
-  return new Visitor(await browser.newContext({ viewport: { width, height }, colorScheme: scheme }), url)
+const VIEWPORT = { width: 1280, height: 900 }
+const contexts = new WeakMap<Browser, Promise<BrowserContext>>()
+
+/** One for all houses: each stands at an address of its own, and in a new one nothing would be compiled yet. */
+async function contextOf(browser: Browser, url: string): Promise<BrowserContext> {
+  const context = await browser.newContext({ ...UNSEEN, viewport: VIEWPORT, colorScheme: 'light' })
+  // A tab that stays open keeps the process of all others: to begin one takes longer than most of what is done in it.
+  await (await context.newPage()).goto(`${url}/assets/icon.svg`)
+  return context
+}
+
+/**
+ * Somebody who comes to a house.
+ * @param begin a script that runs in each tab before the page's own
+ */
+export async function visitor(browser: Browser, { url }: Pick<Lit, 'url'>, begin = ''): Promise<Visitor> {
+  const context = contexts.get(browser) ?? contextOf(browser, url)
+  contexts.set(browser, context)
+  return new Visitor(await context, url, begin)
 }

@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { hasChromium } from '../browser.ts'
-import { type Lit, lit, theBrowser, type Visitor, visitor } from './house.ts'
+import { hasChromium, theBrowser } from '../browser.ts'
+import { type Lit, lit, type Visitor, visitor } from './house.ts'
 
 const GOOD = `import { definePlugin } from 'svc'
 export default definePlugin({ name: 'greeter', description: 'Greets.', setup(svc) { svc.on('cycle_start', () => {}) } })
@@ -18,10 +18,8 @@ describe.skipIf(!hasChromium)('configuration and plugins at the dashboard', () =
   beforeAll(async () => {
     const config = { daemon: { heartbeat: 0.5 }, server: { api_key: 'a secret of ours' } }
     ;[browser, house] = await Promise.all([theBrowser(), lit({ config })])
-    person = await visitor(browser, house)
-    await person.context.addInitScript(
-      "if (location.protocol === 'http:') sessionStorage.setItem('key', 'a secret of ours')",
-    )
+    const begin = "if (location.protocol === 'http:') sessionStorage.setItem('key', 'a secret of ours')"
+    person = await visitor(browser, house, begin)
   })
   afterAll(async () => {
     await person?.leave()
@@ -33,7 +31,7 @@ describe.skipIf(!hasChromium)('configuration and plugins at the dashboard', () =
   const rowOf = (key: string) => page.locator('.keys li').filter({ has: page.getByText(key, { exact: true }) })
 
   it('changes a key: it is told when that counts, and it is in the file', async () => {
-    page = await person.open('#/config?q=daemon.heartbeat')
+    page = await person.at('#/config?q=daemon.heartbeat')
     const row = rowOf('daemon.heartbeat')
     await row.getByText('at once').waitFor()
     await row.getByRole('button', { name: 'Change' }).click()
@@ -49,7 +47,7 @@ describe.skipIf(!hasChromium)('configuration and plugins at the dashboard', () =
   })
 
   it('is told of a wrong value in the server’s words, at the key, and nothing is changed', async () => {
-    page = await person.open('#/config?q=server.cors_origins')
+    page = await person.at('#/config?q=server.cors_origins')
     const before = await file()
     const row = rowOf('server.cors_origins')
     await row.getByRole('button', { name: 'Change' }).click()
@@ -64,7 +62,7 @@ describe.skipIf(!hasChromium)('configuration and plugins at the dashboard', () =
   })
 
   it('never shows a secret, and keeps it when something else is changed', async () => {
-    page = await person.open('#/config?q=server.api_key')
+    page = await person.at('#/config?q=server.api_key')
     const row = rowOf('server.api_key')
     await row.getByText('***', { exact: true }).waitFor()
     await row.getByRole('button', { name: 'Change' }).click()
@@ -75,7 +73,7 @@ describe.skipIf(!hasChromium)('configuration and plugins at the dashboard', () =
   })
 
   it('breaks a plugin and mends it: the error says where, and then it lives', async () => {
-    page = await person.open('#/plugins')
+    page = await person.at('#/plugins')
     await page.getByText('No plugin of your own yet.').waitFor()
     await house.home.write({ 'plugins/greeter.ts': `${GOOD}const broken = \n` })
     await page.getByRole('button', { name: 'Apply changes now' }).click()

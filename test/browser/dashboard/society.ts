@@ -8,13 +8,20 @@ import type { PatternRun } from '../../../builtins/patterns/contract.ts'
 import { appendEvent, Store } from '../../../builtins/store/contract.ts'
 import type { SwarmReport } from '../../../builtins/swarm/contract.ts'
 import { type Link, layout } from '../../../dashboard/pages/society/layout.ts'
-import { hasChromium } from '../browser.ts'
+import { hasChromium, theBrowser } from '../browser.ts'
 import { faultsOf, settled } from './axe.ts'
-import { type Lit, lit, PATIENCE_MS, theBrowser, type Visitor, visitor } from './house.ts'
+import { type Lit, lit, PATIENCE_MS, type Visitor, visitor } from './house.ts'
 
 const NAMES = ['ann', 'bob', 'cleo', 'dora'] as const
 const PATIENT = { timeout: PATIENCE_MS }
 const HOSTILE = `<img src=x onerror="window.owned=1"> \u202egnp.exe`
+
+interface Box {
+  left: number
+  right: number
+  top: number
+  bottom: number
+}
 
 describe.skipIf(!hasChromium)('the society page', () => {
   let browser: Browser
@@ -38,7 +45,7 @@ describe.skipIf(!hasChromium)('the society page', () => {
     await house?.close()
   })
   beforeEach(async () => {
-    page = await person.open('#/society')
+    page = await person.at('#/society')
   })
   afterEach(() => person.rest())
 
@@ -223,7 +230,7 @@ describe.skipIf(!hasChromium)('the society page', () => {
       'society/swarm',
     ]
     for (const place of places) {
-      await page.goto(`${house.url}/#/${place}`)
+      await person.at(`#/${place}`)
       await settled(page)
       for (const each of await page.locator('details.card > summary').all()) await each.click()
       expect(await faultsOf(page), place).toEqual([])
@@ -280,11 +287,19 @@ describe.skipIf(!hasChromium)('the society page', () => {
       }
     })()
     db.close()
-    await page.reload()
+    await person.at('#/events')
+    await page.getByRole('heading', { level: 1, name: 'Events' }).waitFor()
+    await person.at('#/society')
     await expect.poll(() => nodes().count(), PATIENT).toBe(200)
     await page.getByText(/\d+ more talk and are left out/).waitFor()
     // Names that would cover each other are told on focus.
-    expect(await page.locator('.graph .late').count()).toBe(188)
+    const [late, written] = [page.locator('.graph .late'), page.locator('.graph .names text')]
+    expect((await late.count()) + (await written.count())).toBe(200)
+    expect(await written.count()).toBeGreaterThan(2)
+    const names: Box[] = await written.evaluateAll(all => all.map(each => each.getBoundingClientRect().toJSON()))
+    const covers = (a: Box, b: Box) =>
+      a.left < b.right && b.left < a.right && a.top + 2 < b.bottom && b.top + 2 < a.bottom
+    expect(names.filter((name, n) => names.slice(n + 1).some(other => covers(name, other)))).toEqual([])
     // The table is drawn where it is seen, and its buttons are not squeezed out.
     expect(
       (await page

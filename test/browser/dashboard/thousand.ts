@@ -3,32 +3,28 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { Agents } from '../../../builtins/agents/contract.ts'
 import { appendEvent, Store } from '../../../builtins/store/contract.ts'
-import { hasChromium } from '../browser.ts'
-import { type Lit, lit, theBrowser, visitor } from './house.ts'
+import { hasChromium, theBrowser } from '../browser.ts'
+import { type Lit, lit, type Visitor, visitor } from './house.ts'
 
 const AGENTS = 1_000
-const STEPS = 100
-/** Of the page's thread for each 400 pixels, in its own CPU time: what else the machine does is left out. */
-const STEP_MS = 50
+const STEPS = 60
+/**
+ * Of the page's thread for each step of scrolling, in its own CPU time: what else the machine does is left out, but that it
+ * takes turns with it. Measured on two cores that do ten things beside: 8 to 16 ms, and 13 to 27 ms of the slowest twentieth.
+ */
+const MEAN_MS = 30
+const P95_MS = 50
 
-/** Scrolls by 400 pixels a frame: how long each frame took, shortest first, and how many rows there were at most. */
-const SCROLLED = `globalThis.scrolled = async steps => {
-  const frames = []
-  let most = 0
-  let last = performance.now()
-  for (let n = 0; n < steps; n++) {
-    scrollBy(0, 400)
-    const now = await new Promise(requestAnimationFrame)
-    frames.push(now - last)
-    last = now
-    most = Math.max(most, document.querySelectorAll('tbody tr').length)
-  }
-  return { frames: frames.sort((a, b) => a - b), most }
-}`
+/** Scrolls by seven rows, as a quick hand does in a frame, and tells how many rows are there when that is drawn. */
+const SCROLLED = `new Promise(drawn => {
+  scrollBy(0, 400)
+  requestAnimationFrame(() => requestAnimationFrame(() => drawn(document.querySelectorAll('tbody tr').length)))
+})`
 
 describe.skipIf(!hasChromium)('a thousand agents at the dashboard', () => {
   let browser: Browser
   let house: Lit
+  let person: Visitor
 
   beforeAll(async () => {
     ;[browser, house] = await Promise.all([theBrowser(), lit({ roles: ['server'] })])
@@ -45,8 +41,10 @@ describe.skipIf(!hasChromium)('a thousand agents at the dashboard', () => {
       }
     })()
     db.close()
+    person = await visitor(browser, house)
   })
   afterAll(async () => {
+    await person?.leave()
     await house?.close()
   })
 
@@ -61,45 +59,52 @@ describe.skipIf(!hasChromium)('a thousand agents at the dashboard', () => {
       ])
   }
 
-  for (const width of [1600, 400]) {
-    it(`are scrolled and filtered without stutter at ${width} pixels, by drawing only what is seen`, async () => {
-      const person = await visitor(browser, house, { width })
-      const page = await person.open()
+  it.each([1600, 400])(
+    'are scrolled and filtered without stutter at %i pixels, by drawing only what is seen',
+    async width => {
+      const page = await person.at('#/')
+      await page.setViewportSize({ width, height: 900 })
       await page.getByRole('table').waitFor()
       expect(await page.getByRole('table').getAttribute('aria-rowcount')).toBe(String(AGENTS + 1))
-      await page.evaluate(SCROLLED)
       // Fifty events a second, each of another agent, which change what its row says.
       let told = 0
       const flood = setInterval(() => void happens(told++), 20)
       onTestFinished(() => clearInterval(flood))
       const cpu = await cpuOf(page)
-      const { frames, most } = await page.evaluate<{ frames: number[]; most: number }>(`scrolled(${STEPS})`)
-      const step = ((await cpu()) * 1000) / STEPS
+      const steps: number[] = []
+      let most = 0
+      for (let n = 0; n < STEPS; n++) {
+        const before = await cpu()
+        most = Math.max(most, await page.evaluate<number>(SCROLLED))
+        steps.push(((await cpu()) - before) * 1000)
+      }
       clearInterval(flood)
-      const p95 = frames[Math.floor(STEPS * 0.95)]!
+      steps.sort((a, b) => a - b)
+      const mean = steps.reduce((sum, each) => sum + each, 0) / STEPS
+      const p95 = steps[Math.floor(STEPS * 0.95)]!
       console.log(
-        `${width} px: ${step.toFixed(1)} ms of CPU a step, p95 frame ${p95.toFixed(1)} ms, at most ${most} rows`,
+        `${width} px: ${mean.toFixed(1)} ms of CPU a step, p95 ${p95.toFixed(1)} ms, at most ${most} rows are drawn`,
       )
-      expect(step).toBeLessThan(STEP_MS)
-      expect(most).toBeLessThan(80)
+      expect(mean).toBeLessThan(MEAN_MS)
+      expect(p95).toBeLessThan(P95_MS)
+      expect(most).toBeLessThan(60)
       await page.evaluate('scrollTo(0, document.body.scrollHeight)')
       await page.getByText('worker 998', { exact: true }).waitFor()
       await page.getByLabel('Find agents').fill('worker-998')
       await page.getByRole('heading', { name: `Agents · 1 of ${AGENTS}` }).waitFor()
       expect(await page.locator('tbody tr').count()).toBe(1)
-      await person.leave()
-    })
-  }
+      await page.getByLabel('Find agents').fill('')
+      person.rest()
+    },
+  )
 })
 
-/** Seconds of CPU that the page's thread uses between now and the call. */
+/** Tells the seconds of CPU that the page's thread has used. */
 async function cpuOf(page: Page): Promise<() => Promise<number>> {
   const session = await page.context().newCDPSession(page)
   await session.send('Performance.enable', { timeDomain: 'threadTicks' })
-  const used = async () => {
+  return async () => {
     const { metrics } = await session.send('Performance.getMetrics')
     return metrics.find(({ name }) => name === 'TaskDuration')!.value
   }
-  const before = await used()
-  return async () => (await used()) - before
 }

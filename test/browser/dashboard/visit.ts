@@ -5,18 +5,26 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { type AgentSummary, Agents } from '../../../builtins/agents/contract.ts'
 import { Store } from '../../../builtins/store/contract.ts'
 import { until } from '../../support/index.ts'
-import { hasChromium } from '../browser.ts'
-import { type Lit, type LitOptions, lit, PATIENCE_MS, theBrowser, visitor } from './house.ts'
+import { hasChromium, theBrowser } from '../browser.ts'
+import { type Lit, type LitOptions, lit, PATIENCE_MS, type Visitor, visitor } from './house.ts'
 
 describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
   let browser: Browser
   let alive: Lit
+  let operator: Visitor
+  /** Where no daemon runs. */
+  let still: Lit
+  let reader: Visitor
 
   beforeAll(async () => {
     ;[browser, alive] = await Promise.all([theBrowser(), lit()])
+    operator = await visitor(browser, alive)
+    still = await lit({ roles: ['server'] })
+    reader = await visitor(browser, still)
   })
   afterAll(async () => {
-    await alive?.close()
+    await Promise.all([operator?.leave(), reader?.leave()])
+    await Promise.all([alive?.close(), still?.close()])
   })
 
   const opened = async (options: LitOptions = {}) => {
@@ -24,12 +32,13 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     onTestFinished(() => other.close())
     return other
   }
+  /** Who has done what a test wanted lives no longer: it would go on beside all others. */
+  const ended = (id: string) => alive.invoke('agents.delete', { id })
   const statusOf = async (name: string) =>
     (await alive.invoke<AgentSummary[]>('agents.list')).find(agent => agent.name === name)?.status
 
   it('spawns a first agent in an empty project, and sees its goal, its steps and what comes after as they happen', async () => {
-    const person = await visitor(browser, alive)
-    const page = await person.open()
+    const page = await operator.at('#/')
     await page.getByText('No agent lives here yet.').waitFor()
     await page.getByText('simulated, not an AI model').first().waitFor()
     await page.getByRole('button', { name: 'Spawn an agent' }).click()
@@ -41,15 +50,15 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     const recent = page.locator('section', { hasText: 'Recent goals' }).getByText('completed')
     await recent.nth(1).waitFor()
     expect(await page.evaluate("performance.getEntriesByType('navigation').length")).toBe(1)
-    await person.leave()
+    operator.rest()
+    await ended('coder')
   })
 
   it('pauses an agent, lets it go on, and tells it something that it then does', async () => {
     // It has no goal when it is told: what is told in the midst of one is heeded within that.
     await alive.invoke('daemon.pause')
     const id = await alive.spawn('writer')
-    const person = await visitor(browser, alive)
-    const page = await person.open(`#/agents/${id}`)
+    const page = await operator.at(`#/agents/${id}`)
     await page.getByRole('button', { name: 'Pause' }).click()
     await page.getByRole('button', { name: 'Resume', exact: true }).waitFor()
     expect(await statusOf('writer')).toBe('paused')
@@ -64,19 +73,19 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
       .getByText(/lanterns/)
       .first()
       .waitFor()
-    await person.leave()
+    operator.rest()
+    await ended(id)
   })
 
   it('freezes all that costs, and lets it go on', async () => {
-    const person = await visitor(browser, alive)
-    const page = await person.open()
+    const page = await operator.at('#/')
     await page.getByRole('button', { name: 'Freeze' }).click()
     await page.getByRole('button', { name: 'Frozen · resume' }).waitFor()
     expect(await alive.invoke('daemon.status')).toMatchObject({ frozen: true })
     await page.getByRole('button', { name: 'Frozen · resume' }).click()
     await page.getByRole('button', { name: 'Freeze', exact: true }).waitFor()
     expect(await alive.invoke('daemon.status')).toMatchObject({ frozen: false })
-    await person.leave()
+    operator.rest()
   })
 
   it('has one stream of events for all tabs, however many, and every tab is live', async () => {
@@ -84,29 +93,30 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     let most = 0
     const heard = (message: unknown) => {
       const { request, response } = message as { request: IncomingMessage; response: ServerResponse }
-      if (!request.url?.startsWith('/events')) return
+      if (!request.url?.startsWith('/events') || request.headers.host !== new URL(alive.url).host) return
       open.add(response)
       most = Math.max(most, open.size)
       response.on('close', () => open.delete(response))
     }
-    await alive.spawn('oracle')
+    const id = await alive.spawn('oracle')
     await alive.invoke('daemon.pause')
-    onTestFinished(() => alive.invoke('daemon.resume').then(() => {}))
+    await operator.leave()
     subscribe('http.server.request.start', heard)
     onTestFinished(() => void unsubscribe('http.server.request.start', heard))
-    const person = await visitor(browser, alive)
     for (let tab = 1; tab <= 7; tab++) {
-      const page = await person.open('#/events')
+      const page = await operator.open('#/events')
       await page.getByText('Live', { exact: true }).waitFor()
       await page.locator('.events li').first().waitFor()
     }
     expect([most, open.size]).toEqual([1, 1])
-    await person.leave()
+    await operator.leave()
     await until(() => open.size === 0)
+    await ended(id)
+    await alive.invoke('daemon.resume')
   })
 
   it('is told when the connection is lost, keeps what was known, and is live again without a reload', async () => {
-    const first = await lit()
+    const first = await lit({ roles: ['server'] })
     await first.spawn('oracle')
     const person = await visitor(browser, first)
     const page = await person.open()
@@ -115,23 +125,19 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     await page.evaluate('window.mark = 1')
     // The project outlives its first server.
     const { root } = first.home
-    const kept = await opened({ root, port: Number(new URL(first.url).port), ...(await ended(first)) })
+    await first.home.kernel.close()
+    await page.getByText('Connection lost').waitFor()
+    await row.waitFor()
+    const kept = await opened({ roles: ['server'], root, port: Number(new URL(first.url).port) })
     await kept.spawn('gambler')
     await page.locator('tbody tr', { hasText: 'gambler' }).waitFor()
     await page.getByText('Live', { exact: true }).waitFor()
     expect(await page.evaluate('window.mark')).toBe(1)
     await person.leave()
-
-    async function ended({ home }: Lit): Promise<LitOptions> {
-      await home.kernel.close()
-      await page.getByText('Connection lost').waitFor()
-      await row.waitFor()
-      return {}
-    }
   })
 
   it('who has the wrong key is asked for the right one, and goes on with it; the key stays in the tab', async () => {
-    const locked = await opened({ env: { SVC_API_KEY: 'right key, ümläut' } })
+    const locked = await opened({ roles: ['server'], env: { SVC_API_KEY: 'right key, ümläut' } })
     await locked.spawn('oracle')
     const person = await visitor(browser, locked)
     const page = await person.open()
@@ -158,15 +164,15 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
       const session = { agent_id: id, session_key: `of ${tenant}` }
       await alive.home.kernel.invoke('sessions.create', session, { tenant })
     }
-    const person = await visitor(browser, alive)
-    const page = await person.open('#/sessions')
+    const page = await operator.at('#/sessions')
     await page.getByText('No session yet.').waitFor()
     await page.getByText('Access', { exact: true }).click()
     await page.getByLabel('Tenant').fill('ann')
     await page.getByRole('button', { name: 'Use' }).click()
     await page.getByRole('link', { name: 'of ann' }).waitFor()
     expect(await page.getByRole('link', { name: 'of bob' }).count()).toBe(0)
-    await person.leave()
+    operator.rest()
+    await ended(id)
   })
 
   it('sees that the budget is reached, and counts from 0 again', async () => {
@@ -189,33 +195,15 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     await person.leave()
   })
 
-  it('is told in a sentence what a server without a daemon cannot know', async () => {
-    const served = await opened({ roles: ['server'] })
-    const id = await served.spawn('oracle')
-    const person = await visitor(browser, served)
-    const page = await person.open('#/spend')
-    await page.getByText('No daemon runs: svc start').waitFor()
-    await page.getByText('The budget is kept by the daemon').waitFor()
-    for (const hash of ['#/spend', '#/', `#/agents/${id}`, '#/runs', '#/approvals', '#/models']) {
-      await page.goto(`${served.url}/${hash}`)
-      await page.getByRole('heading', { level: 1 }).waitFor()
-      await expect.poll(() => page.locator('.skeleton').count(), { timeout: PATIENCE_MS }).toBe(0)
-      expect(await page.getByRole('alert').allTextContents(), hash).toEqual([])
-    }
-    await person.leave()
-  })
-
   it('sorts the fleet, and finds who is stuck and why before all others', async () => {
-    const served = await opened({ roles: ['server'] })
-    const person = await visitor(browser, served)
-    const page = await person.open()
+    const page = await reader.at('#/')
     await page.getByText('No agent lives here yet.').waitFor()
     const ids: Record<string, string> = {}
-    for (const preset of ['coder', 'oracle', 'writer']) ids[preset] = await served.spawn(preset)
+    for (const preset of ['coder', 'oracle', 'writer']) ids[preset] = await still.spawn(preset)
     await page.getByText('Nobody is stuck, and nothing waits for you.').waitFor()
     const error = 'The provider says: no credit is left.'
-    const fared = served.home.kernel.use(Agents).fared({ agent_id: ids.writer!, error, waiting_for: null })
-    await served.home.kernel.use(Store).apply([fared])
+    const fared = still.home.kernel.use(Agents).fared({ agent_id: ids.writer!, error, waiting_for: null })
+    await still.home.kernel.use(Store).apply([fared])
     const names = async () => (await page.locator('tbody th').allInnerTexts()).join(' ')
     await page.getByRole('region', { name: 'Wants your hand' }).getByText(`writer: ${error}`).waitFor()
     expect(await names()).toBe('writer coder oracle')
@@ -229,15 +217,26 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     await expect.poll(names).toBe('writer')
     await page.getByRole('link', { name: 'Show' }).click()
     await page.getByRole('heading', { level: 1, name: 'writer' }).waitFor()
-    await person.leave()
+    reader.rest()
+  })
+
+  it('is told in a sentence what a server without a daemon cannot know', async () => {
+    const id = await still.spawn('oracle')
+    const page = await reader.at('#/spend')
+    await page.getByText('No daemon runs: svc start').waitFor()
+    await page.getByText('The budget is kept by the daemon').waitFor()
+    for (const hash of ['#/spend', '#/', `#/agents/${id}`, '#/runs', '#/approvals', '#/models']) {
+      await reader.at(hash)
+      await page.getByRole('heading', { level: 1 }).waitFor()
+      await expect.poll(() => page.locator('.skeleton').count(), { timeout: PATIENCE_MS }).toBe(0)
+      expect(await page.getByRole('alert').allTextContents(), hash).toEqual([])
+    }
+    reader.rest()
   })
 
   it('whose key is changed under way is asked for the new one, and what was known stays', async () => {
-    const served = await opened({ roles: ['server'] })
-    await served.spawn('oracle')
-    const person = await visitor(browser, served)
-    const page = await person.open()
-    const row = page.locator('tbody tr', { hasText: 'oracle' })
+    const page = await reader.at('#/')
+    const row = page.locator('tbody tr', { hasText: 'writer' })
     await row.waitFor()
     const refused = { status: 401, contentType: 'application/json', body: '{"code":"unauthorized","status":401}' }
     await page.route('**/fleet', route =>
@@ -249,12 +248,11 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     await page.getByRole('button', { name: 'Use' }).click()
     await page.getByText('Live', { exact: true }).waitFor()
     await row.waitFor()
-    await person.leave()
+    reader.rest()
   })
 
   it('is live in a browser without shared workers too', async () => {
-    const person = await visitor(browser, alive)
-    await person.context.addInitScript('delete globalThis.SharedWorker')
+    const person = await visitor(browser, alive, 'delete globalThis.SharedWorker')
     const page = await person.open('#/events')
     await page.getByText('Live', { exact: true }).waitFor()
     const id = await alive.spawn('oracle')

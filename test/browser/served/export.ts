@@ -3,17 +3,17 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import a2a from '../../builtins/a2a/index.ts'
-import approvals from '../../builtins/approvals/index.ts'
-import exporting from '../../builtins/export/index.ts'
-import { Runs } from '../../builtins/runs/contract.ts'
-import runs from '../../builtins/runs/index.ts'
-import sessions from '../../builtins/sessions/index.ts'
-import type { TaskResponse } from '../../builtins/tasks/contract.ts'
-import tasks from '../../builtins/tasks/index.ts'
-import { asksForGoal, lived, spawn } from '../spec/rooms.ts'
-import { text, together, toolCall, until } from '../support/index.ts'
-import { hasChromium, launch } from './browser.ts'
+import a2a from '../../../builtins/a2a/index.ts'
+import approvals from '../../../builtins/approvals/index.ts'
+import exporting from '../../../builtins/export/index.ts'
+import { Runs } from '../../../builtins/runs/contract.ts'
+import runs from '../../../builtins/runs/index.ts'
+import sessions from '../../../builtins/sessions/index.ts'
+import type { TaskResponse } from '../../../builtins/tasks/contract.ts'
+import tasks from '../../../builtins/tasks/index.ts'
+import { asksForGoal, lived, spawn } from '../../spec/rooms.ts'
+import { text, together, toolCall, until } from '../../support/index.ts'
+import { hasChromium, theBrowser } from '../browser.ts'
 
 const CALL = "document.title='owned';alert(1)"
 /** What has made pages run what they only show. */
@@ -75,7 +75,7 @@ describe.skipIf(!hasChromium)('the report of a run', () => {
   let taskRun: string
 
   beforeAll(async () => {
-    browser = await launch()
+    browser = await theBrowser()
     const steps = [
       toolCall('file_write', { path: 'bad.txt', content: ALL, api_key: 'sk-live-0123456789abcdefghij' }),
       toolCall('file_read', { path: 'bad.txt' }),
@@ -115,7 +115,6 @@ describe.skipIf(!hasChromium)('the report of a run', () => {
     taskRun = listed.find(run => run.kind === 'task')!.run_id
   })
   afterAll(async () => {
-    await browser?.close()
     await home?.close()
   })
 
@@ -228,7 +227,7 @@ describe.skipIf(!hasChromium)('the report of a run', () => {
   })
 
   it('wears the colours of the dashboard', async () => {
-    const tokens = await readFile(new URL('../../dashboard/styles/tokens.css', import.meta.url), 'utf8')
+    const tokens = await readFile(new URL('../../../dashboard/styles/tokens.css', import.meta.url), 'utf8')
     const page = await readFile(join(home.root, `${daemonRun}.html`), 'utf8')
     const colours = [
       ...tokens.matchAll(/--(?:paper|card|raised|line|ink|soft|accent|good|warn|bad|info|violet): [^;]+;/g),

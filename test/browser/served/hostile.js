@@ -11,7 +11,8 @@ async function attack({ url, targets, cross }) {
   for (const { method, path, body } of targets) {
     const sent = body === undefined || method === 'GET' ? {} : { body }
     await ask(`${method} bare`, path, { method })
-    await ask(`${method} as JSON`, path, { method, headers: { 'content-type': 'application/json' }, ...sent })
+    if (method !== 'GET')
+      await ask(`${method} as JSON`, path, { method, headers: { 'content-type': 'application/json' }, ...sent })
     await ask(`${method} for a user`, path, { method, headers: { 'x-svc-user': 'default' }, ...sent })
     if (!cross) continue
     await ask(`${method} with cookies`, path, { method, credentials: 'include', ...sent })
@@ -45,13 +46,17 @@ async function embed({ url, targets }) {
     })
   const frame = Object.assign(document.createElement('iframe'), { name: 'sink' })
   document.body.append(frame)
-  for (const { method, path, body } of targets) {
+  const posted = new Set()
+  for (const { method, path, body } of targets.toSorted((a, b) => (b.method === 'POST') - (a.method === 'POST'))) {
     if (method === 'GET') {
       const script = document.createElement('script')
       script.src = url + path
       told.push(`script ${path} → ${await within(2000, loaded(script, 'script'))}`)
       continue
     }
+    // A form knows no other method: each path once, with the body that it is made for.
+    if (posted.has(path)) continue
+    posted.add(path)
     for (const enctype of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data']) {
       const form = Object.assign(document.createElement('form'), {
         action: url + path,

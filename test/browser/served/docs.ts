@@ -1,7 +1,7 @@
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { served } from '../faces/served.ts'
-import { hasChromium, launch } from './browser.ts'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { served } from '../../faces/served.ts'
+import { hasChromium, theBrowser, UNSEEN } from '../browser.ts'
 
 const KEY = 'open sesame, please'
 
@@ -9,23 +9,20 @@ describe.skipIf(!hasChromium)('the explorers in a browser with the network off',
   let browser: Browser
 
   beforeAll(async () => {
-    browser = await launch('--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1')
+    browser = await theBrowser()
   })
-  afterAll(() => browser?.close())
 
-  /** A page that can reach nothing but this machine; whatever else it asks for is refused and written down. */
+  /** A page that can reach nothing but this machine; whatever else it asks for is written down. */
   async function offline(): Promise<{ page: Page; outside: string[]; problems: string[] }> {
-    const context = await browser.newContext()
+    const context = await browser.newContext(UNSEEN)
     onTestFinished(() => context.close())
     const outside: string[] = []
     const problems: string[] = []
-    await context.route(
-      ({ hostname, protocol }) => /^(https?|wss?):$/.test(protocol) && hostname !== '127.0.0.1',
-      route => {
-        outside.push(route.request().url())
-        return route.abort()
-      },
-    )
+    // No other name leads anywhere.
+    context.on('request', request => {
+      const { hostname, protocol } = new URL(request.url())
+      if (/^(https?|wss?):$/.test(protocol) && hostname !== '127.0.0.1') outside.push(request.url())
+    })
     const page = await context.newPage()
     page.setDefaultTimeout(60_000)
     page.on('pageerror', error => problems.push(error.message))
@@ -47,6 +44,36 @@ describe.skipIf(!hasChromium)('the explorers in a browser with the network off',
     await page.getByText('agent_not_found').or(page.getByText('too_many_attempts')).first().waitFor()
     expect(outside).toEqual([])
     expect(problems).toEqual([])
+  })
+
+  it('Swagger UI tries an operation with a key and for a user', async () => {
+    const { url, ask, kernel } = await served({ env: { SVC_API_KEY: KEY } })
+    const { page, outside } = await offline()
+    // Of this operation alone: with each letter that is typed, the page draws all of them anew.
+    const { json } = await ask('/openapi.json')
+    const paths = { '/agents': json.paths['/agents'] }
+    await page.route('**/openapi.json', route => route.fulfill({ json: { ...json, paths } }))
+    await page.goto(`${url}/docs`)
+    const operation = page.locator('.opblock', { hasText: 'Spawn an agent from a preset' })
+    await operation.locator('.opblock-summary').click()
+    await operation.getByRole('button', { name: 'Try it out' }).click()
+    await operation.getByPlaceholder('X-Svc-User').fill('alice')
+    await operation.locator('textarea.body-param__text').fill('{"preset":"worker"}')
+    await operation.getByRole('button', { name: 'Execute' }).click()
+    await operation.locator('.live-responses-table', { hasText: 'unauthorized' }).waitFor()
+    expect(await kernel.invoke('agents.list')).toEqual([])
+
+    await page.getByRole('button', { name: 'Authorize' }).first().click()
+    await page.locator('.auth-container input').fill(KEY)
+    await page.locator('.auth-btn-wrapper button', { hasText: 'Authorize' }).click()
+    await page.locator('.auth-btn-wrapper button', { hasText: 'Close' }).click()
+    const asked = page.waitForRequest(request => request.method() === 'POST')
+    await operation.getByRole('button', { name: 'Execute' }).click()
+    const headers = (await asked).headers()
+    expect([headers['x-svc-key'], headers['x-svc-user']]).toEqual([KEY, 'alice'])
+    await expect.poll(() => kernel.invoke('agents.list')).toHaveLength(1)
+    expect(outside).toEqual([])
+    expect(await page.evaluate('JSON.stringify([{ ...localStorage }, { ...sessionStorage }])')).not.toContain(KEY)
   })
 
   it('ReDoc shows every operation, and asks nobody else for anything', async () => {
@@ -71,31 +98,5 @@ describe.skipIf(!hasChromium)('the explorers in a browser with the network off',
     await page.locator('[role=menuitem]', { hasText: 'nudge' }).or(page.getByText('Leave a message')).first().waitFor()
     expect(outside).toEqual([])
     expect(problems).toEqual([])
-  })
-
-  it('Swagger UI tries an operation with a key and for a user', async () => {
-    const { url, kernel } = await served({ env: { SVC_API_KEY: KEY } })
-    const { page, outside } = await offline()
-    await page.goto(`${url}/docs`)
-    const operation = page.locator('.opblock', { hasText: 'Spawn an agent from a preset' })
-    await operation.locator('.opblock-summary').click()
-    await operation.getByRole('button', { name: 'Try it out' }).click()
-    await operation.getByPlaceholder('X-Svc-User').fill('alice')
-    await operation.locator('textarea.body-param__text').fill('{"preset":"worker"}')
-    await operation.getByRole('button', { name: 'Execute' }).click()
-    await operation.locator('.live-responses-table', { hasText: 'unauthorized' }).waitFor()
-    expect(await kernel.invoke('agents.list')).toEqual([])
-
-    await page.getByRole('button', { name: 'Authorize' }).first().click()
-    await page.locator('.auth-container input').fill(KEY)
-    await page.locator('.auth-btn-wrapper button', { hasText: 'Authorize' }).click()
-    await page.locator('.auth-btn-wrapper button', { hasText: 'Close' }).click()
-    const asked = page.waitForRequest(request => request.method() === 'POST')
-    await operation.getByRole('button', { name: 'Execute' }).click()
-    const headers = (await asked).headers()
-    expect([headers['x-svc-key'], headers['x-svc-user']]).toEqual([KEY, 'alice'])
-    await expect.poll(() => kernel.invoke('agents.list')).toHaveLength(1)
-    expect(outside).toEqual([])
-    expect(await page.evaluate('JSON.stringify([{ ...localStorage }, { ...sessionStorage }])')).not.toContain(KEY)
   })
 })
