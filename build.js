@@ -99,7 +99,7 @@ async function bundle() {
       svc: 'svc.ts',
       index: 'index.ts',
       testing: 'test/support/index.ts',
-      commands: 'builtins/cli/tree.ts',
+      commands: 'builtins/cli/built.ts',
       watchdog: 'builtins/watchdog/thread.ts',
     },
     // Flat, so that code finds the package's other files at the same place, whichever piece it lands in.
@@ -200,16 +200,24 @@ async function copyLifeEvents() {
   await cp(join(root, 'builtins', 'economy', 'life', 'catalogue'), join(made, 'life-events'), { recursive: true })
 }
 
-/** The builtins' commands and exit codes, so that the command line needs neither zod nor any room to parse its words. */
+/**
+ * The builtins' commands and exit codes, so that the command line needs neither zod nor any room to parse its words; and the
+ * schemas of the configuration and of profiles, for editors of people who have made no project.
+ */
 async function writeCommands() {
   const { Svc, Operations, errorCatalogue } = await import(pathToFileURL(join(made, 'index.js')))
-  const { commandsOf } = await import(pathToFileURL(join(made, 'commands.js')))
+  const { commandsOf, configSchema, profileSchema } = await import(pathToFileURL(join(made, 'commands.js')))
   const project = await mkdtemp(join(tmpdir(), 'svc-build-'))
   try {
     const svc = await Svc.open(project, { roles: [], log: { level: 'warn' } })
     const commands = commandsOf(svc.kernel.list(Operations))
     const exits = Object.fromEntries(errorCatalogue().flatMap(({ code, exit }) => (exit === 1 ? [] : [[code, exit]])))
     await writeFile(join(made, 'commands.json'), `${JSON.stringify({ version, commands, exits })}\n`)
+    await mkdir(join(made, 'schema'))
+    const schemas = { config: configSchema(svc.kernel.config.keys()), profile: await profileSchema() }
+    for (const [name, schema] of Object.entries(schemas)) {
+      await writeFile(join(made, 'schema', `${name}.json`), `${JSON.stringify(schema, null, 2)}\n`)
+    }
     await svc.close()
   } finally {
     await rm(project, { recursive: true, force: true })

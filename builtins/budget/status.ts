@@ -57,7 +57,8 @@ interface Standing {
 function sentence(config: BudgetConfig, { spent, limits, remaining, exceeded, unlimited }: Standing): string {
   if (unlimited) return `unlimited: ${dollars(spent.micros)} and ${count(spent.tokens)} tokens are spent.`
   const used = usage(spent, limits)
-  if (exceeded) return `exceeded: ${used} are spent; no model is called until a limit is raised, or: svc budget reset`
+  if (exceeded)
+    return `exceeded: ${used} are spent; no model is called until a limit is raised, or all is counted anew (svc budget reset).`
   const least = estimateOf(config, 'goal_generation', false)
   const tight = [
     remaining.micros !== null && remaining.micros < least.micros && dollars(remaining.micros),

@@ -1,4 +1,5 @@
 import type { Kernel, LogOptions, Ports, Role } from '#kernel'
+import type { LocalServers } from '../cluster/contract.ts'
 import type { FoundDaemon } from '../daemon/contract.ts'
 import type { DoctorModule } from '../doctor/contract.ts'
 import type { McpStdioModule } from '../mcp/contract.ts'
@@ -29,6 +30,8 @@ export interface House {
   mcpStdio(): Promise<McpStdioModule>
   /** What is done with a database's file without bringing anything up. */
   databaseFiles(): Promise<DatabaseFiles>
+  /** A PostgreSQL of the project's own, to try several machines with. */
+  databaseServer(): Promise<LocalServers>
   /** How the machine, the project and its processes are looked at. */
   doctor(): Promise<DoctorModule>
   /** How a database is read at each Tab. Gives no rows when it cannot be read. */

@@ -36,6 +36,8 @@ export interface OperationRef {
   reach: 'store' | 'daemon'
   /** It has a text of its own for people; otherwise a table is drawn. */
   rendered: boolean
+  /** It has an exit code of its own for some answers. */
+  judged?: boolean
 }
 
 /** One command as data: all that parsing and help need. */

@@ -17,18 +17,22 @@ export async function runOperation(
 ): Promise<number> {
   const { json, ports, named, terminal } = context
   const root = await findProject(ports, named)
-  const { name, rendered } = spec.operation!
+  const { name, rendered, judged } = spec.operation!
   return interruptible(ports.clock, async signal => {
     const ask = () => askDaemon(root, spec.operation!, input, context, signal)
     const told = await whileWaiting(terminal, ports.clock, ask)
     if (!told) return runHere(root, spec, input, context, signal)
-    return show(told.output, rendered && !json ? await renderOf(name, root, context) : undefined, context)
+    const isAsked = (rendered && !json) || judged
+    return show(told.output, isAsked ? await shownAs(name, root, context) : undefined, context)
   })
 }
 
+type ShownAs = Pick<Operation, 'render' | 'exit'>
+
 /** Tells what an operation returned; a stream as it comes. */
-async function show(output: unknown, render: Operation['render'], context: Context): Promise<number> {
+async function show(output: unknown, as: ShownAs | undefined, context: Context): Promise<number> {
   const { terminal, json } = context
+  const { render, exit } = as ?? {}
   if (isStream(output)) {
     const { showStream } = await import('./stream.ts')
     return showStream(output, render, context)
@@ -36,7 +40,7 @@ async function show(output: unknown, render: Operation['render'], context: Conte
   if (json) terminal.out(printableJson(JSON.stringify(output, null, 2)))
   else if (render) terminal.out(fitted(printable(render(output as never)), terminal.columns))
   else terminal.out(draw(output, { columns: terminal.columns, head: terminal.style.bold }))
-  return 0
+  return exit?.(output as never) ?? 0
 }
 
 function fitted(text: string, columns: number | undefined): string {
@@ -63,17 +67,17 @@ async function runHere(
     kernel.invoke(name, input, { face: 'cli', signal, progress }),
   )
   // Awaited here: a stream needs the process that it comes from.
-  return await show(output, await definedRender(kernel, name), context)
+  return await show(output, await defined(kernel, name), context)
 }
 
-async function renderOf(name: string, root: string, context: Context): Promise<Operation['render']> {
+async function shownAs(name: string, root: string, context: Context): Promise<ShownAs | undefined> {
   await using kernel = await openProject(root, context, [], name)
-  return await definedRender(kernel, name)
+  return await defined(kernel, name)
 }
 
-async function definedRender(kernel: Kernel, name: string): Promise<Operation['render']> {
+async function defined(kernel: Kernel, name: string): Promise<ShownAs | undefined> {
   const { Operations } = await import('#kernel')
-  return kernel.points.find(Operations, name)?.render
+  return kernel.points.find(Operations, name)
 }
 
 /** The commands of all plugins of a project, its own too, as they are at this moment. */

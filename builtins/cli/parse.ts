@@ -43,10 +43,26 @@ function process(spec: CommandSpec, words: readonly string[]): Values {
     async execute() {}
   }
   try {
-    return Cli.from(Words, { binaryName: 'svc', enableColors: false }).process([...words], {}) as unknown as Values
+    return Cli.from(Words, { binaryName: 'svc', enableColors: false }).process(
+      glued(spec, words),
+      {},
+    ) as unknown as Values
   } catch (error) {
     refuse(spec, problemOf(spec, error))
   }
+}
+
+/** A negative number after an option is its value, and no option. */
+function glued(spec: CommandSpec, words: readonly string[]): string[] {
+  const end = words.indexOf('--')
+  const taken: string[] = []
+  for (const word of end < 0 ? words : words.slice(0, end)) {
+    const before = taken.at(-1)
+    const option = spec.options.find(({ name, short }) => before === `--${name}` || (short && before === `-${short}`))
+    if (option && option.type !== 'boolean' && /^-\.?\d/.test(word)) taken.splice(-1, 1, `--${option.name}=${word}`)
+    else taken.push(word)
+  }
+  return end < 0 ? taken : [...taken, ...words.slice(end)]
 }
 
 /** Option fields stand beside clipanion's own members, so they get a prefix. */

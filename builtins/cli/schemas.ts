@@ -2,7 +2,10 @@ import { join } from 'node:path'
 import { type ConfigKeyInfo, type Ports, replaceFile } from '#kernel'
 import type { Context } from './context.ts'
 
-/** What an editor needs to know beside a YAML file, as its first line; the path is relative to the file. */
+/**
+ * What an editor needs to know beside a YAML file, as its first line; the path is relative to the file. The package has both
+ * schemas too, as `svc/schema/config.json` and `svc/schema/profile.json`, without the keys of a project's plugins.
+ */
 export const SCHEMA_OF = {
   config: '# yaml-language-server: $schema=./schema/config.json',
   profile: '# yaml-language-server: $schema=../.svc/schema/profile.json',
@@ -24,13 +27,33 @@ export async function writeProfileSchema(root: string, { ports }: Context): Prom
 export async function profileSchema(): Promise<Schema> {
   const [{ z }, { Profile }] = await Promise.all([import('#kernel'), import('../profiles/contract.ts')])
   // A profile that has no name is called as its file is, and its role has a default.
-  return z.toJSONSchema(Profile.partial({ name: true, role: true }), { io: 'input', target: 'draft-7' }) as Schema
+  const options = { io: 'input', target: 'draft-7' } as const
+  return closed(z.toJSONSchema(Profile.partial({ name: true, role: true }), options)) as Schema
+}
+
+/** A key that is not known is taken with a warning by the program, and marked by an editor. */
+function closed(part: unknown): unknown {
+  if (Array.isArray(part)) return part.map(closed)
+  if (typeof part !== 'object' || part === null) return part
+  const made = Object.fromEntries(Object.entries(part).map(([name, value]) => [name, closed(value)]))
+  return made.type === 'object' && made.properties ? { additionalProperties: false, ...made } : made
 }
 
 /** Writes the schema of the configuration for editors: with the keys of all plugins, the project's own too. @throws SvcError when they cannot be brought up */
 export async function writeConfigSchema(root: string, { house, ports }: Context): Promise<boolean> {
   await using kernel = await house.open({ root, roles: [], log: { level: 'silent' } })
   return write(ports.files, root, 'config.json', configSchema(kernel.config.keys()))
+}
+
+/** Puts the packaged schema of the configuration where there is none yet, for when the plugins cannot be asked. */
+export async function copyConfigSchema(root: string, { house, ports: { files } }: Context): Promise<boolean> {
+  const file = join(root, '.svc', 'schema', 'config.json')
+  return files
+    .copyFile(join(house.packageRoot, 'dist', 'schema', 'config.json'), file, files.constants.COPYFILE_EXCL)
+    .then(
+      () => true,
+      () => false,
+    )
 }
 
 /** What a configuration file may say, with these keys. */

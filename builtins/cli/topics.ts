@@ -6,9 +6,9 @@ export const TOPICS: Readonly<Record<string, { title: string; rows: readonly (re
       ['0', 'Done. Of start, serve and mcp: ended in order, also by SIGTERM or Ctrl-C'],
       [
         '1',
-        'It failed, and standard error says why; of doctor and db check: something is wrong; of run: the task failed',
+        'It failed, and standard error says why; of doctor and db check: something is wrong; of run: the task failed; of replay: it differs',
       ],
-      ['2', 'A mistake in the words, an option or the configuration; nothing was done'],
+      ['2', 'A mistake in the words, an option, the configuration or a profile; nothing was done'],
       ['130', 'Ended by Ctrl-C (128 and the number of the signal); after a second Ctrl-C start and serve end so too'],
       ['143', 'Ended by SIGTERM before it could end in order'],
     ],

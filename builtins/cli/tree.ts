@@ -41,6 +41,7 @@ function commandOf(operation: Operation, face: CliFace): CommandSpec {
       http: operation.http ? { method: operation.http.method, path: operation.http.path } : null,
       reach: operation.reach ?? 'store',
       rendered: operation.render !== undefined,
+      ...(operation.exit ? { judged: true } : {}),
     },
   }
 }

@@ -37,8 +37,11 @@ async function defaultModel(svc: PluginHandle) {
     const remedy = 'set OPENAI_API_KEY, or model.default_model to one of svc models, to use a real one'
     return warn(`${id}: ${provider.notice}`, remedy)
   }
-  const { available, reason } = await provider.availability()
-  return available ? ok(id) : fail(`${id} cannot be called: ${reason}`, `mend that, or ${other}`)
+  const { available, reason } = await (provider.reach?.() ?? provider.availability())
+  if (available) return ok(id)
+  const missing = /^(\w+) is not set$/.exec(reason ?? '')?.[1]
+  const mend = missing ? `export ${missing}=<key> before the start (of a service: in .svc/service.env)` : 'mend that'
+  return fail(`${id} cannot be called: ${reason}`, `${mend}, or ${other}`)
 }
 
 async function profiles(svc: PluginHandle) {
@@ -69,21 +72,26 @@ async function sandbox(svc: PluginHandle) {
   const { wall, reason, mode } = await svc.use(Sandbox).status()
   if (wall !== 'none') return ok(reason)
   const remedy = 'install bubblewrap, or leave the shell and git toolkits out of profiles'
-  const sentence = `Programs of agents run with your own rights, without a sandbox: ${reason}`
-  return mode === 'required' ? fail(sentence, remedy) : warn(sentence, remedy)
+  return mode === 'required'
+    ? fail(`Programs of agents do not run: tools.sandbox is required, and there is none: ${reason}`, remedy)
+    : warn(`Programs of agents run with your own rights, without a sandbox: ${reason}`, remedy)
 }
 
 async function budget(svc: PluginHandle) {
   const { unlimited, exceeded, message, problem } = await svc.use(Budget).status()
   if (problem) return fail(problem, 'repair .svc/budget.json, or count from 0 with: svc budget reset')
-  if (exceeded) return warn(message, 'raise daemon.budget_usd, or count from 0 with: svc budget reset')
+  if (exceeded)
+    return warn(message, 'raise daemon.budget_usd or daemon.budget_tokens, or count from 0 with: svc budget reset')
   if (!unlimited) return ok(message)
   return warn('nothing limits what agents spend', 'set a limit: svc config set daemon.budget_usd 5')
 }
 
 async function eventLog(svc: PluginHandle) {
-  const count = await eventCount(svc.use(Store))
+  const count = await eventCount(svc.use(Store), EVENTS_MOST)
   const told = `${count} events`
   if (count <= EVENTS_MOST) return ok(told)
-  return warn(told, 'let old ones go: svc config set retention.enabled true')
+  return warn(
+    told,
+    'let those older than retention.days go: svc config set retention.enabled true, then: svc retention run',
+  )
 }

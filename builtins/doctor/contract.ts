@@ -38,6 +38,8 @@ export interface Patient {
   ports: Ports
   /** The project's folder; the sentence about there being none. */
   project: { root: string } | { missing: string }
+  /** The folder that svc is installed in. */
+  packageRoot: string
   /** `engines.node` of package.json, as in `>=20.19`. */
   needsNode: string
   database: () => Promise<DatabaseFiles>

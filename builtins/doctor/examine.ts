@@ -22,7 +22,7 @@ export async function examine(patient: Patient): Promise<DoctorReport[]> {
   await look('node', () => nodeVersion(patient))
   const native = await look('native_module', () => nativeModule(patient))
   await look('open_files', () => openFiles(ports))
-  await look('watches', () => watches(ports))
+  await look('watches', () => watches(ports, 'root' in project ? project.root : '.'))
   await look('port', () => port(ports))
   if ('missing' in project) {
     await look('project', () => fail(project.missing, 'make one with: svc init'))

@@ -14,6 +14,7 @@ const FREE_FAIL = 100
 /** Open files and watched folders below which a few dozen agents run into the limit. */
 const FILES_LEAST = 1024
 const WATCHES_LEAST = 8192
+const INSTANCES_ENOUGH = 1024
 /** Stamps of files that are later than now by more than this mean that the clock was set back, in milliseconds. */
 const CLOCK_SLACK_MS = 60_000
 /** Before this the clock was never set: the year of the first release. */
@@ -31,15 +32,16 @@ export function nodeVersion({ needsNode }: Patient): DoctorFinding {
   )
 }
 
-export async function nativeModule({ database }: Patient): Promise<DoctorFinding> {
+export async function nativeModule({ database, packageRoot }: Patient): Promise<DoctorFinding> {
   try {
     return ok(`SQLite ${await (await database()).engineVersion()}`)
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    const remedy = /MODULE_NOT_FOUND/.test(String(code))
-      ? 'install svc again: npm install better-sqlite3 where it is installed'
-      : 'built for another Node or machine; run where svc is installed: npm rebuild better-sqlite3'
-    return fail(`SQLite's native module cannot be loaded: ${sentenceOf(error).split('\n')[0]}`, remedy)
+    const { cause = error } = error as Error
+    const missing = /MODULE_NOT_FOUND/.test(String((cause as NodeJS.ErrnoException).code))
+    const remedy = missing
+      ? `install svc again, or in its folder alone: cd ${packageRoot} && npm install better-sqlite3`
+      : `it is broken, or built for another Node or machine: cd ${packageRoot} && npm rebuild better-sqlite3`
+    return fail(`SQLite's native module cannot be loaded: ${sentenceOf(cause).split('\n')[0]}`, remedy)
   }
 }
 
@@ -54,7 +56,7 @@ export async function permissions(root: string, { files }: Ports): Promise<Docto
     () => false,
     () => true,
   )
-  if (blocked) return fail(`${svc} cannot be written by this user`, `give it to yourself: chown -R "$USER" ${svc}`)
+  if (blocked) return fail(`${svc} cannot be written by this user`, `give it to yourself: sudo chown -R "$USER" ${svc}`)
   if (wide.length === 0) return ok(`${svc} is for its owner alone`)
   const remedy = `it holds keys and transcripts: chmod go= ${wide.join(' ')}`
   return warn(`Others on this machine may read ${wide.join(', ')}`, remedy)
@@ -64,7 +66,7 @@ export async function diskSpace(root: string, { files }: Ports): Promise<DoctorF
   const { bavail, bsize, ffree, files: inodes } = await files.statfs(root)
   const free = Math.floor((Number(bavail) * Number(bsize)) / MIB)
   const told = free > 10 * 1024 ? `${Math.floor(free / 1024)} GiB free` : `${free} MiB free`
-  const remedy = 'make room; svc retention run removes what is old, svc db backup copies before that'
+  const remedy = 'make room: old files of .svc/attic/, .svc/backups/ and logs/runs/ may go; then: svc retention run'
   if (free < FREE_FAIL) return fail(`Only ${told}`, remedy)
   // Some file systems have no fixed number of them, and say 0.
   if (Number(inodes) > 0 && Number(ffree) < 1000)
@@ -75,13 +77,14 @@ export async function diskSpace(root: string, { files }: Ports): Promise<DoctorF
 export async function clock(root: string, { files, clock }: Ports): Promise<DoctorFinding> {
   const now = clock.ms()
   const svc = join(root, '.svc')
-  const remedy = 'set the clock (timedatectl set-ntp true); schedules and leases wait until it has caught up'
-  if (now < CLOCK_LEAST) return fail(`The clock says ${clock.now().toISOString()}`, remedy)
+  const remedy = (file: string) =>
+    `set the clock (timedatectl set-ntp true), or if it is right: touch ${file}; schedules and leases wait until it has caught up`
+  if (now < CLOCK_LEAST) return fail(`The clock says ${clock.now().toISOString()}`, 'set it: timedatectl set-ntp true')
   for (const name of ['svc.db', 'svc.db-wal', 'daemon.json', 'config.yaml']) {
     const { mtimeMs } = await files.stat(join(svc, name)).catch(() => ({ mtimeMs: 0 }))
     const ahead = Math.round((mtimeMs - now) / 1000)
     if (ahead * 1000 > CLOCK_SLACK_MS) {
-      return warn(`The clock was set back: ${join(svc, name)} was written ${ahead} s from now`, remedy)
+      return warn(`The clock was set back: ${join(svc, name)} was written ${ahead} s from now`, remedy(join(svc, name)))
     }
   }
   return ok(clock.now().toISOString())
@@ -92,15 +95,41 @@ export async function openFiles({ files }: Ports): Promise<DoctorFinding> {
   const [, limit] = /^Max open files\s+(\d+|unlimited)/m.exec(text) ?? []
   if (limit === undefined) return ok('this system does not say how many files may be open')
   if (limit === 'unlimited' || Number(limit) >= FILES_LEAST) return ok(`${limit} files may be open`)
-  return warn(`Only ${limit} files may be open`, `raise it before the start: ulimit -n ${FILES_LEAST * 4}`)
+  // Node has taken the hard limit already: ulimit would raise nothing.
+  const enough = FILES_LEAST * 4
+  return warn(
+    `Only ${limit} files may be open`,
+    `raise it in the shell that starts svc: sudo prlimit --pid $$ --nofile=${enough}:${enough}`,
+  )
 }
 
-export async function watches({ files }: Ports): Promise<DoctorFinding> {
+/** Whether a folder can be watched now: other programs of this user may have used up what there is. */
+export async function watches({ files }: Ports, folder: string): Promise<DoctorFinding> {
+  const stop = new AbortController()
+  const watching = files.watch(folder, { signal: stop.signal })[Symbol.asyncIterator]().next()
+  stop.abort()
+  const { code } = await watching.then(
+    () => ({ code: '' }),
+    (error: NodeJS.ErrnoException) => error,
+  )
+  const unseen = 'until then plugin changes go unseen but for svc plugins reload'
+  if (code === 'EMFILE') {
+    return warn(
+      `No more folders may be watched: programs of this user hold all watchers (fs.inotify.max_user_instances)`,
+      `end some of them, or: sudo sysctl fs.inotify.max_user_instances=${INSTANCES_ENOUGH}; ${unseen}`,
+    )
+  }
+  if (code === 'ENOSPC') {
+    return warn(
+      'No more files may be watched: programs of this user watch as many as they may (fs.inotify.max_user_watches)',
+      `end some of them, or: sudo sysctl fs.inotify.max_user_watches=${WATCHES_LEAST * 8}; ${unseen}`,
+    )
+  }
   const text = await files.readFile('/proc/sys/fs/inotify/max_user_watches', 'utf8').catch(() => '')
   const limit = Number(text.trim() || 'x')
   if (Number.isNaN(limit)) return ok('this system has no limit of watched files')
   if (limit >= WATCHES_LEAST) return ok(`${limit} files may be watched`)
-  const remedy = `plugin changes may go unseen: sysctl fs.inotify.max_user_watches=${WATCHES_LEAST * 8}`
+  const remedy = `plugin changes may go unseen: sudo sysctl fs.inotify.max_user_watches=${WATCHES_LEAST * 8}`
   return warn(`Only ${limit} files may be watched`, remedy)
 }
 

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { type Ports, SvcError, sentenceOf } from '#kernel'
 import type { FoundDaemon } from '../daemon/contract.ts'
+import { DatabaseUnusableError, DiskFullError } from '../store/contract.ts'
 import { type DoctorFinding, type DoctorReport, finding, type Patient } from './contract.ts'
 
 const { ok, warn, fail } = finding
@@ -14,10 +15,14 @@ export async function database(root: string, { ports, database }: Patient): Prom
   try {
     const { version, bytes, faults } = await (await database()).checkDatabase(file, ports)
     const [fault] = faults
-    if (fault) return fail(`${file} is damaged: ${fault}`, 'stop the service, then: svc db restore <backup>')
+    if (fault) return fail(`${file} is damaged: ${fault}`, 'stop the service, then: svc db restore .svc/backups/<file>')
     return ok(`whole, schema version ${version}, ${(bytes / MIB).toFixed(1)} MiB`)
   } catch (error) {
-    return fail(sentenceOf(error), 'look at it with: svc db check')
+    const isTold = error instanceof DatabaseUnusableError || error instanceof DiskFullError
+    if (!isTold) return fail(sentenceOf(error), 'look at it with: svc db check')
+    // The sentence ends with what to do.
+    const [problem, ...remedy] = error.message.replace(/\.$/, '').split('; ')
+    return fail(problem!, remedy.join('; '))
   }
 }
 
@@ -59,7 +64,9 @@ export async function logs(root: string, { files }: Ports): Promise<DoctorFindin
     if (entry.isFile()) bytes += (await files.stat(join(entry.parentPath, entry.name)).catch(() => ({ size: 0 }))).size
   }
   const told = `${(bytes / MIB).toFixed(1)} MiB in ${folder}`
-  return bytes > LOGS_MOST ? warn(told, 'switch on retention: svc config set retention.enabled true') : ok(told)
+  return bytes > LOGS_MOST
+    ? warn(told, 'keep fewer runs: svc config set retention.max_runs 10, then: svc retention run')
+    : ok(told)
 }
 
 /** What only rooms know: in the daemon, if one answers, with its plugins and its environment; else in a process without them. */

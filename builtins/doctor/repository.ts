@@ -1,7 +1,8 @@
 import type { Store } from '../store/contract.ts'
 
-/** About how many events there are. Counting them would read them all. */
-export async function eventCount(store: Store): Promise<number> {
-  const row = await store.get<{ n: number }>('SELECT coalesce(max(seq) - min(seq) + 1, 0) AS n FROM events')
-  return row?.n ?? 0
+/** How many events there are; counted, which reads them all, only where there may be more than so many. */
+export async function eventCount(store: Store, many: number): Promise<number> {
+  const most = await store.get<{ n: number }>('SELECT coalesce(max(seq) - min(seq) + 1, 0) AS n FROM events')
+  if (!most || most.n <= many) return most?.n ?? 0
+  return (await store.get<{ n: number }>('SELECT count(*) AS n FROM events'))?.n ?? 0
 }

@@ -100,6 +100,8 @@ export interface ModelProvider {
   notice?: string
   /** Whether it can be called now, and if not, why not and what to do. */
   availability(): Promise<{ available: boolean; reason: string | null }>
+  /** The same, with its server asked also where its address and key are otherwise taken on trust: for who looks for a fault. */
+  reach?(): Promise<{ available: boolean; reason: string | null }>
   /** The name to use when only the provider was named. */
   defaultModel?(): Promise<string>
   /** One attempt, without retries. Throws ModelError for what the provider refuses. */

@@ -13,7 +13,7 @@ const NO_TIMEOUT_MS = 2 ** 31 - 1
 /** Any server that speaks OpenAI's chat completions, over the `openai` package. */
 export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>): ModelProvider {
   const { name, base_url, key, free } = endpoint
-  const { availability, models } = probe(endpoint, ports)
+  const { availability, reach, models } = probe(endpoint, ports)
   let client: Promise<OpenAI> | undefined
   let usageInStream = true
 
@@ -101,6 +101,7 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
     free,
     structured: true,
     availability,
+    reach,
     ...(named ? { defaultModel: async () => named } : endpoint.needs_key ? {} : { defaultModel: firstOf(models) }),
     stream,
     complete,

@@ -23,11 +23,16 @@ export function probe(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>)
       const headers = { ...(key ? { authorization: `Bearer ${key}` } : {}) }
       const answer = capBody(ports.fetch(`${base_url}/models`, { headers, signal: abort.signal })).then(
         async response => {
-          if (!response.ok) throw new Error(`it answered HTTP ${response.status}`)
+          const { ok, status } = response
+          if (needs_key && (status === 401 || status === 403)) return { refused: status }
+          if (!ok) throw new Error(`it answered HTTP ${status}`)
           return ModelList.safeParse(await response.json().catch(() => undefined)).data
         },
       )
       const list = await within(clock, PROBE_LIMIT_MS, 'GET /models', answer)
+      if (list && 'refused' in list) {
+        return { models: null, reason: `${base_url} refuses the key in ${key_env} (HTTP ${list.refused})` }
+      }
       if (!list)
         return {
           models: null,
@@ -36,7 +41,7 @@ export function probe(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>)
       return { models: list.data.map(({ id }) => id), reason: null }
     } catch (error) {
       const why = causeCode(error) ?? sentenceOf(error).replace(/\.$/, '')
-      const remedy = start ? `start it with "${start}"` : 'start the server'
+      const remedy = start ? `start it with "${start}"` : needs_key ? 'look at the network' : 'start the server'
       return { models: null, reason: `${base_url} is not reachable (${why}); ${remedy} or set ${base_url_from}` }
     } finally {
       abort.abort()
@@ -47,13 +52,16 @@ export function probe(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>)
     return asked.found
   }
 
+  const availability = async (asks: boolean): Promise<{ available: boolean; reason: string | null }> => {
+    if (needs_key && !key) return { available: false, reason: `${key_env} is not set` }
+    if (!asks) return { available: true, reason: null }
+    const { reason } = await remembered()
+    return { available: reason === null, reason }
+  }
+
   return {
-    async availability(): Promise<{ available: boolean; reason: string | null }> {
-      if (needs_key)
-        return key ? { available: true, reason: null } : { available: false, reason: `${key_env} is not set` }
-      const { reason } = await remembered()
-      return { available: reason === null, reason }
-    },
+    availability: () => availability(!needs_key),
+    reach: () => availability(true),
     /** What the server serves, never empty. @throws ModelError */
     async models(): Promise<string[]> {
       const { models, reason } = await remembered()

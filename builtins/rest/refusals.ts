@@ -41,5 +41,5 @@ function placesOf({ routes, pages, protocols }: RouteTable): Place[] {
 
 /** `/agents/{}` as what finds its paths. A route's paths hold nothing else that means something to an expression but dots. */
 function patternOf(shape: string): RegExp {
-  return new RegExp(`^${shape.replaceAll('.', '\\.').replaceAll('{}', '[^/]+')}$`)
+  return new RegExp(`^${shape.replaceAll('.', '\\.').replaceAll('{}', '[^/]*')}$`)
 }

@@ -1,9 +1,7 @@
-import { type Clock, sentenceOf } from '#kernel'
-import { DatabaseUnusableError, type Medium } from './contract.ts'
+import type { Clock } from '#kernel'
+import { DatabaseUnusableError, type Medium, NativeModuleError } from './contract.ts'
 import { Database } from './database.ts'
 import { APPLICATION_ID, MIGRATIONS } from './migrations/index.ts'
-
-export const FROM_BACKUP = 'restore a backup from .svc/backups with: svc db restore <file>, or move the file away'
 
 /** A connection as it is, with nothing looked at yet. @throws SqliteError */
 export async function connect(
@@ -11,9 +9,28 @@ export async function connect(
   clock: Clock,
   { readonly = false, medium }: { readonly?: boolean; medium?: Medium | undefined },
 ): Promise<Database> {
-  const { default: Sqlite } = await import('better-sqlite3')
+  const Sqlite = await engine()
   const open = (place: string) => new Sqlite(place, { timeout: 0, readonly, fileMustExist: readonly })
-  return new Database(file, medium ? medium.connect(file, open) : open(file), clock)
+  try {
+    return new Database(file, medium ? medium.connect(file, open) : open(file), clock)
+  } catch (error) {
+    throw notLoaded(error)
+  }
+}
+
+/** SQLite. @throws NativeModuleError */
+export function engine(): Promise<typeof import('better-sqlite3')> {
+  return import('better-sqlite3').then(
+    module => module.default,
+    error => Promise.reject(notLoaded(error)),
+  )
+}
+
+/** What its binary has to do with an error, in a sentence: it is looked for when the first connection is made. */
+export function notLoaded(error: unknown): unknown {
+  const { code = '', message } = error as NodeJS.ErrnoException
+  if (!/MODULE_NOT_FOUND|DLOPEN/.test(code) && !message.startsWith('Could not locate the bindings')) return error
+  return new NativeModuleError({ problem: message.split('\n')[0]! }, { cause: error })
 }
 
 /** Whose file this is. @throws DatabaseUnusableError when it belongs to another program or to a newer version of this one */
@@ -31,17 +48,4 @@ export function identify(database: Database): { version: number; tables: number 
     throw new DatabaseUnusableError({ file, problem, remedy: 'update svc' })
   }
   return { version, tables }
-}
-
-/** SQLite's errors about the file, in a sentence; others as they are. */
-export function unusable(file: string, error: unknown): unknown {
-  const code = (error as { code?: string }).code ?? ''
-  if (!code.startsWith('SQLITE_')) return error
-  const [problem, remedy] =
-    code === 'SQLITE_NOTADB'
-      ? ['is not a database', FROM_BACKUP]
-      : code.startsWith('SQLITE_CORRUPT')
-        ? ['is damaged', FROM_BACKUP]
-        : [`cannot be opened (${sentenceOf(error)})`, 'check its permissions and the disk']
-  return new DatabaseUnusableError({ file, problem, remedy }, { cause: error })
 }

@@ -260,6 +260,13 @@ export const DatabaseUnusableError = defineError({
   title: 'Database unusable',
   sentence: (p: { file: string; problem: string; remedy: string }) => `${p.file} ${p.problem}; ${p.remedy}.`,
 })
+export const NativeModuleError = defineError({
+  code: 'native_module',
+  status: 503,
+  title: 'Native module',
+  sentence: (p: { problem: string }) =>
+    `SQLite's native module cannot be loaded (${p.problem}); svc doctor says what to do.`,
+})
 export const DatabaseInUseError = defineError({
   code: 'database_in_use',
   status: 409,
@@ -299,6 +306,25 @@ export interface DatabaseFiles {
     ports: Ports,
   ): Promise<DatabaseReport & { kept: string | null }>
 }
+
+/** A database's file that is not the project's own one, as it is filled or read as a whole. */
+export interface DatabaseImage {
+  all<R>(sql: string, params?: readonly unknown[]): R[]
+  /** All or none of them. */
+  write(statements: readonly Statement[]): Promise<void>
+  close(): void
+}
+
+/** Such files, for an engine that writes what it has into one, or takes it from there. */
+export interface DatabaseImages {
+  /** Opens one that has the schema of this program, and makes it where there is none. */
+  open(file: string): Promise<DatabaseImage>
+  /** Copies one and looks the copy through. @throws FileExistsError, DatabaseUnusableError */
+  copy(file: string, target: string): Promise<DatabaseReport>
+  /** Puts one in the place of the project's file, which is kept. @throws DatabaseInUseError */
+  put(file: string, keep: string): Promise<DatabaseReport & { kept: string | null }>
+}
+export const DatabaseImages = token<DatabaseImages>('database_images')
 
 /** A connection to SQLite, as the store uses it. */
 export interface Connection {

@@ -7,8 +7,10 @@ import {
   DiskFullError,
   type Statement,
 } from './contract.ts'
+import { isDamage, unusable } from './damage.ts'
 
 const LOCK_LIMIT_MS = 5_000
+const WRITE = 'write'
 
 /**
  * One connection. SQLite's own waiting would freeze the event loop, so its busy timeout is 0 and a lock that another process
@@ -79,9 +81,13 @@ export class Database {
     return this.#statement(sql).get(...params.map(bindable)) as R | undefined
   }
 
-  /** Runs `work` in one immediate transaction, once the lock is free. It must not await. A throw rolls back. @throws DatabaseLockedError after 5 s */
-  write<T>(work: () => T): Promise<T> {
-    return this.turn('write', () => {
+  /**
+   * Runs `work` in one immediate transaction, once the lock is free. It must not await. A throw rolls back.
+   * @param what tells it from others that somebody may do at the same time, for who records or repeats that; begins with `write`
+   * @throws DatabaseLockedError after 5 s
+   */
+  write<T>(work: () => T, what = WRITE): Promise<T> {
+    return this.turn(what, () => {
       const tape = actor() ? undefined : this.tape()
       const noted: Noted[] = []
       this.run({ sql: 'BEGIN IMMEDIATE' })
@@ -120,7 +126,7 @@ export class Database {
       try {
         return await work()
       } catch (error) {
-        if (!isBusy(error)) throw told(error)
+        if (!isBusy(error)) throw told(this.file, error)
         const now = outside(() => this.#clock.monotonic())
         began ??= now
         if (now - began > LOCK_LIMIT_MS) throw new DatabaseLockedError(undefined, { retryAfter: 1 })
@@ -171,13 +177,14 @@ function bindable(value: unknown): unknown {
   return typeof value === 'boolean' ? Number(value) : value
 }
 
-/** What the disk has to do with an error, in a sentence; others as they are. */
-function told(error: unknown): unknown {
+/** What the disk or the file has to do with an error, in a sentence; others as they are. */
+function told(file: string, error: unknown): unknown {
   const code = codeOf(error)
-  if (code.startsWith('SQLITE_FULL')) return new DiskFullError(undefined, { cause: error, retryAfter: 5 })
-  return code.startsWith('SQLITE_IOERR')
-    ? new DiskFailedError({ problem: code }, { cause: error, retryAfter: 5 })
-    : error
+  // Its shared memory needs room too.
+  if (code.startsWith('SQLITE_FULL') || code === 'SQLITE_IOERR_SHMSIZE')
+    return new DiskFullError(undefined, { cause: error, retryAfter: 5 })
+  if (code.startsWith('SQLITE_IOERR')) return new DiskFailedError({ problem: code }, { cause: error, retryAfter: 5 })
+  return isDamage(code) ? unusable(file, error) : error
 }
 
 function codeOf(error: unknown): string {

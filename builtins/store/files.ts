@@ -1,7 +1,8 @@
 import { dirname, join } from 'node:path'
 import { crashPoint, type Ports, sentenceOf } from '#kernel'
-import { connect, FROM_BACKUP, identify, unusable } from './connection.ts'
+import { connect, engine, identify, notLoaded } from './connection.ts'
 import { DatabaseInUseError, type DatabaseReport, DatabaseUnusableError, FileExistsError } from './contract.ts'
+import { FROM_BACKUP, unusable } from './damage.ts'
 import type { Database } from './database.ts'
 
 const OTHER = 'name another one'
@@ -9,15 +10,20 @@ const OTHER = 'name another one'
 /** How long a lock is waited for before it counts as one that stays, and how often it is tried, in milliseconds. */
 const LOCK_STAYS_MS = 2_000
 const LOCK_TRIED_MS = 50
+/** Of a damaged file no more is told than this. */
+const FAULTS_MOST = 10
 
-/** The version of SQLite itself. @throws when its native module cannot be loaded */
+/** The version of SQLite itself. @throws NativeModuleError */
 export async function engineVersion(): Promise<string> {
-  const { default: Sqlite } = await import('better-sqlite3')
-  const memory = new Sqlite(':memory:')
+  const Sqlite = await engine()
+  let memory: InstanceType<typeof Sqlite> | undefined
   try {
+    memory = new Sqlite(':memory:')
     return String(memory.prepare('SELECT sqlite_version()').pluck().get())
+  } catch (error) {
+    throw notLoaded(error)
   } finally {
-    memory.close()
+    memory?.close()
   }
 }
 
@@ -44,15 +50,17 @@ export async function isLocked(file: string, { clock }: Ports): Promise<boolean>
 /** Reads a database's file through, beside whoever has it open. @throws DatabaseUnusableError for what is none of ours */
 export async function checkDatabase(file: string, ports: Ports): Promise<DatabaseReport> {
   return withFile(file, ports, database => {
+    const damage = damageOf(database)
+    if (damage.length > 0) return damage
     const broken = database.all<{ table: string }>('PRAGMA foreign_key_check').map(row => row.table)
-    const lost = [...new Set(broken)].map(table => `rows of ${table} refer to rows that are gone`)
-    return [...damageOf(database), ...lost]
+    return [...new Set(broken)].map(table => `rows of ${table} refer to rows that are gone`)
   })
 }
 
 function damageOf(database: Database): string[] {
-  const lines = database.all<{ integrity_check: string }>('PRAGMA integrity_check').map(row => row.integrity_check)
-  return lines.filter(line => line !== 'ok')
+  const rows = database.all<{ integrity_check: string }>(`PRAGMA integrity_check(${FAULTS_MOST})`)
+  const lines = rows.flatMap(row => row.integrity_check.split('\n'))
+  return lines.filter(line => line !== 'ok' && !line.startsWith('***'))
 }
 
 /** Opens a file that is to be ours, to read. @throws DatabaseUnusableError */

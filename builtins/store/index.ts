@@ -1,6 +1,7 @@
 import { definePlugin, SchedulerToken, z } from '#kernel'
 import {
   appendEvent,
+  DatabaseImages,
   Effects,
   type EngineParts,
   type OpenedStore,
@@ -12,6 +13,7 @@ import {
   wakeAgents,
 } from './contract.ts'
 import { openEmbedded } from './embedded.ts'
+import { databaseImages } from './images.ts'
 import { MIGRATIONS } from './migrations/index.ts'
 import { effectPlanner } from './planner.ts'
 
@@ -34,6 +36,7 @@ export default definePlugin({
   setup(svc, config) {
     for (const effect of [appendEvent, wakeAgents, setValue]) svc.add(Effects, effect.kind)
     svc.provide(StoreSchema, MIGRATIONS)
+    svc.provide(DatabaseImages, databaseImages(svc))
 
     const ms = (key: string) => Math.round(Number(svc.config.get(`daemon.${key}`)) * 1000)
     const parts = (): EngineParts => ({

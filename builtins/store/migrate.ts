@@ -4,23 +4,21 @@ import { crashPoint, type Ports } from '#kernel'
 import { FileExistsError } from './contract.ts'
 import type { Database } from './database.ts'
 import { backupDatabase } from './files.ts'
-import { APPLICATION_ID, MIGRATIONS } from './migrations/index.ts'
+import { MIGRATIONS } from './migrations/index.ts'
+import { mark, withoutForeignKeys } from './schema.ts'
 import { makeShrinkable } from './shrink.ts'
 
 /**
- * Brings the schema up to date, in place, one transaction a step. Several processes may do this at once: each step looks again
- * at the version under the write lock. An existing file is copied to `backups` first, and the copy is checked: without one,
+ * Brings an older schema up to date, in place, one transaction a step. Several processes may do this at once: each step looks
+ * again at the version under the write lock. The file is copied to `backups` first, and the copy is checked: without one,
  * nothing is changed.
  */
 export async function migrate(database: Database, ports: Ports, backups: string): Promise<void> {
-  const from = database.version()
-  if (from > 0) {
-    const copy = join(backups, `svc-v${from}-${ports.clock.ms()}-${process.pid}.db`)
-    await backupDatabase(database.file, copy, ports).catch(error => {
-      // Another start in this process made the same one at the same moment.
-      if (!(error instanceof FileExistsError)) throw error
-    })
-  }
+  const copy = join(backups, `svc-v${database.version()}-${ports.clock.ms()}-${process.pid}.db`)
+  await backupDatabase(database.file, copy, ports).catch(error => {
+    // Another start in this process made the same one at the same moment.
+    if (!(error instanceof FileExistsError)) throw error
+  })
   crashPoint('migration begins')
   const umzug = new Umzug({
     migrations: MIGRATIONS.map(({ name, sql }, index) => ({ name, up: () => step(database, sql, index + 1) })),
@@ -37,19 +35,13 @@ export async function migrate(database: Database, ports: Ports, backups: string)
 }
 
 async function step(database: Database, sql: string, version: number): Promise<void> {
-  // A foreign key can only be switched off outside a transaction; rebuilding a table needs it off.
-  await database.waiting(() => database.script('PRAGMA foreign_keys = OFF'))
-  try {
-    await database.write(() => {
-      if (database.version() >= version) return
-      database.script(sql)
-      crashPoint('migration step made')
-      const broken = database.all<{ table: string }>('PRAGMA foreign_key_check')
-      if (broken[0]) throw new Error(`migration ${version} would leave rows of ${broken[0].table} without their agent`)
-      database.script(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${version}`)
-    })
-    crashPoint('migration step written')
-  } finally {
-    database.script('PRAGMA foreign_keys = ON')
-  }
+  await withoutForeignKeys(database, () => {
+    if (database.version() >= version) return
+    database.script(sql)
+    crashPoint('migration step made')
+    const broken = database.all<{ table: string }>('PRAGMA foreign_key_check')
+    if (broken[0]) throw new Error(`migration ${version} would leave rows of ${broken[0].table} without their agent`)
+    mark(database, version)
+  })
+  crashPoint('migration step written')
 }

@@ -1,9 +1,11 @@
 import { dirname, join } from 'node:path'
 import type { Ports } from '#kernel'
-import { connect, FROM_BACKUP, identify, unusable } from './connection.ts'
+import { connect, identify } from './connection.ts'
 import { DatabaseUnusableError, type Medium } from './contract.ts'
+import { FROM_BACKUP, unusable } from './damage.ts'
 import type { Database } from './database.ts'
 import { MIGRATIONS } from './migrations/index.ts'
+import { createSchema } from './schema.ts'
 
 interface OpenOptions {
   synchronous: 'normal' | 'full'
@@ -25,6 +27,7 @@ export async function openDatabase(file: string, ports: Ports, options: OpenOpti
   try {
     database = await connect(file, ports.clock, { medium: options.medium })
     await prepare(database, options)
+    if (database.version() === 0) await createSchema(database)
     if (database.version() < MIGRATIONS.length) {
       // Loaded when it is needed: the migrator costs more than all else that a short command does.
       const { migrate } = await import('./migrate.ts')
@@ -44,8 +47,10 @@ async function prepare(database: Database, { synchronous, check }: OpenOptions):
     const { tables } = identify(database)
     if (check && tables > 0) {
       const found = Object.values(database.get<Record<string, string>>('PRAGMA quick_check(1)') ?? {})[0]
-      if (found !== 'ok')
-        throw new DatabaseUnusableError({ file, problem: `is damaged (${found})`, remedy: FROM_BACKUP })
+      if (found !== 'ok') {
+        const problem = `is damaged (${found?.replace(/^\*\*\*.*\n/, '')})`
+        throw new DatabaseUnusableError({ file, problem, remedy: FROM_BACKUP })
+      }
     }
     // `synchronous` is set in any case: SQLite's default differs between the first connection and later ones.
     // Only a file without anything in it takes this by itself; see `makeShrinkable` for others.

@@ -124,14 +124,16 @@ export class LocalScheduler implements Scheduler {
   async #followClock(now: number): Promise<void> {
     const monotonic = this.#options.monotonic()
     const back = Math.round(monotonic - this.#seen.monotonic - (now - this.#seen.now))
+    if (back >= SET_BACK_MS) {
+      await this.#options.database.write(() =>
+        this.#options.database.run({
+          sql: 'UPDATE leases SET run_at = run_at - ?, rested_at = min(rested_at, ?) WHERE run_at < ?',
+          params: [back, now + this.#options.rest(), NEVER],
+        }),
+      )
+    }
+    // Not before it is written: what a full disk kept from being moved is moved at the next look.
     this.#seen = { now, monotonic }
-    if (back < SET_BACK_MS) return
-    await this.#options.database.write(() =>
-      this.#options.database.run({
-        sql: 'UPDATE leases SET run_at = run_at - ? WHERE run_at < ?',
-        params: [back, NEVER],
-      }),
-    )
   }
 
   get owner(): string {

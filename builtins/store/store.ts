@@ -1,4 +1,4 @@
-import { type CommitResult, crashPoint, type Effect, type PluginHandle, taken } from '#kernel'
+import { actor, type CommitResult, crashPoint, type Effect, type PluginHandle, taken } from '#kernel'
 import {
   type EffectPlanner,
   type EventEnvelope,
@@ -47,12 +47,13 @@ export class SqliteStore implements Store {
   async write(effects: readonly Effect[], fence: Fence | undefined): Promise<CommitResult> {
     reach('before', effects)
     const planned = this.#planner.plan(effects, this.#svc.clock.ms())
+    const what = actor() ? `write ${effects.map(({ effect }) => effect)}` : undefined
     const result = await this.#database
       .write(() => {
         const transacted = this.#transact(planned, fence)
         reach('inside', effects)
         return transacted
-      })
+      }, what)
       .catch(async error => {
         if (error?.code === 'SQLITE_CONSTRAINT_FOREIGNKEY') throw new RemovedMeanwhileError(undefined, { cause: error })
         if (!(error instanceof Refused)) throw error

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { BenchmarkReport } from '../../builtins/benchmark/contract.ts'
-import { svc } from '../support/cli.ts'
+import { svc } from '../support/warm.ts'
 import { project } from './project.ts'
 
 describe('svc benchmark', () => {

@@ -2,8 +2,9 @@ import { spawn } from 'node:child_process'
 import { appendFile, readdir, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { RunningSvc, svc } from '../support/cli.ts'
+import { RunningSvc } from '../support/cli.ts'
 import { tempDir } from '../support/temp.ts'
+import { svc } from '../support/warm.ts'
 import { project } from './project.ts'
 import { tmux, withTmux } from './tmux.ts'
 
@@ -51,8 +52,15 @@ describe('svc help', () => {
       code: 0,
       stdout: expect.stringContaining('true'),
     })
-    await dir.write({ '.svc/config.yaml': 'daemon:\n  heartbeat: soon\n' })
-    expect((await told('config', 'validate')).code).toBe(2)
+    for (const text of ['daemon:\n  heartbeat: soon\n', 'daemon: [\n']) {
+      await dir.write({ '.svc/config.yaml': text })
+      for (const words of [['config', 'validate'], ['status'], ['config', 'set', 'seed', '1']]) {
+        const { code, stdout, stderr } = await svc(words, { cwd: dir.path })
+        expect({ words, code, stdout }).toEqual({ words, code: 2, stdout: '' })
+        expect(stderr).toContain('.svc/config.yaml:2: ')
+      }
+      expect(await readFile(join(dir.path, '.svc/config.yaml'), 'utf8')).toBe(text)
+    }
   })
 })
 

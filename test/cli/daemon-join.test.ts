@@ -1,9 +1,12 @@
 import { access, readdir, readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
-import { RunningSvc, svc } from '../support/cli.ts'
+import { RunningSvc } from '../support/cli.ts'
 import { until } from '../support/until.ts'
+import { svc } from '../support/warm.ts'
 import { FAST, project } from './project.ts'
 
 const UP = /^Logs: /m
@@ -59,8 +62,11 @@ describe('a daemon that joins', () => {
   it('is stopped alone by its PID, and goes on alone when the first is stopped', async () => {
     await using dir = await project(FAST)
     const cwd = dir.path
-    await using first = new RunningSvc(['start', '-p', 'coder'], { cwd })
+    // One that joins where there is none is the project's daemon.
+    await using first = new RunningSvc(['start', '--join', '-p', 'coder'], { cwd })
     await first.says(UP)
+    expect(await daemonOf(cwd)).toMatchObject({ pid: first.pid, joined: [] })
+    expect(await readFile(join(cwd, '.svc/daemon.pid'), 'utf8')).toBe(`${first.pid}\n`)
     await using second = new RunningSvc(['start', '--join'], { cwd })
     await second.says(UP)
     await using third = new RunningSvc(['start', '--join'], { cwd })
@@ -78,15 +84,14 @@ describe('a daemon that joins', () => {
   })
 
   it('frees at once what one that was killed held', async () => {
-    const hold = `
-      import { definePlugin } from 'svc'
-      export default definePlugin({ name: 'hold', setup(svc) {
-        svc.tap('goal_pursuit', { name: 'hold', stage: -10 }, () => svc.ports.env.HOLD ? new Promise(() => {}) : undefined)
-        svc.tap('goal_generation', { name: 'hold', stage: -10 }, () => svc.ports.env.HOLD ? new Promise(() => {}) : undefined)
-      } })`
-    await using dir = await project({ ...FAST, 'plugins/hold.ts': hold })
+    // Its model takes the question and never answers.
+    const silent = createServer(({ url }, response) => void (url?.endsWith('/models') && response.end('{"data":[]}')))
+    await new Promise<void>(done => silent.listen(0, '127.0.0.1', done))
+    const { port } = silent.address() as AddressInfo
+    await using dir = await project(FAST)
     const cwd = dir.path
-    await using first = new RunningSvc(['start', '-p', PRESETS], { cwd, env: { HOLD: '1' } })
+    const env = { OPENAI_BASE_URL: `http://127.0.0.1:${port}/v1`, SVC_DEFAULT_MODEL: 'openai:held' }
+    await using first = new RunningSvc(['start', '-p', PRESETS], { cwd, env })
     await first.says(UP)
     const owned = () =>
       reading<{ n: number }>(cwd, "SELECT count(*) AS n FROM leases WHERE kind = 'agent' AND owner IS NOT NULL")[0]!.n
@@ -102,16 +107,8 @@ describe('a daemon that joins', () => {
     // A lease lasts 15 s; the second looks each second.
     expect(performance.now() - began).toBeLessThan(8_000)
     expect(await second.end('SIGTERM')).toBe(0)
+    silent.close()
     await svc(['stop'], { cwd })
     await expect(access(join(cwd, '.svc/daemon.pid'))).rejects.toThrow()
-  })
-
-  it("is the project's daemon where there is none", async () => {
-    await using dir = await project(FAST)
-    await using only = new RunningSvc(['start', '--join'], { cwd: dir.path })
-    await only.says(UP)
-    expect(await daemonOf(dir.path)).toMatchObject({ pid: only.pid, joined: [] })
-    expect(await readFile(join(dir.path, '.svc/daemon.pid'), 'utf8')).toBe(`${only.pid}\n`)
-    expect(await only.end('SIGTERM')).toBe(0)
   })
 })

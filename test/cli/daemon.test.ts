@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process'
-import { access, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { Svc } from '../../index.ts'
-import { RunningSvc, svc } from '../support/cli.ts'
+import { RunningSvc } from '../support/cli.ts'
 import { tempDir } from '../support/temp.ts'
 import { until } from '../support/until.ts'
+import { svc } from '../support/warm.ts'
 import { FAST, project } from './project.ts'
 
 const UP = /^Logs: /m
@@ -108,27 +108,6 @@ describe('one daemon for a project', () => {
     )
     expect(outcomes.sort()).toEqual([1, 1, 'runs'])
     for (const each of starters) await each[Symbol.asyncDispose]()
-  })
-
-  it('whatever lies in the place of the PID file is no lock', async () => {
-    await using dir = await project(FAST)
-    const file = join(dir.path, '.svc/daemon.pid')
-    const places = [
-      () => writeFile(file, ''),
-      () => writeFile(file, 'not a pid\n'),
-      () => writeFile(file, `${process.pid}\n`),
-      () => symlink('/etc/passwd', file),
-      () => mkdir(file),
-    ]
-    for (const put of places) {
-      await put()
-      await using daemon = await Svc.open(dir.path, { log: { level: 'silent' } })
-      await daemon.start()
-      expect(await daemon.daemon.status()).toMatchObject({ running: true, pid: process.pid })
-      await daemon.stop()
-      await rm(file, { recursive: true, force: true })
-    }
-    await access('/etc/passwd')
   })
 })
 

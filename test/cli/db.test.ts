@@ -2,7 +2,8 @@ import { copyFile, open, readdir, readFile, stat, writeFile } from 'node:fs/prom
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
-import { RunningSvc, svc } from '../support/cli.ts'
+import { RunningSvc } from '../support/cli.ts'
+import { svc } from '../support/warm.ts'
 import { FAST, project } from './project.ts'
 
 const UP = /^Logs: /m
@@ -91,6 +92,22 @@ describe('svc db', () => {
     expect(refused.code).toBe(1)
     expect(refused.stderr).toContain('is damaged')
     expect(await readFile(at(cwd))).toEqual(before)
+
+    // Pages of one table alone: it all comes up, and the damage shows where that table is read.
+    const sqlite = new Sqlite(at(cwd))
+    const [page] = sqlite.prepare("SELECT rootpage FROM sqlite_master WHERE name = 'schedules'").pluck().all() as [
+      number,
+    ]
+    sqlite.close()
+    const whole = await readFile(at(cwd))
+    whole.fill(0x5a, (page - 1) * 4096, (page - 1) * 4096 + 2048)
+    await writeFile(at(cwd), whole)
+    for (const words of [['schedules'], ['schedules', 'add', 'coder', 'look', '--every', '60']]) {
+      const met = await svc(words, { cwd })
+      expect(met).toMatchObject({ code: 1, stdout: '' })
+      expect(met.stderr).toMatch(/svc\.db is damaged; nothing was changed; .*svc db restore \.svc\/backups\/<file>/)
+    }
+    expect(await readFile(at(cwd))).toEqual(whole)
 
     await damage(at(cwd))
     const told = await svc(['db', 'check'], { cwd })

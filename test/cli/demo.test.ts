@@ -1,8 +1,9 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { RunningSvc, svc } from '../support/cli.ts'
+import { RunningSvc } from '../support/cli.ts'
 import { tempDir } from '../support/temp.ts'
+import { svc } from '../support/warm.ts'
 
 describe('svc demo', () => {
   it('lists what there is, also where there is no project', async () => {

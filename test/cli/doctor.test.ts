@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { systemPorts } from '#kernel'
 import type { DoctorReport, Patient } from '../../builtins/doctor/contract.ts'
 import { diskSpace, nativeModule, nodeVersion, openFiles, watches } from '../../builtins/doctor/machine.ts'
-import { svc } from '../support/cli.ts'
+import { svc } from '../support/warm.ts'
 import { project } from './project.ts'
 
 const examined = async (cwd: string, env: Record<string, string> = {}) => {
@@ -99,8 +99,33 @@ describe('svc doctor', () => {
     expect([(await disk(50)).level, (await disk(500)).level, (await disk(5_000)).level]).toEqual(['fail', 'warn', 'ok'])
     const says = (text: string) => ({ files: { readFile: async () => text } }) as never
     expect(await openFiles(says('Max open files   256   512'))).toMatchObject({
-      remedy: expect.stringContaining('ulimit'),
+      remedy: expect.stringContaining('prlimit'),
     })
-    expect(await watches(says('100\n'))).toMatchObject({ remedy: expect.stringContaining('max_user_watches') })
+    const watched = (code?: string, text = '100\n') => {
+      const files = {
+        readFile: async () => text,
+        watch: (_: string, { signal }: { signal: AbortSignal }) => ({
+          [Symbol.asyncIterator]: () => ({
+            next: async () => {
+              if (code) throw Object.assign(new Error(code), { code })
+              await Promise.resolve()
+              signal.throwIfAborted()
+            },
+          }),
+        }),
+      }
+      return watches({ files } as never, '/')
+    }
+    for (const [code, limit] of [
+      ['EMFILE', 'max_user_instances'],
+      ['ENOSPC', 'max_user_watches'],
+      [undefined, 'max_user_watches'],
+    ] as const) {
+      expect(await watched(code)).toMatchObject({
+        level: 'warn',
+        remedy: expect.stringContaining(`sysctl fs.inotify.${limit}=`),
+      })
+    }
+    expect(await watched(undefined, '8192\n')).toMatchObject({ level: 'ok' })
   })
 })

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
+import { access, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, expectTypeOf, it, onTestFinished } from 'vitest'
 import {
@@ -88,6 +88,27 @@ describe('inside a program of one’s own', () => {
     await daemon.says(/^Logs: /m)
     await using svc = await Svc.open(dir.path, { log })
     await expect(svc.start()).rejects.toThrow(`PID ${daemon.pid}`)
+  })
+
+  it('whatever lies in the place of the PID file is no lock', async () => {
+    await using dir = await project(FAST)
+    const file = join(dir.path, '.svc/daemon.pid')
+    const places = [
+      () => writeFile(file, ''),
+      () => writeFile(file, 'not a pid\n'),
+      () => writeFile(file, `${process.pid}\n`),
+      () => symlink('/etc/passwd', file),
+      () => mkdir(file),
+    ]
+    for (const put of places) {
+      await put()
+      await using daemon = await Svc.open(dir.path, { log })
+      await daemon.start()
+      expect(await daemon.daemon.status()).toMatchObject({ running: true, pid: process.pid })
+      await daemon.stop()
+      await rm(file, { recursive: true, force: true })
+    }
+    await access('/etc/passwd')
   })
 
   it('agents are nudged, listed and killed, by id or name', async () => {

@@ -32,6 +32,7 @@ export async function refused(words: readonly string[], cwd: string): Promise<Ra
       findDaemons: async () => [],
       mcpStdio: none,
       databaseFiles: none,
+      databaseServer: none,
       doctor: none,
       peek: none,
     })

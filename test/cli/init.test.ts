@@ -1,8 +1,8 @@
 import { chmod, readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { svc } from '../support/cli.ts'
 import { tempDir } from '../support/temp.ts'
+import { svc } from '../support/warm.ts'
 
 const modeOf = async (path: string) => ((await stat(path)).mode & 0o777).toString(8)
 

@@ -8,7 +8,8 @@ import { promisify } from 'node:util'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { describe, expect, it } from 'vitest'
 import { connected } from '../faces/mcp-client.ts'
-import { svc, tempDir, until } from '../support/index.ts'
+import { tempDir, until } from '../support/index.ts'
+import { svc } from '../support/warm.ts'
 import { FAST, project } from './project.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../dist/svc.js', import.meta.url))

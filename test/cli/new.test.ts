@@ -1,4 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { systemPorts } from '#kernel'
@@ -7,8 +7,8 @@ import type { Context } from '../../builtins/cli/context.ts'
 import { PLUGIN_KINDS } from '../../builtins/cli/scaffold/kinds.ts'
 import { scaffoldPlugin } from '../../builtins/cli/scaffold/plugin.ts'
 import { install, ROOT, tsc, vitest } from '../spec/authors.ts'
-import { svc } from '../support/cli.ts'
 import { type TempDir, tempDir } from '../support/temp.ts'
+import { svc } from '../support/warm.ts'
 import { project } from './project.ts'
 
 /** A plugin of every kind and its test, as the command writes them. */
@@ -144,6 +144,12 @@ describe('schemas for editors', () => {
     expect(code).toBe(0)
     expect(stderr).toMatch(/warning: \.svc\/schema\/config\.json was not written: .*config\.yaml:2/)
     expect((await read(dir, 'config.json')).properties).toHaveProperty('daemon')
+    // Where there is none, the packaged one takes its place.
+    await rm(join(dir.path, '.svc/schema'), { recursive: true })
+    expect((await svc(['init'], { cwd: dir.path })).stderr).toContain('config.json lacks the keys of plugins')
+    expect(await read(dir, 'config.json')).toEqual(
+      JSON.parse(await readFile(join(ROOT, 'dist/schema/config.json'), 'utf8')),
+    )
   })
 
   it('the profile’s names what each key is for, and a new profile points to it', async () => {

@@ -2,8 +2,9 @@ import { cp, readFile, symlink, utimes, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { RunningSvc, svc } from '../support/cli.ts'
+import { RunningSvc } from '../support/cli.ts'
 import { tempDir } from '../support/temp.ts'
+import { svc } from '../support/warm.ts'
 import { FAST, project } from './project.ts'
 
 const URL_LINE = /^Dashboard: +(http:\/\/127\.0\.0\.1:(\d+))\/$/m

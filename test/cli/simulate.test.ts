@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { svc } from '../support/cli.ts'
+import { svc } from '../support/warm.ts'
 import { project } from './project.ts'
 
 const LEDGER = `import { definePlugin, Invariants, tool, z } from 'svc'

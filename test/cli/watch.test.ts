@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { RunningSvc, svc } from '../support/cli.ts'
+import { RunningSvc } from '../support/cli.ts'
 import type { TempDir } from '../support/temp.ts'
+import { svc } from '../support/warm.ts'
 import { project } from './project.ts'
 import { tmux, withTmux } from './tmux.ts'
 

@@ -3,8 +3,8 @@ import { mkdir, readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
-import { svc } from '../support/cli.ts'
 import { tempDir } from '../support/temp.ts'
+import { svc } from '../support/warm.ts'
 import { refused } from './in-process.ts'
 import { project } from './project.ts'
 
@@ -48,7 +48,8 @@ describe('finding a command', () => {
     [['spawn', 'coder', '--model'], /--model needs a value/],
     [['spawn', 'coder', 'writer'], /"writer" is one word too many/],
     [['start', '--heartbeat', '0'], /--heartbeat takes seconds/],
-    [['start', '--heartbeat=-1'], /--heartbeat takes seconds/],
+    [['start', '--heartbeat', '-1'], /--heartbeat takes seconds/],
+    [['start', '-b', '-1'], /--heartbeat takes seconds.*not "-1"/],
     [['start', '--heartbeat', 'abc'], /--heartbeat takes seconds/],
     [['start', '--heartbeat', '1e9'], /--heartbeat takes seconds/],
     [['serve', '-p', '99999'], /--port takes a number/],

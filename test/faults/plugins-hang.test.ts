@@ -83,12 +83,12 @@ describe('an endless loop is named, and the process starts again without its plu
   it('in an operation, in a process that serves', async () => {
     const operation = `svc.operation({ name: 'spin', summary: 'Spins', input: z.object({}), output: z.object({}),
       http: { method: 'POST', path: '/spin' }, run() { ${SPIN} } })`
-    const dir = await guarded(1, { looping: plugin('looping', operation) })
+    const dir = await guarded(2, { looping: plugin('looping', operation) })
     await using server = new RunningSvc(['serve', '--with-daemon', '--port', '0'], { cwd: dir.path })
     const [, url] = await server.says(/(http:\/\/127\.0\.0\.1:\d+)/)
     const headers = { 'content-type': 'application/json' }
     await expect(fetch(`${url}/spin`, { method: 'POST', headers, body: '{}' })).rejects.toThrow()
-    await server.says(/plugin \\"looping\\" held up the whole process for 1 s, in \\"operation spin\\"/)
+    await server.says(/plugin \\"looping\\" held up the whole process for 2 s, in \\"operation spin\\"/)
     await server.says(/(Dashboard: [\s\S]*){2}Logs: /)
     expect((await pluginsOf(dir)).looping?.state).toBe('failed')
     const all = [...server.stdout.matchAll(/(http:\/\/127\.0\.0\.1:\d+)\/$/gm)]

@@ -1,19 +1,84 @@
+import { appendFile, readdir, readFile, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
+import Sqlite from 'better-sqlite3'
+
+/** Whether houses keep what they store in PostgreSQL; see `house`. */
+export const ON_POSTGRES = process.env.SVC_TEST_STORE === 'postgres'
+
+/** A statement as rooms write them, with its parameters. */
+export type SqlStatement = readonly [sql: string, ...params: unknown[]]
 
 /**
  * Changes what a project has stored behind its back, as a crash in the middle of something leaves it, or another process.
  * @returns how many rows it changed
  */
-export async function behind(root: string, sql: string, ...params: unknown[]): Promise<number> {
-  if (process.env.SVC_TEST_STORE === 'postgres') {
-    const { change } = await import('./postgres.ts')
-    return change(root, sql, params)
-  }
-  const { default: Sqlite } = await import('better-sqlite3')
+export async function behind(root: string, ...statement: SqlStatement): Promise<number> {
+  return (await allBehind(root, [statement])).changes
+}
+
+/** The same with several statements, all or none. @returns what the last one gave */
+export async function allBehind<R>(
+  root: string,
+  statements: readonly SqlStatement[],
+): Promise<{ rows: R[]; changes: number }> {
+  if (ON_POSTGRES)
+    return (await import('./postgres.ts')).ask(root, statements) as Promise<{ rows: R[]; changes: number }>
   const database = new Sqlite(join(root, '.svc', 'svc.db'))
   try {
-    return database.prepare(sql).run(...params).changes
+    database.pragma('foreign_keys = ON')
+    return database.transaction(() => {
+      let last: { rows: R[]; changes: number } = { rows: [], changes: 0 }
+      for (const [sql, ...params] of statements) {
+        const statement = database.prepare<unknown[], R>(sql)
+        last = statement.reader
+          ? { rows: statement.all(...params), changes: 0 }
+          : { rows: [], changes: statement.run(...params).changes }
+      }
+      return last
+    })()
   } finally {
     database.close()
   }
+}
+
+/** The rows of a query, whoever has the project open. */
+export async function rowsBehind<R>(root: string, ...statement: SqlStatement): Promise<R[]> {
+  return (await allBehind<R>(root, [statement])).rows
+}
+
+/** The names of what a project keeps in a folder of `.svc/`: rows, where several machines share it. */
+export async function namesIn(root: string, folder: string): Promise<string[]> {
+  if (!ON_POSTGRES) return readdir(join(root, '.svc', folder))
+  const sql = 'SELECT path FROM svc_files WHERE substr(path, 1, ?) = ? ORDER BY path'
+  const rows = await rowsBehind<{ path: string }>(root, sql, folder.length + 1, `${folder}/`)
+  return [...new Set(rows.map(({ path }) => path.slice(folder.length + 1).split('/')[0]!))]
+}
+
+/** The text of such a file. */
+export async function textBehind(root: string, path: string): Promise<string> {
+  if (!ON_POSTGRES) return readFile(join(root, '.svc', path), 'utf8')
+  const [row] = await rowsBehind<{ body: string }>(root, 'SELECT body FROM svc_files WHERE path = ?', path)
+  return row!.body
+}
+
+/** Has such files be of 1970. */
+export async function ageIn(root: string, folder: string): Promise<void> {
+  if (ON_POSTGRES) return void (await behind(root, 'UPDATE svc_files SET at = 1 WHERE path LIKE ?', `${folder}/%`))
+  for (const name of await namesIn(root, folder)) await utimes(join(root, '.svc', folder, name), 1, 1)
+}
+
+/** The lines of a journal. */
+export async function linesBehind(root: string, path: string): Promise<string[]> {
+  if (!ON_POSTGRES) return (await readFile(join(root, '.svc', path), 'utf8')).trim().split('\n')
+  const rows = await rowsBehind<{ line: string }>(root, 'SELECT line FROM svc_lines WHERE path = ? ORDER BY n', path)
+  return rows.map(({ line }) => line)
+}
+
+/** Writes more lines to a journal that is there, as another process does. */
+export async function appendBehind(root: string, path: string, lines: readonly string[]): Promise<void> {
+  if (!ON_POSTGRES) return appendFile(join(root, '.svc', path), lines.map(line => `${line}\n`).join(''))
+  await allBehind(
+    root,
+    lines.map(line => ['INSERT INTO svc_lines (path, line) VALUES (?, ?)', path, line]),
+  )
 }

@@ -1,9 +1,12 @@
 import { randomInt } from 'node:crypto'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
-import { Kernel, keyedIds, keyedRandom, type PluginDefinition, type Ports, type Role } from '#kernel'
+import { Kernel, keyedIds, keyedRandom, type PluginDefinition, type Ports, type Role, systemPorts } from '#kernel'
 import { HeldClock } from './clock.ts'
 import { TempDir, tempDir } from './temp.ts'
+
+const DATABASE = join('.svc', 'svc.db')
 
 export interface HouseOptions {
   /** Plugins that come up as builtins: rooms of `svc`, or definitions of the test's own. */
@@ -112,6 +115,7 @@ export async function house(options: HouseOptions = {}): Promise<House> {
   const elsewhere = await databaseElsewhere(options, dir.path)
   try {
     await dir.write(filesOf(options))
+    if (temporary && !elsewhere) await foundDatabase(options, dir.path)
     const kernel = await Kernel.open({
       root: dir.path,
       roles: options.roles ?? ['daemon'],
@@ -143,6 +147,24 @@ async function databaseElsewhere({ builtins = [], env = {} }: HouseOptions, root
   countQueries()
   const { url, drop } = await testDatabase(await sharedServer(), root)
   return { builtins: names.includes('cluster') ? [] : [cluster], env: { SVC_STORE_URL: url }, drop }
+}
+
+let empty: Promise<Buffer> | undefined
+
+/** Houses of one process find their database made, as it is on any start but the first. */
+async function foundDatabase({ builtins = [], files = {} }: HouseOptions, root: string): Promise<void> {
+  if (!builtins.some(({ name }) => name === 'store') || DATABASE in files) return
+  empty ??= emptyDatabase()
+  await writeFile(join(root, DATABASE), await empty, { mode: 0o600 })
+}
+
+async function emptyDatabase(): Promise<Buffer> {
+  await using dir = await tempDir()
+  const { openDatabase } = await import('../../builtins/store/open.ts')
+  const file = join(dir.path, 'svc.db')
+  const database = await openDatabase(file, systemPorts(), { synchronous: 'normal', check: false })
+  database.close()
+  return readFile(file)
 }
 
 function filesOf({ plugins = {}, files = {}, config }: HouseOptions): Record<string, string> {

@@ -12,6 +12,7 @@ import cluster from '../../builtins/cluster/index.ts'
 import { migrate, stepsOf } from '../../builtins/cluster/schema.ts'
 import { MIGRATIONS } from '../../builtins/store/migrations/index.ts'
 import { systemPorts } from '../../kernel/index.ts'
+import type { SqlStatement } from './behind.ts'
 import { waitedFor } from './clock.ts'
 
 export { cluster }
@@ -156,7 +157,7 @@ export interface TestDatabase {
 
 /** A database with our schema, of its own or of this project's folder. @param server of its `postgres` database */
 export async function testDatabase(server: string, root: string = randomUUID()): Promise<TestDatabase> {
-  const name = `svc_${hashOf(root).slice(0, 16)}`
+  const name = nameOf(root)
   const url = withName(server, name)
   await administer(server, async client => {
     await client.query(`SELECT pg_advisory_lock(${TEMPLATE_LOCK})`)
@@ -170,20 +171,35 @@ export async function testDatabase(server: string, root: string = randomUUID()):
       await connections.close()
     }
     if (!(await has(name))) await client.query(`CREATE DATABASE ${name} TEMPLATE ${template}`)
+    made.add(name)
   })
   const drop = () =>
     administer(server, async client => void (await client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)))
   return { url, drop }
 }
 
-/** One statement, as rooms write them, on the database of a project's folder. */
-export async function change(root: string, sql: string, params: readonly unknown[]): Promise<number> {
-  const { url } = await testDatabase(await sharedServer(), root)
-  let changed = 0
-  await administer(url, async client => {
-    changed = (await client.query(toPostgres(sql, params))).rowCount ?? 0
-  })
-  return changed
+/** Statements, as rooms write them, on the database of a project's folder, in one transaction. @returns what the last one gave */
+export async function ask(
+  root: string,
+  statements: readonly SqlStatement[],
+): Promise<{ rows: unknown[]; changes: number }> {
+  const name = nameOf(root)
+  const url = made.has(name)
+    ? withName(await sharedServer(), name)
+    : (await testDatabase(await sharedServer(), root)).url
+  const connections = await Connections.open(url, systemPorts().clock)
+  try {
+    const results = await connections.query(statements.map(([sql, ...params]) => toPostgres(sql, params)).join(';\n'))
+    return { rows: results.at(-1)!.rows, changes: results.at(-1)!.rowCount ?? 0 }
+  } finally {
+    await connections.close()
+  }
+}
+
+const made = new Set<string>()
+
+function nameOf(root: string): string {
+  return `svc_${hashOf(root).slice(0, 16)}`
 }
 
 function hashOf(text: string): string {

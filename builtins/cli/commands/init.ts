@@ -4,7 +4,7 @@ import type { Context, HandWritten } from '../context.ts'
 import { INTERRUPTED } from '../interrupt.ts'
 import { cannotWrite, makeFile, makeFolder } from '../making.ts'
 import { printableLine } from '../printable.ts'
-import { SCHEMA_OF, writeConfigSchema, writeProfileSchema } from '../schemas.ts'
+import { copyConfigSchema, SCHEMA_OF, writeConfigSchema, writeProfileSchema } from '../schemas.ts'
 import { tsconfig } from '../tsconfig.ts'
 
 /** What a person was asked when the project was made; nothing where nobody could be. */
@@ -33,6 +33,8 @@ ${models}
 }
 
 const IGNORED = ['.svc/', 'logs/']
+/** By this line the packaged presets name the packaged schema. */
+const SHIPPED_SCHEMA = /^# yaml-language-server: .*\n/
 
 /** Makes what a project needs where it is missing, and touches nothing that is there. */
 const init: HandWritten = async ({ quiet }, context) => {
@@ -135,8 +137,10 @@ async function writeSchemas(root: string, context: Context): Promise<boolean> {
     return (await writeConfigSchema(root, context)) || profile
   } catch (error) {
     // A mistake in the configuration is what one comes to repair; it keeps nothing else from being made.
-    context.terminal.err(`svc: warning: .svc/schema/config.json was not written: ${sentenceOf(error)}`)
-    return profile
+    const made = await copyConfigSchema(root, context)
+    const told = made ? 'lacks the keys of plugins' : 'was not written'
+    context.terminal.err(`svc: warning: .svc/schema/config.json ${told}: ${sentenceOf(error)}`)
+    return made || profile
   }
 }
 
@@ -145,7 +149,10 @@ async function copyFolder(files: Ports['files'], from: string, to: string, only:
   if (!(await makeFolder(files, to))) return false
   const names = await files.readdir(from).catch(() => [])
   const wanted = names.filter(name => only.length === 0 || only.includes(name.replace(/\.ya?ml$/, '')))
-  for (const name of wanted) await files.copyFile(join(from, name), join(to, name))
+  for (const name of wanted) {
+    const text = await files.readFile(join(from, name), 'utf8')
+    await files.writeFile(join(to, name), text.replace(SHIPPED_SCHEMA, `${SCHEMA_OF.profile}\n`))
+  }
   return true
 }
 

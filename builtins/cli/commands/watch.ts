@@ -4,7 +4,7 @@ import { interruptible } from '../interrupt.ts'
 import { printableJson } from '../printable.ts'
 import { findProject } from '../project.ts'
 import { App } from '../watch/app.ts'
-import { Deeds, Feed } from '../watch/feed.ts'
+import { Deeds, Feed, type Snapshot } from '../watch/feed.ts'
 import { eventLine } from '../watch/page.ts'
 import { plain } from '../watch/paint.ts'
 import { Screen } from '../watch/screen.ts'
@@ -16,7 +16,9 @@ const watch: HandWritten = async ({ compact }, context) => {
   return interruptible(ports.clock, async signal => {
     await using calls = new Calls(root, context)
     const feed = new Feed(calls, ports.clock)
-    if (json || terminal.columns === undefined || !process.stdin.isTTY) return await tellLines(feed, signal, context)
+    if (json || terminal.columns === undefined || !process.stdin.isTTY) {
+      return await tellLines(feed, compact === true, signal, context)
+    }
     // Awaited here: the calls are closed after it.
     return await onScreen(feed, new Deeds(calls), compact === true, signal, context)
   })
@@ -49,16 +51,29 @@ async function onScreen(
   return exit
 }
 
-/** A line for each agent as it stands, then one for each event as it comes. */
-async function tellLines(feed: Feed, signal: AbortSignal, { terminal, json }: Context): Promise<number> {
-  const { agents } = await feed.once()
-  for (const agent of agents) {
-    const { agent_id, status, goal, held } = agent
-    const line = plain([`${agent_id}  ${status}  ${held ?? goal ?? ''}`.trimEnd()])
-    terminal.out(json ? printableJson(JSON.stringify({ agent })) : line)
+/** A line for each agent as it stands; then one for each event as it comes, or of agents alone when they stand otherwise. */
+async function tellLines(
+  feed: Feed,
+  compact: boolean,
+  signal: AbortSignal,
+  { terminal, json }: Context,
+): Promise<number> {
+  const told = new Map<string, string>()
+  const tellAgents = ({ agents }: Snapshot) => {
+    for (const agent of agents) {
+      const { agent_id, status, goal, held } = agent
+      const line = plain([`${agent_id}  ${status}  ${held ?? goal ?? ''}`.trimEnd()])
+      if (told.get(agent_id) !== line) terminal.out(json ? printableJson(JSON.stringify({ agent })) : line)
+      told.set(agent_id, line)
+    }
   }
+  tellAgents(await feed.once())
   let seen = 0
   feed.changed = () => {
+    if (compact) {
+      tellAgents(feed.snapshot)
+      return
+    }
     for (const event of feed.snapshot.events) {
       if (event.seq <= seen) continue
       seen = event.seq

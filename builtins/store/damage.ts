@@ -1,0 +1,20 @@
+import { sentenceOf } from '#kernel'
+import { DatabaseUnusableError } from './contract.ts'
+
+export const FROM_BACKUP =
+  'nothing was changed; stop the service, then put the last good backup in its place: svc db restore .svc/backups/<file>, or move it away to begin anew'
+
+/** SQLite found something in the file that cannot be right. */
+export function isDamage(code: string): boolean {
+  return code === 'SQLITE_NOTADB' || code.startsWith('SQLITE_CORRUPT')
+}
+
+/** SQLite's errors about the file, in a sentence; others as they are. */
+export function unusable(file: string, error: unknown): unknown {
+  const code = (error as { code?: string }).code ?? ''
+  if (!code.startsWith('SQLITE_')) return error
+  const [problem, remedy] = isDamage(code)
+    ? [code === 'SQLITE_NOTADB' ? 'is not a database' : 'is damaged', FROM_BACKUP]
+    : [`cannot be opened (${sentenceOf(error)})`, 'check its permissions and the disk']
+  return new DatabaseUnusableError({ file, problem, remedy }, { cause: error })
+}

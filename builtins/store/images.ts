@@ -1,0 +1,22 @@
+import type { PluginHandle } from '#kernel'
+import type { DatabaseImages } from './contract.ts'
+
+/** Loaded when they are needed, which is seldom. */
+export function databaseImages({ ports, project }: PluginHandle): DatabaseImages {
+  return {
+    async open(file) {
+      const { openDatabase } = await import('./open.ts')
+      const database = await openDatabase(file, ports, { synchronous: 'normal', check: false })
+      return {
+        all: (sql, params) => database.all(sql, params),
+        write: statements =>
+          database.write(() => {
+            for (const statement of statements) database.run(statement)
+          }),
+        close: () => database.close(),
+      }
+    },
+    copy: async (file, target) => (await import('./files.ts')).backupDatabase(file, target, ports),
+    put: async (file, keep) => (await import('./files.ts')).restoreDatabase(project.database, file, keep, ports),
+  }
+}
