@@ -1,7 +1,10 @@
 import { expect, onTestFinished, test } from 'vitest'
+import { systemPorts } from '#kernel'
 import { ModelProviders, Models } from '../../builtins/models/contract.ts'
+import type { Endpoint } from '../../builtins/models/endpoints.ts'
 import models from '../../builtins/models/index.ts'
 import type { ModelsOverview } from '../../builtins/models/overview.ts'
+import { probe } from '../../builtins/models/probe.ts'
 import { renderModels } from '../../builtins/models/render.ts'
 import { Profiles } from '../../builtins/profiles/contract.ts'
 import profiles from '../../builtins/profiles/index.ts'
@@ -43,6 +46,24 @@ test('a provider that was given a key to look for says which variable is not set
   const { failing, house: home } = await modelHouse(undefined, { config: providers({ box }) })
   expect(await provider(home, 'box')).toMatchObject({ available: false, reason: 'BOX_API_KEY is not set' })
   expect(await failing({ model: 'box' })).toMatchObject({ kind: 'auth', transient: false })
+})
+
+test('a public address with a key is taken on trust, but for who looks for a fault: the key is tried, the network too', async () => {
+  const endpoint = { name: 'box', base_url: 'https://box.example/v1', base_url_from: 'BOX_BASE_URL', needs_key: true }
+  const asked = async (answer: () => Promise<Response>, key: string | undefined = 'k') => {
+    const { availability, reach } = probe({ ...endpoint, key_env: 'BOX_API_KEY', key } as Endpoint, {
+      clock: systemPorts().clock,
+      fetch: answer as typeof fetch,
+    })
+    expect((await availability()).available).toBe(key !== '')
+    return (await reach()).reason
+  }
+  expect(await asked(async () => Response.json({ data: [{ id: 'm' }] }))).toBeNull()
+  const refused = await asked(async () => new Response('no', { status: 401 }))
+  expect(refused).toBe('https://box.example/v1 refuses the key in BOX_API_KEY (HTTP 401)')
+  const away = await asked(() => Promise.reject(Object.assign(new Error('x'), { code: 'ENOTFOUND' })))
+  expect(away).toMatch(/^https:\/\/box\.example\/v1 is not reachable .*look at the network or set BOX_BASE_URL$/)
+  expect(await asked(async () => Response.json({}), '')).toBe('BOX_API_KEY is not set')
 })
 
 test('a server that is not there says at which address, and what to do', async () => {

@@ -125,6 +125,7 @@ describe('schemas for editors', () => {
     expect(taken(home.kernel.config.tree('effective'))).toBe(true)
     expect(taken({ daemon: { budget_usd: 5 }, model: { default_model: 'ollama:llama3.2' } })).toBe(true)
     expect(taken({ plugins: { config: { mine: { any: 'thing' } } } })).toBe(true)
+    expect(taken(parse(await readFile(join(ROOT, 'examples/mcp/config.yaml'), 'utf8')))).toBe(true)
     const wrong = [{ daemon: { heartbeat: 'soon' } }, { daemon: { heartbeats: 3 } }, { deamon: {} }, { seed: 0.5 }]
     for (const value of wrong) expect(taken(value), JSON.stringify(value)).toBe(false)
     expect(silent(schema, 'config')).toEqual([])
@@ -136,10 +137,13 @@ describe('schemas for editors', () => {
     const presets = await readdir(join(ROOT, 'profiles'))
     const texts = await Promise.all(presets.map(name => readFile(join(ROOT, 'profiles', name), 'utf8')))
     for (const text of [...texts, scaffoldProfile('night-watch')]) {
-      expect(text.split('\n')[0]).toBe('# yaml-language-server: $schema=../.svc/schema/profile.json')
+      const place = text.includes('night-watch') ? '../.svc/schema' : '../dist/schema'
+      expect(text.split('\n')[0]).toBe(`# yaml-language-server: $schema=${place}/profile.json`)
       expect(taken(parse(text)), text.slice(0, 200)).toBe(true)
     }
-    for (const wrong of [{ max_steps: 0 }, { persona: { happiness: 2 } }, { tools: 'file' }]) {
+    expect(taken(parse(await readFile(join(ROOT, 'examples/mcp/librarian.yaml'), 'utf8')))).toBe(true)
+    const unknown = [{ rolle: 'x' }, { persona: { purpos: 'x' } }]
+    for (const wrong of [{ max_steps: 0 }, { persona: { happiness: 2 } }, { tools: 'file' }, ...unknown]) {
       expect(taken(wrong), JSON.stringify(wrong)).toBe(false)
     }
     expect(silent(schema, 'profile')).toEqual([])
