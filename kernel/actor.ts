@@ -16,6 +16,8 @@ export interface Actor {
   take<T>(what: string, work: () => Promise<T>, asked?: () => readonly string[]): Promise<T>
   /** Reads or writes what it shares with others. `work` is done at once, when it is its turn. */
   turn<T>(what: string, work: () => T): T | Promise<T>
+  /** What it set a timer for. @returns what is to be done when the timer is over */
+  timer(fn: () => void): () => void
   /** Tells others something that changes nothing for itself. */
   aside(what: string, work: () => Promise<unknown>): Promise<unknown>
   /** What it does from now on, it does as nobody in particular. */
@@ -132,7 +134,9 @@ export function drawnPorts(ports: Ports): Ports {
     monotonic: () => draw('monotonic', () => clock.monotonic()),
     after: (delay, fn) => {
       const who = actor()
-      return clock.after(delay, who ? () => asActor(who, fn) : fn)
+      if (!who) return clock.after(delay, fn)
+      const over = who.timer(fn)
+      return clock.after(delay, () => asActor(who, over))
     },
     sleep: (delay, signal) => clock.sleep(delay, signal),
     yield: () => clock.yield(),

@@ -137,12 +137,13 @@ export class Kernel {
     const dev = options.dev ?? false
     const heartbeat = () => beat.heartbeat
     const folders = project.plugins
-    this.#watch = new PluginWatch({ host: this.host, folders, clock: this.ports.clock, log: this.log, dev, heartbeat })
+    const { clock, files } = this.ports
+    this.#watch = new PluginWatch({ host: this.host, folders, files, clock, log: this.log, dev, heartbeat })
   }
 
   /** Plugins are followed by the beat; a process that has none has a timer of the same length. */
   #follow(): void {
-    if (this.config.get('plugins.enabled')) this.#watch.start()
+    if (this.config.get('plugins.enabled')) void this.#watch.start()
     if (!this.roles.has('daemon')) this.#turn()
   }
 

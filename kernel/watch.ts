@@ -1,9 +1,10 @@
+import { basename, dirname } from 'node:path'
 import { type FSWatcher, watch } from 'chokidar'
 import { sentenceOf } from './errors.ts'
 import type { Host } from './host.ts'
 import { SETTLE_MS } from './loader.ts'
 import type { Log } from './log.ts'
-import type { Clock } from './ports.ts'
+import type { Clock, Ports } from './ports.ts'
 
 /** Plugins are looked at every so many beats. */
 const BEATS = 10
@@ -11,6 +12,7 @@ const BEATS = 10
 export interface PluginWatchParts {
   host: Host
   folders: readonly string[]
+  files: Ports['files']
   clock: Clock
   log: Log
   /** Apply what changed as soon as it has settled. */
@@ -24,6 +26,7 @@ export class PluginWatch {
   readonly #parts: PluginWatchParts
   #watcher: FSWatcher | undefined
   #cancel: (() => void) | undefined
+  #closed = false
   #beats = 0
   #applying = false
   #again = false
@@ -32,8 +35,12 @@ export class PluginWatch {
     this.#parts = parts
   }
 
-  start(): void {
-    const { folders, log } = this.#parts
+  /** Instead of a folder that is missing chokidar watches the one above, and reads it anew at each change: there the database lies. */
+  async start(): Promise<void> {
+    const { folders, files, log } = this.#parts
+    const besideDatabase = folders.filter(folder => basename(dirname(folder)) === '.svc')
+    await Promise.all(besideDatabase.map(folder => files.mkdir(folder, { mode: 0o700 }).catch(() => {})))
+    if (this.#closed) return
     this.#watcher = watch([...folders], {
       ignoreInitial: true,
       ignored: path => /(^|\/)(node_modules|\.git)(\/|$)|~$|\.sw[a-z]$/.test(path),
@@ -54,6 +61,7 @@ export class PluginWatch {
   }
 
   async close(): Promise<void> {
+    this.#closed = true
     this.#cancel?.()
     await this.#watcher?.close()
   }

@@ -3,6 +3,7 @@ import { type PluginHandle, sentenceOf } from '#kernel'
 import { Models } from '../models/contract.ts'
 import { type Profile, Profiles } from '../profiles/contract.ts'
 import { appendEvent, isoTime, Store, usdOf, wakeAgents } from '../store/contract.ts'
+import { toAttic } from './attic.ts'
 import {
   AgentDeadError,
   type AgentDetail,
@@ -174,23 +175,7 @@ export class AgentDirectory implements Agents {
       deleteAgent({ agent_id }),
       appendEvent({ type: 'agent_deleted', agent_id, data: { agent_id } }),
     ])
-    const { files } = this.#svc.ports
-    const attic = join(this.#svc.project.svc, 'attic', `${agent_id}-${this.#svc.clock.ms()}`)
-    for (const [folder, name] of [
-      ...['workspaces', 'journals', 'memory', 'a2a', 'checkpoints'].map(folder => [folder, agent_id] as const),
-      ['agent_memory', `${agent_id}.json`] as const,
-    ]) {
-      const from = join(this.#svc.project.svc, folder, name)
-      if (
-        !(await files.access(from).then(
-          () => true,
-          () => false,
-        ))
-      )
-        continue
-      await files.mkdir(attic, { recursive: true, mode: 0o700 })
-      await files.rename(from, join(attic, folder))
-    }
+    await toAttic(this.#svc, agent_id)
   }
 
   /** Stores an operator's message and wakes the agent. It reaches the next prompt, also between two steps of a pursuit. */

@@ -1,4 +1,4 @@
-import { type PluginHandle, type SvcError, sentenceOf } from '#kernel'
+import { outside, type PluginHandle, SvcError, sentenceOf, taken } from '#kernel'
 import type { CallLimit, CallPurpose, PlannedSpend, Spend } from '../models/contract.ts'
 import { appendEvent, Store, usdOf } from '../store/contract.ts'
 import { type BudgetConfig, estimateOf, type Limits, limitsOf, microsOf } from './config.ts'
@@ -139,7 +139,7 @@ export class Ledger implements Budget, CallLimit {
 
   /** Tells, once in each window, that a limit is reached; and shows what is spent. */
   async tell(): Promise<void> {
-    if (this.#config.budget_persist) void this.#saved.show()
+    if (this.#config.budget_persist) void outside(() => this.#saved.show())
     if (this.#unlimited) return
     const row = await budgetRow(this.#store)
     if (row.told_window === row.budget_window || !reached(row, this.#limits)) return
@@ -184,13 +184,24 @@ export class Ledger implements Budget, CallLimit {
   async #trouble(): Promise<SvcError | undefined> {
     if (!this.#config.budget_persist) return undefined
     try {
+      // What a process once read from a file is no part of a cycle: repeated, it is as it was.
+      await taken('budget.json', () => this.#takeIn())
+      return undefined
+    } catch (error) {
+      if (error instanceof SvcError && error.code === BudgetUnreadableError.code) return error
+      throw error
+    }
+  }
+
+  /** @throws BudgetUnreadableError where that is to keep everybody from spending */
+  async #takeIn(): Promise<void> {
+    try {
       await this.#saved.takeIn()
     } catch (error) {
-      if (!(error instanceof BudgetUnreadableError)) throw error
-      if (!this.#unlimited && this.#svc.config.get('daemon.guards_fail_closed')) return error
+      const isClosed = !this.#unlimited && this.#svc.config.get('daemon.guards_fail_closed')
+      if (!(error instanceof BudgetUnreadableError) || isClosed) throw error
       await this.#saved.giveUp(error)
     }
-    return undefined
   }
 
   async #checkAgent({ kind, agent_id, root_agent_id, max_cost_usd = 0 }: CallPurpose): Promise<void> {

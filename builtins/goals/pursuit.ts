@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
-import { type Cycle, defineError, type Effect, type PluginHandle, type Tool } from '#kernel'
+import { type Cycle, defineError, type Effect, type PluginHandle, type Tool, taken } from '#kernel'
 import { Agents } from '../agents/contract.ts'
 import { Approvals } from '../approvals/contract.ts'
 import type { Message } from '../models/contract.ts'
@@ -138,7 +138,7 @@ class Pursuit {
     const { goal_id } = this.#goal
     const runtime = this.#svc.use(Runtime)
     const workspace = join(this.#svc.project.workspaces, agent_id)
-    await this.#makeOnce(workspace)
+    await taken('workspace', () => this.#makeOnce(workspace))
     return {
       ...{ agent_id, goal_id, cycle_num, signal, workspace, ...open },
       // Asked anew at each step: a toolkit may come or go in the middle of a pursuit.

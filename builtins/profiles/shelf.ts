@@ -1,5 +1,5 @@
 import { basename, extname, join, sep } from 'node:path'
-import { BadFileError, type Ports, type SvcError } from '#kernel'
+import { BadFileError, type Ports, SvcError } from '#kernel'
 
 const NAME = /^(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 
@@ -80,7 +80,12 @@ export class Shelf<T> {
     const listing = this.#listings.get(folder)
     const version = versionOf(stats)
     if (listing?.version === version) return listing.byName
-    const byName = this.#index(folder, await files.readdir(folder).catch(() => []))
+    const entries = await files.readdir(folder).catch((error: NodeJS.ErrnoException) => {
+      // A disk that fails for a moment has not emptied the folder.
+      if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return []
+      throw error
+    })
+    const byName = this.#index(folder, entries)
     this.#listings.set(folder, { version, byName })
     return byName
   }
@@ -116,7 +121,8 @@ export class Shelf<T> {
       value => ({ version, value }),
       error => ({ version, error }),
     )
-    this.#held.set(file.path, made)
+    // What is wrong with the file stays so until it changes; that the disk failed does not.
+    if ('value' in made || made.error instanceof SvcError) this.#held.set(file.path, made)
     return made
   }
 

@@ -12,6 +12,7 @@ export const Recording = z
   .object({
     run_id: z.string(),
     kind: z.string().describe('daemon, task, or fork: one that left another recording and went on by itself'),
+    within: z.string().nullable().default(null).describe('Of a task: the recording of its process, which holds it'),
     v: z.number().int().describe('Of the form of the recording'),
     svc_version: z.string(),
     started_at: z.iso.datetime(),
@@ -126,6 +127,10 @@ export interface ForkOptions extends ReplayOptions {
 }
 
 export interface Recordings {
+  /** Records what this process does from now on, where it does not yet; undefined where nothing is to be waited for. */
+  follow(): Promise<void> | undefined
+  /** A task has begun its run in this process: it can be had by that name. */
+  holds(run_id: string): Promise<void>
   /** @throws RecordingNotFoundError */
   get(run_id: string): Promise<Recording>
   /** Newest first. */

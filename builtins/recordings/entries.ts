@@ -4,15 +4,17 @@ import { DaemonFrozenError } from '../daemon/contract.ts'
 import { ModelError } from '../models/contract.ts'
 
 /** What the file of a tape says of itself. */
-export const TAPE_VERSION = 1
+export const TAPE_VERSION = 2
 
 /**
  * One entry of a tape. Actors, texts and statements are numbers; what is long stands apart, once.
  * - `s` a text that later entries name by its number; `x` the same for long values
- * - `b` a cycle begins: actor, agent, kind, owner, epoch, cycle; `e` it has ended
+ * - `b` a cycle begins, or a task: actor, agent, kind, owner, epoch, cycle, task; `e` it has ended
  * - `d` what an actor drew: milliseconds and microseconds as differences, ids
  * - `t` an actor's turn with the database, and how that failed
- * - `v` what an actor was given: what, the digest of what it had asked, the value or how that failed
+ * - `v` what an actor was given: what, the digest of what it had asked, the value or how that failed, and how many of the same
+ *   name it had asked for earlier and still waited for, as of tools that run at once
+ * - `f` one of an actor's timers was over: which, of those that it has set
  * - `a` an actor was told to stop
  * - `o` a transaction of somebody else: statements, each with its parameters
  * - `c` the configuration in force has changed
@@ -20,17 +22,21 @@ export const TAPE_VERSION = 1
 export type Entry =
   | ['s', number, string]
   | ['x', number, string]
-  | ['b', number, string, string, string, number, number]
+  | ['b', number, string, string, string, number, number, string?]
   | ['e', number]
   | ['d', number, number[], number[], string[]]
   | ['t', number, number, ErrorRecord?]
-  | ['v', number, number, string | 0, Packed, ErrorRecord?]
+  | ['v', number, number, string | 0, Packed, (ErrorRecord | null)?, number?]
+  | ['f', number, number]
   | ['a', number, ErrorRecord]
   | ['o', [number, ...Packed[]][]]
   | ['c', Record<string, unknown>]
 
-/** A value as JSON holds it; `{ $x }` names a long one, `{ $b }` is bytes, `{ $n }` a whole number beyond doubles. */
-export type Packed = string | number | null | { $x: number } | { $b: string } | { $n: string }
+/**
+ * A value as JSON holds it; `{ $x }` names a long one, `{ $b }` is bytes, `{ $n }` a whole number beyond doubles. What an actor
+ * was given is `{ $j }`, or the JSON of it as a long text; in the first version always as a text.
+ */
+export type Packed = string | number | null | { $x: number } | { $b: string } | { $n: string } | { $j: unknown }
 
 export interface ErrorRecord {
   name: string
@@ -47,8 +53,9 @@ const KNOWN = new Map<string, { prototype: object }>(
 
 export function recordOf(error: unknown): ErrorRecord {
   if (!(error instanceof Error)) return { name: '', message: String(error) }
-  const { stack: _, cause: __, ...fields } = error as Error & Record<string, unknown>
-  return { ...fields, name: error.name, message: error.message }
+  // What is not enumerable is left alone: to ask an error for its stack is to have one made.
+  const fields = Object.entries(error).filter(([key]) => key !== 'stack' && key !== 'cause')
+  return { ...Object.fromEntries(fields), name: error.name, message: error.message }
 }
 
 /** The error again, as far as anybody looks at it. */

@@ -36,7 +36,7 @@ export async function readFixture({ ports: { files } }: PluginHandle, file: stri
       throw new NotReplayableError({ run_id: file, why: 'it is no recording, or a damaged one' })
     })
   const { svcrec, about, entries, events, state } = fixture
-  if (svcrec !== TAPE_VERSION)
+  if (!(svcrec <= TAPE_VERSION))
     throw new NotReplayableError({ run_id: file, why: `it has the form ${svcrec}, of another program` })
   return { about: Recording.parse(about), entries, events, state: Buffer.from(state, 'base64') }
 }

@@ -65,7 +65,17 @@ export async function fork(
   const tape = new TapeRecorder(maskerOf(svc, false))
   const forked: Recording = {
     ...about,
-    ...{ run_id, kind: 'fork', bytes: 0, cycles: 0, steps: 0, cut: null, last_seq: null, pid: process.pid },
+    ...{
+      run_id,
+      kind: 'fork',
+      within: null,
+      bytes: 0,
+      cycles: 0,
+      steps: 0,
+      cut: null,
+      last_seq: null,
+      pid: process.pid,
+    },
     started_at: about.started_at,
     ended_at: null,
     forked_from: { run_id: about.run_id, step: from, model, plugin: plugin ? basename(plugin) : null },
@@ -79,7 +89,8 @@ export async function fork(
     tape,
     stage.kernel.use(Store),
   )
-  const cycles = options.cycles ?? Math.min(Math.max(playback.left, 1), MOST_CYCLES)
+  const left = about.within === null ? Math.min(Math.max(playback.left, 1), MOST_CYCLES) : 0
+  const cycles = options.cycles ?? left
   const { ms, monotonic } = playback.now
   stage.clock.start(ms, monotonic)
   if (plugin) await addPlugin(svc, stage, plugin).catch(error => Promise.reject(failed(sentenceOf(error))))

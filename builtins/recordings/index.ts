@@ -23,6 +23,7 @@ export default definePlugin({
       piece: async (_, limit) => Math.min(await room.prune(), limit - 1),
     })
     svc.on('config_changed', () => room.configured())
+    svc.start(() => () => room.close())
     svc.add(DaemonStarts, { name: 'recordings', begin: () => room.record(), join: () => room.record() })
   },
 })

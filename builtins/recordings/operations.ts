@@ -105,6 +105,7 @@ export function recordingOperations(room: RecordingRoom) {
         return replayed(room, run, how, call)
       },
       render: renderReplayed,
+      exit: ({ verdict }) => (verdict?.same === false ? 1 : 0),
     }),
     operation({
       name: 'recordings.diff',

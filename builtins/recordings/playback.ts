@@ -1,5 +1,17 @@
-import { type Actor, asActor, type Clock, type Draw, type Kernel, type Lease, outside, type Tape } from '#kernel'
+import {
+  type Actor,
+  act,
+  asActor,
+  type Clock,
+  type CycleEnd,
+  type Draw,
+  type Kernel,
+  outside,
+  type Right,
+  type Tape,
+} from '#kernel'
 import { Store } from '../store/contract.ts'
+import { TaskDriver } from '../tasks/contract.ts'
 import type { Divergence } from './contract.ts'
 import { statements } from './effects.ts'
 import { type Entry, errorOf } from './entries.ts'
@@ -10,6 +22,8 @@ import type { Drawn, Happening, Score } from './score.ts'
 const STALLED_MS = 3_000
 /** Turns of the event loop in which whoever can go on does. */
 const TURNS = 5
+/** What a transaction is called; on tapes of the first version that is all. */
+const WRITES = /^write\b/
 /** Faults of the disk: they do not come again by themselves. */
 const DISK = /^SQLITE_(FULL|IOERR)/
 
@@ -61,8 +75,8 @@ export class Playback implements Tape {
     return this.#live
   }
 
-  begin(lease: Lease, abort: AbortController): Actor | undefined {
-    if (this.#begins === undefined) return this.#live?.begin(lease, abort)
+  begin(right: Right, abort: CycleEnd): Actor | undefined {
+    if (this.#begins === undefined) return this.#live?.begin(right, abort)
     const id = this.#begins
     const actor = new ReplayedActor(this, this.#parts.score.drawn(id), abort)
     this.#actors.set(id, actor)
@@ -136,14 +150,22 @@ export class Playback implements Tape {
     const { score } = this.#parts
     switch (happening[0]) {
       case 'b': {
-        const [, id, agent, kind, owner, epoch, cycle_num] = happening
+        const [, id, agent, kind, owner, epoch, cycle_num, task_id] = happening
         this.#begins = id
-        this.cycles++
-        const driven = this.#kernel!.heartbeat.drive({ id: agent, kind: kind as 'agent', owner, epoch, cycle_num })
+        if (kind !== 'task') this.cycles++
+        const driven =
+          task_id === undefined
+            ? this.#kernel!.heartbeat.drive({ id: agent, kind: kind as 'agent', owner, epoch, cycle_num })
+            : (await this.#kernel!.use(TaskDriver).drive(task_id)).ended
         this.#cycles.set(
           id,
           driven.finally(() => this.#cycles.delete(id)),
         )
+        return
+      }
+      case 'f': {
+        const over = await this.#until(happening, ({ timers }) => timers[happening[2]])
+        if (over) asActor(this.#actors.get(happening[1]), over)
         return
       }
       case 'a':
@@ -153,7 +175,7 @@ export class Playback implements Tape {
         const written = happening[1].map(([name, ...params]) => {
           return { sql: score.text(name), params: params.map(param => score.param(param)) }
         })
-        await asActor(BYSTANDER, () => this.#kernel!.use(Store).apply([statements(written)]))
+        await act(BYSTANDER, () => this.#kernel!.use(Store).apply([statements(written)]))
         return this.#compare()
       }
       case 'c':
@@ -166,13 +188,13 @@ export class Playback implements Tape {
         if (!turn) return
         if (failure && DISK.test(String(failure.code))) turn.reject(errorOf(failure))
         else settle(turn)
-        if (turn.what === 'write') await this.#compare()
+        if (WRITES.test(turn.what)) await this.#compare()
         return
       }
       case 'v': {
-        const [, , name, digest, value, failure] = happening
+        const [, , name, digest, value, failure, earlier] = happening
         const isStep = score.isStep(happening)
-        const taking = await this.#arrival(happening, 'v', score.text(name))
+        const taking = await this.#arrival(happening, 'v', score.text(name), earlier)
         if (!taking) return
         if (isStep) this.steps++
         const texts = digest && taking.asked ? taking.asked() : undefined
@@ -187,11 +209,14 @@ export class Playback implements Tape {
     }
   }
 
-  /** The one of an actor's waits that is meant here. */
-  #arrival(happening: Happening, kind: Waiting['kind'], what: string): Promise<Waiting | undefined> {
+  /** The one of an actor's waits that is meant here. @param earlier so many of the same name come before it */
+  #arrival(happening: Happening, kind: Waiting['kind'], what: string, earlier = 0): Promise<Waiting | undefined> {
     return this.#until(happening, actor => {
-      const at = actor.waiting.findIndex(each => each.kind === kind && each.what === what)
-      return at < 0 ? undefined : actor.waiting.splice(at, 1)[0]
+      const found = actor.waiting.filter(
+        each => each.kind === kind && (each.what === what || (what === 'write' && WRITES.test(each.what))),
+      )[earlier]
+      if (found) actor.waiting.splice(actor.waiting.indexOf(found), 1)
+      return found
     })
   }
 
@@ -222,6 +247,7 @@ export class Playback implements Tape {
 
   #told(happening: Happening): string {
     if (happening[0] === 'e') return 'the end of its cycle'
+    if (happening[0] === 'f') return 'a timer to be over'
     if (happening[0] !== 't' && happening[0] !== 'v') return happening[0]
     return told(this.#parts.score.text(happening[2]))
   }
@@ -255,6 +281,7 @@ const BYSTANDER: Actor = {
   draw: (_, real) => real(),
   take: (_, work) => work(),
   turn: (_, work) => work(),
+  timer: fn => fn,
   aside: async () => {},
   end: () => {},
   over: false,
@@ -263,7 +290,9 @@ const BYSTANDER: Actor = {
 /** A cycle that is repeated. */
 class ReplayedActor implements Actor {
   readonly waiting: Waiting[] = []
-  readonly abort: AbortController
+  /** What it set timers for, in their order. */
+  readonly timers: (() => void)[] = []
+  readonly abort: CycleEnd
   over = false
   readonly #playback: Playback
   readonly #drawn: Drawn
@@ -272,7 +301,7 @@ class ReplayedActor implements Actor {
   readonly used = { ms: 0, monotonic: 0, ids: 0 }
   #live: Actor | undefined
 
-  constructor(playback: Playback, drawn: Drawn, abort: AbortController) {
+  constructor(playback: Playback, drawn: Drawn, abort: CycleEnd) {
     this.#playback = playback
     this.#drawn = drawn
     this.abort = abort
@@ -294,6 +323,14 @@ class ReplayedActor implements Actor {
     if (this.#live) return this.#live.turn(what, work)
     // Done by whoever moves the tape on, but in this one's name.
     return this.#wait({ kind: 't', what, work: () => asActor(this, work) }) as Promise<T>
+  }
+
+  timer(fn: () => void): () => void {
+    if (this.#live) return this.#live.timer(fn)
+    this.timers.push(fn)
+    this.#playback.moved()
+    // Time stands still, until all is live.
+    return fn
   }
 
   async aside(what: string, work: () => Promise<unknown>): Promise<unknown> {

@@ -1,29 +1,38 @@
-import { createHash } from 'node:crypto'
-import { type Actor, type Draw, type Lease, type Noted, outside, type Tape } from '#kernel'
-import { type Entry, type Packed, recordOf } from './entries.ts'
+import { hash } from 'node:crypto'
+import { type Actor, type CycleEnd, type Draw, type Noted, outside, type Right, type Tape } from '#kernel'
+import { type Entry, recordOf } from './entries.ts'
 
 /** Shorter values stand where they are used, in characters. */
 const LONG = 512
+/** Shorter ones, too, stand apart when they come again. */
+const WORTH_A_NAME = 96
 /** So many messages are known by their digests. */
 const SAID = 2_000
 const SELECT = /^\s*SELECT/i
-/** So many long values are known to be written already; older ones are written again. */
-const KNOWN = 20_000
+/** So many values are known to be written already; older ones are written again. */
+const KNOWN = 10_000
 
 function sha1(text: string): string {
-  return createHash('sha1').update(text).digest('base64')
+  return hash('sha1', text, 'base64')
 }
 
-/** What is recorded in one process from one moment on, until it is handed to whoever writes it down. */
+/**
+ * What is recorded in one process from one moment on, until it is handed to whoever writes it down. It is made in the path of
+ * every cycle, so each entry becomes its text at once: building it first and writing it later would cost twice as much.
+ */
 export class TapeRecorder implements Tape {
   readonly pretends = false
-  #entries: Entry[] = []
+  /** Cycles that have begun, and answers of models. */
+  readonly counts = { cycles: 0, steps: 0 }
+  #lines: string[] = []
   readonly #texts = new Map<string, number>()
   readonly #selects = new Set<number>()
-  readonly #long = new Map<string, number>()
+  /** Their numbers, by their digests or, where they are short, themselves; of one that came only once there is none yet. */
+  readonly #long = new Map<string, number | undefined>()
   readonly #digests = new Map<string, string>()
-  readonly #written = new WeakMap<object, string>()
-  readonly #drawing = new Set<RecordedActor>()
+  /** Values that nobody changes any more, as they stand on the tape. */
+  readonly #packed = new WeakMap<object, string>()
+  #drawing: RecordedActor[] = []
   readonly #mask: (text: string) => string
   #actors = 0
   #names = 0
@@ -36,26 +45,28 @@ export class TapeRecorder implements Tape {
     this.#mask = mask
   }
 
-  begin(lease: Lease, abort: AbortController): Actor | undefined {
+  begin(right: Right, end: CycleEnd): Actor | undefined {
     if (this.#over) return undefined
+    const { id: agent, kind, owner, epoch, cycle_num } = right
     const id = this.#actors++
-    this.add(['b', id, lease.id, lease.kind, lease.owner, lease.epoch, lease.cycle_num])
-    return this.actor(id, abort)
+    const cycle = [id, agent, kind, owner, epoch, cycle_num] as const
+    this.add(right.kind === 'task' ? ['b', ...cycle, right.task_id] : ['b', ...cycle])
+    return this.actor(id, end)
   }
 
   /** One who begins, or goes on where another tape ended. */
-  actor(id: number, abort: AbortController, drawn?: { ms: number; monotonic: number }): RecordedActor {
+  actor(id: number, end: CycleEnd, drawn?: { ms: number; monotonic: number }): RecordedActor {
     const actor = new RecordedActor(this, id, drawn)
-    abort.signal.addEventListener('abort', () => {
-      if (!actor.over) this.add(['a', id, recordOf(abort.signal.reason)])
-    })
+    end.told = reason => {
+      if (!actor.over) this.add(['a', id, recordOf(reason)])
+    }
     return actor
   }
 
   /** Goes on from a tape that was made before. */
   resume(entries: readonly Entry[]): void {
     for (const entry of entries) {
-      this.#entries.push(entry)
+      this.add(entry)
       if (entry[0] === 'b') this.#actors = Math.max(this.#actors, entry[1] + 1)
       else if (entry[0] === 'x') this.#values = Math.max(this.#values, entry[1] + 1)
       else if (entry[0] === 's') {
@@ -64,41 +75,44 @@ export class TapeRecorder implements Tape {
         if (SELECT.test(entry[2])) this.#selects.add(entry[1])
       }
     }
+    const model = this.name('model')
+    this.counts.steps += entries.filter(entry => entry[0] === 'v' && entry[2] === model).length
   }
 
   wrote(statements: readonly Noted[]): void {
     if (this.#over) return
-    const written: [number, ...Packed[]][] = []
+    const written: string[] = []
     for (const { sql, params } of statements) {
       const name = this.name(sql)
-      if (!this.#selects.has(name)) written.push([name, ...params.map(param => this.#packed(param))])
+      if (!this.#selects.has(name)) written.push(`[${[name, ...params.map(param => this.#param(param))].join()}]`)
     }
-    if (written.length > 0) this.add(['o', written])
+    if (written.length > 0) this.line(`["o",[${written.join()}]]`)
   }
 
   add(entry: Entry): void {
-    if (!this.#over) this.#entries.push(entry)
+    if (entry[0] === 'b' && entry[3] !== 'task') this.counts.cycles++
+    this.line(JSON.stringify(entry))
+  }
+
+  /** Adds an entry as its JSON. */
+  line(json: string): void {
+    if (!this.#over) this.#lines.push(json)
   }
 
   drew(actor: RecordedActor): void {
-    this.#drawing.add(actor)
+    this.#drawing.push(actor)
   }
 
-  /** How many entries wait to be written. */
-  get waiting(): number {
-    return this.#entries.length
-  }
-
-  /** All since the last time, for the file. */
-  take(): Entry[] {
+  /** All entries since the last time, each as JSON, for the file. */
+  take(): string[] {
     for (const actor of this.#drawing) {
       const drawn = actor.drawn()
-      if (drawn) this.#entries.push(drawn)
+      if (drawn) this.#lines.push(drawn)
     }
-    this.#drawing.clear()
-    const entries = this.#entries
-    this.#entries = []
-    return entries
+    this.#drawing = []
+    const lines = this.#lines
+    this.#lines = []
+    return lines
   }
 
   stop(): void {
@@ -112,20 +126,22 @@ export class TapeRecorder implements Tape {
       name = this.#names++
       this.#texts.set(text, name)
       if (SELECT.test(text)) this.#selects.add(name)
-      this.add(['s', name, text])
+      this.line(`["s",${name},${JSON.stringify(text)}]`)
     }
     return name
   }
 
-  /** A value as JSON, now: whoever gets it may change it. */
-  value(value: unknown): Packed {
-    if (typeof value !== 'object' || value === null) return this.#text(JSON.stringify(value) ?? '')
-    let json = this.#written.get(value)
-    if (json === undefined) {
-      json = JSON.stringify(value)
-      if (Object.isFrozen(value)) this.#written.set(value, json)
+  /** A value as it stands on the tape, now: whoever gets it may change it. */
+  value(value: unknown): string {
+    if (value === undefined) return 'null'
+    const isFixed = typeof value === 'object' && Object.isFrozen(value)
+    let packed = isFixed && value ? this.#packed.get(value) : undefined
+    if (packed === undefined) {
+      const json = JSON.stringify(value) ?? 'null'
+      packed = json.length < LONG && !this.#comesAgain(json) ? `{"$j":${json}}` : this.#longOne(json)
+      if (isFixed && value) this.#packed.set(value, packed)
     }
-    return this.#text(json)
+    return packed
   }
 
   digest(texts: readonly string[]): string {
@@ -144,26 +160,36 @@ export class TapeRecorder implements Tape {
     return digest
   }
 
-  #packed(param: unknown): Packed {
-    if (typeof param === 'string') return this.#text(param)
-    if (param === undefined || param === null) return null
-    if (typeof param === 'number') return param
-    if (typeof param === 'boolean') return Number(param)
-    if (typeof param === 'bigint') return { $n: String(param) }
-    return { $b: Buffer.from(param as Uint8Array).toString('base64') }
+  #param(param: unknown): string {
+    if (typeof param === 'string') return param.length < LONG ? JSON.stringify(param) : this.#longOne(param)
+    if (param === undefined || param === null) return 'null'
+    if (typeof param === 'number') return JSON.stringify(param)
+    if (typeof param === 'boolean') return String(Number(param))
+    if (typeof param === 'bigint') return `{"$n":"${param}"}`
+    return `{"$b":"${Buffer.from(param as Uint8Array).toString('base64')}"}`
   }
 
-  #text(text: string): Packed {
-    if (text.length < LONG) return text
-    const key = sha1(text)
+  #comesAgain(text: string): boolean {
+    if (text.length < WORTH_A_NAME) return false
+    if (this.#long.has(text)) return true
+    this.#know(text, undefined)
+    return false
+  }
+
+  #longOne(text: string): string {
+    const key = text.length < LONG ? text : sha1(text)
     let known = this.#long.get(key)
     if (known === undefined) {
       known = this.#values++
-      if (this.#long.size >= KNOWN) this.#long.clear()
-      this.#long.set(key, known)
-      this.add(['x', known, text])
+      this.#know(key, known)
+      this.line(`["x",${known},${JSON.stringify(text)}]`)
     }
-    return { $x: known }
+    return `{"$x":${known}}`
+  }
+
+  #know(key: string, value: number | undefined): void {
+    if (this.#long.size >= KNOWN) this.#long.clear()
+    this.#long.set(key, value)
   }
 }
 
@@ -177,6 +203,11 @@ export class RecordedActor implements Actor {
   #ids: string[] = []
   #lastMs = 0
   #lastMicros = 0
+  #timers = 0
+  /** What it has asked for and not been given yet. */
+  readonly #waiting: { name: number }[] = []
+  /** The tape knows that something was drawn. */
+  #drawing = false
 
   /** @param drawn what was drawn last, where it goes on */
   constructor(tape: TapeRecorder, id: number, drawn = { ms: 0, monotonic: 0 }) {
@@ -188,7 +219,10 @@ export class RecordedActor implements Actor {
 
   draw<T extends number | string>(kind: Draw, real: () => T): T {
     const drawn = real()
-    this.#tape.drew(this)
+    if (!this.#drawing) {
+      this.#drawing = true
+      this.#tape.drew(this)
+    }
     if (kind === 'id') {
       this.#ids.push(drawn as string)
       return drawn
@@ -205,25 +239,36 @@ export class RecordedActor implements Actor {
     return (micros / 1000) as T
   }
 
-  async take<T>(what: string, work: () => Promise<T>, asked?: () => readonly string[]): Promise<T> {
+  take<T>(what: string, work: () => Promise<T>, asked?: () => readonly string[]): Promise<T> {
     const tape = this.#tape
     const name = tape.name(what)
-    const digest = asked ? tape.digest(asked()) : 0
-    try {
-      const value = await outside(work)
-      tape.add(['v', this.#id, name, digest, tape.value(value)])
-      return value
-    } catch (error) {
-      tape.add(['v', this.#id, name, digest, null, recordOf(error)])
-      throw error
+    const head = `["v",${this.#id},${name},${asked ? `"${tape.digest(asked())}"` : 0}`
+    const waits = { name }
+    this.#waiting.push(waits)
+    const given = (tail: string, failure: string) => {
+      const before = this.#waiting.indexOf(waits)
+      const earlier = before === 0 ? 0 : this.#waiting.slice(0, before).filter(each => each.name === name).length
+      this.#waiting.splice(before, 1)
+      tape.line(`${head},${tail}${earlier > 0 ? `,${failure || 'null'},${earlier}` : failure && `,${failure}`}]`)
+      if (what === 'model') tape.counts.steps++
     }
+    return outside(work).then(
+      value => {
+        given(tape.value(value), '')
+        return value
+      },
+      error => {
+        given('null', JSON.stringify(recordOf(error)))
+        throw error
+      },
+    )
   }
 
   turn<T>(what: string, work: () => T): T {
     const name = this.#tape.name(what)
     try {
       const done = work()
-      this.#tape.add(['t', this.#id, name])
+      this.#tape.line(`["t",${this.#id},${name}]`)
       return done
     } catch (error) {
       const record = recordOf(error)
@@ -233,19 +278,28 @@ export class RecordedActor implements Actor {
     }
   }
 
+  timer(fn: () => void): () => void {
+    const n = this.#timers++
+    return () => {
+      if (!this.over) this.#tape.line(`["f",${this.#id},${n}]`)
+      fn()
+    }
+  }
+
   aside(_: string, work: () => Promise<unknown>): Promise<unknown> {
     return outside(work)
   }
 
   end(): void {
     this.over = true
-    this.#tape.add(['e', this.#id])
+    this.#tape.line(`["e",${this.#id}]`)
   }
 
-  /** What was drawn since the last time. */
-  drawn(): Entry | undefined {
+  /** What was drawn since the last time, as an entry of kind `d`. */
+  drawn(): string | undefined {
+    this.#drawing = false
     if (this.#ms.length + this.#micros.length + this.#ids.length === 0) return undefined
-    const entry: Entry = ['d', this.#id, this.#ms, this.#micros, this.#ids]
+    const entry = `["d",${this.#id},[${this.#ms}],[${this.#micros}],${JSON.stringify(this.#ids)}]`
     this.#ms = []
     this.#micros = []
     this.#ids = []

@@ -3,13 +3,13 @@ import { maskJson, type PluginHandle, packageVersion, secretsIn, sentenceOf } fr
 import { isoTime, Store } from '../store/contract.ts'
 import type { RecordingsConfig } from './config.ts'
 import type { Recording } from './contract.ts'
-import { type Entry, TAPE_VERSION } from './entries.ts'
+import { TAPE_VERSION } from './entries.ts'
 import { TapeRecorder } from './recorder.ts'
 import type { RecordingShelf } from './shelf.ts'
 
-/** How often what was recorded is written, in milliseconds, and after how many entries at the latest. */
+/** How often what was recorded is written, in milliseconds, and how many entries at a time. */
 const WRITE_MS = 1_000
-const MOST_WAITING = 5_000
+const MOST_AT_ONCE = 5_000
 const MB = 1024 * 1024
 
 /** A recording that is being made: from the tape in memory to its file, behind the cycles' backs. */
@@ -23,6 +23,7 @@ export class LiveRecording {
   readonly #store: () => Store
   #last: Promise<void> = Promise.resolve()
   #cancel: () => void = () => {}
+  #over = false
   #data_version: number | undefined
 
   constructor(
@@ -49,7 +50,9 @@ export class LiveRecording {
 
   #again(): void {
     this.#cancel = this.#svc.clock.after(WRITE_MS, () => {
-      void this.write().then(() => this.#again())
+      void this.write().then(() => {
+        if (!this.#over) this.#again()
+      })
     })
   }
 
@@ -64,6 +67,7 @@ export class LiveRecording {
   }
 
   async end(): Promise<void> {
+    this.#over = true
     this.#cancel()
     await this.write()
     this.tape.stop()
@@ -80,17 +84,17 @@ export class LiveRecording {
 
   async #write(): Promise<void> {
     await this.#lookAround()
-    const entries = this.tape.take()
-    if (entries.length === 0) return
-    const before = this.about.cycles
-    count(entries, this.about, this.tape.name('model'))
-    for (let from = 0; from < entries.length; from += MOST_WAITING) {
-      const piece = this.#mask(JSON.stringify(entries.slice(from, from + MOST_WAITING)))
+    const lines = this.tape.take()
+    if (lines.length === 0) return
+    const isFirst = this.about.cycles === 0
+    Object.assign(this.about, this.tape.counts)
+    for (let from = 0; from < lines.length; from += MOST_AT_ONCE) {
+      const piece = this.#mask(`[${lines.slice(from, from + MOST_AT_ONCE).join()}]`)
       this.about.bytes += await this.#shelf.append(this.about.run_id, piece)
     }
     if (this.about.bytes > this.#config.max_mb * MB)
       this.#cut(`it is larger than recordings.max_mb (${this.#config.max_mb})`)
-    else if (before === 0 && this.about.cycles > 0) await this.#shelf.write(this.about)
+    else if (isFirst && this.about.cycles > 0) await this.#shelf.write(this.about)
   }
 
   /** Another process that wrote is not on this tape. */
@@ -106,17 +110,11 @@ export class LiveRecording {
 
   #cut(why: string): void {
     this.tape.stop()
+    this.#over = true
     this.#cancel()
     this.about.cut ??= why
     this.#svc.log.warn({}, `the recording of ${this.about.run_id} ends here: ${why}`)
     void this.#shelf.write(this.about).catch(() => {})
-  }
-}
-
-function count(entries: readonly Entry[], about: Recording, model: number): void {
-  for (const entry of entries) {
-    if (entry[0] === 'b') about.cycles++
-    else if (entry[0] === 'v' && entry[2] === model) about.steps++
   }
 }
 
@@ -156,7 +154,7 @@ export async function beginRecording(
     pid: process.pid,
     owner: store.owner,
     ...{ state: null, state_bytes: 0, bytes: 0, cycles: 0, steps: 0, cut: null, inexact: [], last_seq: null },
-    events_of: run.run_id,
+    ...{ events_of: run.run_id, within: null },
     secrets: Object.keys(ports.env).filter(name => secretsIn({ [name]: ports.env[name] }).length > 0),
     forked_from: null,
     config: JSON.parse(maskerOf(svc)(JSON.stringify(svc.config.tree('live')))) as Record<string, unknown>,

@@ -1,6 +1,7 @@
 import { type PluginHandle, systemPorts } from '#kernel'
 import { Store } from '../store/contract.ts'
 import { type Divergence, NotReplayableError, type ReplayOptions, type ReplayVerdict } from './contract.ts'
+import { TAPE_VERSION } from './entries.ts'
 import { type EventRow, eventsOf, LogHash, lineOf } from './log.ts'
 import { Playback } from './playback.ts'
 import { TapeRecorder } from './recorder.ts'
@@ -73,6 +74,8 @@ export async function rehearse(svc: PluginHandle, original: Original, options: S
   const { about, entries } = original
   if (about.state === null)
     throw new NotReplayableError({ run_id: about.run_id, why: about.cut ?? 'it has no beginning' })
+  if (about.v > TAPE_VERSION)
+    throw new NotReplayableError({ run_id: about.run_id, why: `it has the form ${about.v}, of a later program` })
   const comparison = new Comparison(original)
   const digester = new TapeRecorder(maskerOf(svc, false))
   let stage: Stage | undefined
@@ -90,10 +93,14 @@ export async function rehearse(svc: PluginHandle, original: Original, options: S
 }
 
 /** Repeats a recording offline, and says whether the same came out. */
-export async function replay(svc: PluginHandle, original: Original, { signal }: ReplayOptions): Promise<ReplayVerdict> {
+export async function replay(
+  svc: PluginHandle,
+  original: Original,
+  { signal, ...options }: ReplayOptions & StageOptions,
+): Promise<ReplayVerdict> {
   const { about } = original
   const began = svc.clock.monotonic()
-  const { stage, playback, comparison } = await rehearse(svc, original)
+  const { stage, playback, comparison } = await rehearse(svc, original, options)
   await using _ = stage
   await playback.run(stage.kernel, signal)
   const missing = comparison.missing()

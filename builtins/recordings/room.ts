@@ -1,6 +1,6 @@
 import { type PluginHandle, sentenceOf, type Tape, type Undo } from '#kernel'
 import { RunRecords } from '../runs/contract.ts'
-import { Store } from '../store/contract.ts'
+import { isoTime, Store } from '../store/contract.ts'
 import type { RecordingsConfig } from './config.ts'
 import type {
   ForkOptions,
@@ -17,19 +17,24 @@ import { fork } from './fork.ts'
 import { type EventRow, eventsOf, rowOf } from './log.ts'
 import { beginRecording, type LiveRecording, maskerOf } from './recording.ts'
 import { type Original, replay } from './replay.ts'
-import { countsIn, stepsIn } from './score.ts'
+import { countsIn, stepsIn, taskIn } from './score.ts'
 import { RecordingShelf } from './shelf.ts'
 
 /** So many events of a log are read at most. */
 const MOST_EVENTS = 1_000_000
 
+/** What holds the tasks of a process in which no daemon runs. */
+const PROCESS = 'process'
+
 /** The recordings of a project, and the one that this process makes. */
 export class RecordingRoom implements Recordings {
   readonly #svc: PluginHandle
-  readonly #config: RecordingsConfig
+  #config: RecordingsConfig
   readonly #hang: (tape: Tape) => Undo
   readonly shelf: RecordingShelf
   #live: LiveRecording | undefined
+  #beginning: Promise<void> | undefined
+  #end: () => Promise<void> = async () => {}
 
   /** @param hang puts a tape in its place, until its undoing */
   constructor(svc: PluginHandle, config: RecordingsConfig, hang: (tape: Tape) => Undo) {
@@ -49,10 +54,44 @@ export class RecordingRoom implements Recordings {
         [process.pid],
       )
     if (!run) return undefined
+    await this.close()
+    return this.#begin(run)
+  }
+
+  follow(): Promise<void> | undefined {
+    if (!this.#config.enabled || this.#live) return undefined
+    this.#beginning ??= this.#begin({ run_id: this.#newId(), kind: PROCESS }).then(end => {
+      this.#end = end ?? this.#end
+      // It is tried once.
+      this.#config = { ...this.#config, enabled: this.#config.enabled && end !== undefined }
+      this.#beginning = undefined
+    })
+    return this.#beginning
+  }
+
+  async holds(run_id: string): Promise<void> {
+    if (!this.#live) return
+    const { about } = this.#live
+    const started_at = isoTime(this.#svc.clock.ms())
+    await this.shelf
+      .write({ ...about, run_id, kind: 'task', within: about.run_id, events_of: run_id, started_at, config: {} })
+      .catch(error => this.#svc.log.warn({}, `the recording of ${run_id}: ${sentenceOf(error)}`))
+  }
+
+  /** Ends what was begun for tasks. */
+  async close(): Promise<void> {
+    await this.#beginning
+    await this.#end()
+    this.#end = async () => {}
+  }
+
+  async #begin(run: { run_id: string; kind: string }): Promise<(() => Promise<void>) | undefined> {
     let unhang: Undo = () => {}
     const live = await beginRecording(this.#svc, this.shelf, this.#config, run, tape => {
       unhang = this.#hang(tape)
     }).catch(error => this.#svc.log.warn({}, `this run is not recorded: ${sentenceOf(error)}`))
+    // Nobody would ever write what an abandoned tape holds.
+    if (!live) await unhang()
     if (!live) return undefined
     this.#live = live
     return async () => {
@@ -78,18 +117,32 @@ export class RecordingRoom implements Recordings {
 
   async old(): Promise<string[]> {
     const keep = Number(this.#svc.config.get('retention.max_runs') ?? 0)
-    return keep > 0 ? (await this.shelf.list()).slice(keep).map(({ run_id }) => run_id) : []
+    if (keep <= 0) return []
+    const all = await this.shelf.list()
+    const runs = all.filter(({ kind }) => kind !== PROCESS)
+    const kept = runs.slice(0, keep)
+    // What holds a task is kept with it.
+    const needed = new Set([this.#live?.about.run_id, ...kept.flatMap(({ run_id, within }) => [run_id, within])])
+    return all.filter(({ run_id }) => !needed.has(run_id)).map(({ run_id }) => run_id)
   }
 
   async get(run_id: string): Promise<Recording> {
-    await this.#written(run_id)
     const about = await this.shelf.about(run_id)
+    if (about.within !== null) {
+      const host = await this.get(about.within)
+      const { kind, within, started_at } = about
+      const steps = await this.steps(run_id)
+      return { ...host, run_id, kind, within, started_at, events_of: run_id, cycles: 0, steps: steps.length }
+    }
+    await this.#written(run_id)
     // Of a process that was killed, or that is another: as far as its tape is written.
-    return about.ended_at === null ? { ...about, ...countsIn(await this.shelf.entries(run_id)) } : about
+    const fresh = await this.shelf.about(run_id)
+    return fresh.ended_at === null ? { ...fresh, ...countsIn(await this.shelf.entries(run_id)) } : fresh
   }
 
-  list(): Promise<Recording[]> {
-    return this.shelf.list()
+  async list(): Promise<Recording[]> {
+    const all = await this.shelf.list()
+    return all.filter(({ kind }) => kind !== PROCESS)
   }
 
   async replay(run: string, options: ReplayOptions): Promise<ReplayVerdict> {
@@ -99,11 +152,19 @@ export class RecordingRoom implements Recordings {
   /** All that a recording consists of. @throws RecordingNotFoundError, NotReplayableError */
   async whole(run_id: string): Promise<Original> {
     if (isFile(run_id)) return readFixture(this.#svc, run_id)
-    const about = await this.get(run_id)
-    const entries = await this.shelf.entries(run_id)
+    const { within } = await this.shelf.about(run_id)
+    const about = await this.get(within ?? run_id)
+    const entries = await this.shelf.entries(about.run_id)
     const state = about.state === null ? Buffer.alloc(0) : await this.shelf.state(about.state)
     const events = await this.events(run_id)
-    return { about, entries, state, events }
+    if (within === null) return { about, entries, state, events }
+    const task = taskIn(entries, run_id)
+    const last_seq = task.over ? (events.at(-1)?.seq ?? 0) : null
+    return {
+      about: { ...about, run_id, kind: 'task', within, events_of: run_id, last_seq },
+      entries: task.entries,
+      ...{ state, events },
+    }
   }
 
   /** The event log of a run, from wherever it still is. @throws RunNotFoundError */
@@ -136,7 +197,10 @@ export class RecordingRoom implements Recordings {
 
   /** The answers of models in a recording, in the order in which they were given. */
   async steps(run_id: string): Promise<RecordedStep[]> {
-    return stepsIn(await this.shelf.entries(run_id))
+    const { within } = await this.shelf.about(run_id)
+    await this.#written(within ?? run_id)
+    const entries = await this.shelf.entries(within ?? run_id)
+    return stepsIn(entries, within === null ? undefined : taskIn(entries, run_id).actor)
   }
 
   async save(run_id: string, file: string): Promise<void> {

@@ -3,7 +3,7 @@ import type { RecordedStep } from './contract.ts'
 import type { Entry, ErrorRecord, Packed } from './entries.ts'
 
 /** An entry that happens at its place in the order; the others say what stands in it. */
-export type Happening = Extract<Entry, ['b' | 'e' | 't' | 'v' | 'a' | 'o' | 'c', ...unknown[]]>
+export type Happening = Extract<Entry, ['b' | 'e' | 't' | 'v' | 'f' | 'a' | 'o' | 'c', ...unknown[]]>
 
 /** What an actor drew from clock and ids, in its order. */
 export interface Drawn {
@@ -82,17 +82,21 @@ export class Score {
   param(packed: Packed): unknown {
     if (typeof packed !== 'object' || packed === null) return packed
     if ('$x' in packed) return this.#long.get(packed.$x)
+    if ('$j' in packed) return packed.$j
     return '$b' in packed ? Buffer.from(packed.$b, 'base64') : BigInt(packed.$n)
   }
 
   /** What an actor was given. */
   value(packed: Packed): unknown {
+    if (typeof packed === 'object' && packed !== null && '$j' in packed) return structuredClone(packed.$j)
     const json = this.param(packed)
     return typeof json === 'string' && json !== '' ? (JSON.parse(json) as unknown) : undefined
   }
 
   /** Whether a model answered here, or failed to. */
-  isStep(happening: Happening | undefined): happening is ['v', number, number, string | 0, Packed, ErrorRecord?] {
+  isStep(
+    happening: Happening | undefined,
+  ): happening is ['v', number, number, string | 0, Packed, (ErrorRecord | null)?, number?] {
     return happening?.[0] === 'v' && this.text(happening[2]) === 'model'
   }
 }
@@ -103,17 +107,20 @@ function stepsOf(values: readonly number[]): number[] {
 
 const LONGEST_SAYING = 120
 
-/** The answers of models on a tape, by number. */
-export function stepsIn(entries: readonly Entry[]): RecordedStep[] {
+/** The answers of models on a tape, by number. @param of only this actor's */
+export function stepsIn(entries: readonly Entry[], of?: number): RecordedStep[] {
   const score = new Score(entries, { was: 0, is: 0 })
   const steps: RecordedStep[] = []
+  let step = 0
   for (const happening of score.happenings) {
     if (!score.isStep(happening)) continue
+    step++
     const [, actor, , , value, failure] = happening
+    if (of !== undefined && actor !== of) continue
     const { agent_id = '', cycle_num = 0 } = score.whose(actor) ?? {}
     const says = failure ? failure.message : saying(score.value(value) as Partial<ModelAnswer> | undefined)
     steps.push({
-      step: steps.length + 1,
+      step,
       agent_id,
       cycle_num,
       says: says.replace(/\s+/g, ' ').slice(0, LONGEST_SAYING),
@@ -123,7 +130,24 @@ export function stepsIn(entries: readonly Entry[]): RecordedStep[] {
 }
 
 export function countsIn(entries: readonly Entry[]): { cycles: number; steps: number } {
-  return { cycles: entries.filter(([kind]) => kind === 'b').length, steps: stepsIn(entries).length }
+  const cycles = entries.filter(entry => entry[0] === 'b' && entry[3] !== 'task').length
+  return { cycles, steps: stepsIn(entries).length }
+}
+
+/** A task on the tape of its process: who worked on it, and the tape up to its end. */
+export function taskIn(entries: readonly Entry[], run_id: string): { actor: number; entries: Entry[]; over: boolean } {
+  const score = new Score(entries, { was: 0, is: 0 })
+  const began = score.happenings.find(
+    each => each[0] === 'v' && score.text(each[2]) === 'run' && score.value(each[4]) === run_id,
+  )
+  const actor = (began?.[1] as number | undefined) ?? -1
+  const end = entries.findIndex(entry => entry[0] === 'e' && entry[1] === actor)
+  const over = end >= 0
+  // What was drawn stands behind what it was drawn for.
+  const upTo = entries.filter(
+    (entry, n) => !over || n <= end || entry[0] === 'd' || entry[0] === 's' || entry[0] === 'x',
+  )
+  return { actor, entries: upTo, over }
 }
 
 function saying({ text = '', tool_calls = [] }: Partial<ModelAnswer> = {}): string {

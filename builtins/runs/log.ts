@@ -109,3 +109,42 @@ export async function scanLines(path: string, { files, signal, take, skip }: Sca
     await handle.close()
   }
 }
+
+/**
+ * The lines of a file from its end on, in pieces that are read off the event loop; those of one piece are in the order of the
+ * file. A last line without its newline is left out; of a line that is too long only the beginning comes.
+ */
+export async function* linesFromEnd(
+  path: string,
+  { files, signal }: Pick<ScanOptions, 'files' | 'signal'>,
+): AsyncGenerator<Buffer[]> {
+  const handle = await files.open(path, 'r')
+  try {
+    let { size: end } = await handle.stat()
+    /** The rest of a line that begins before `end`, with its newline; undefined until the last newline was found. */
+    let rest: Buffer | undefined
+    while (end > 0) {
+      signal?.throwIfAborted()
+      const start = Math.max(0, end - CHUNK)
+      const bytes = Buffer.allocUnsafe(end - start)
+      await handle.read(bytes, 0, bytes.length, start)
+      end = start
+      const whole = rest ? Buffer.concat([bytes, rest]) : bytes.subarray(0, bytes.lastIndexOf(NEWLINE) + 1)
+      if (whole.length === 0) continue
+      const from = start > 0 ? whole.indexOf(NEWLINE) + 1 : 0
+      rest = from > LONGEST_LINE ? whole.subarray(from - 1, from) : whole.subarray(0, from)
+      const lines = [...linesIn(whole.subarray(from))]
+      if (lines.length > 0) yield lines
+    }
+  } finally {
+    await handle.close()
+  }
+}
+
+function* linesIn(bytes: Buffer): Generator<Buffer> {
+  let from = 0
+  for (let end = bytes.indexOf(NEWLINE); end >= 0; end = bytes.indexOf(NEWLINE, from)) {
+    yield bytes.subarray(from, end)
+    from = end + 1
+  }
+}

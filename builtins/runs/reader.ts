@@ -1,6 +1,6 @@
 import type { Ports } from '#kernel'
 import type { LoggedEvent } from './contract.ts'
-import { scanLines, segmentsOf } from './log.ts'
+import { linesFromEnd, scanLines, segmentsOf } from './log.ts'
 
 export interface ReadOptions {
   files: Ports['files']
@@ -42,8 +42,7 @@ export async function readLog(folder: string, options: ReadOptions): Promise<{ c
 }
 
 /**
- * The newest events of a run, oldest first, each once. The log is read from its last file backwards: what the earlier ones
- * hold costs nothing.
+ * The newest events of a run, oldest first, each once. The log is read backwards from its end: what came before costs nothing.
  * @returns also whether these are all, and how many lines of what was read could not be
  */
 export async function readNewest(
@@ -52,36 +51,27 @@ export async function readNewest(
 ): Promise<{ events: LoggedEvent[]; complete: boolean; broken: number }> {
   let events: LoggedEvent[] = []
   let broken = 0
-  let complete = true
-  const segments = await segmentsOf(files, folder)
-  for (const { path } of segments.reverse()) {
-    const room = limit - events.length
-    if (room === 0) return { events, complete: false, broken }
-    const before = events[0]?.seq ?? Number.POSITIVE_INFINITY
-    const lines: string[] = []
-    let seen = 0
-    const take = (line: Buffer): boolean => {
-      const seq = toldSeq(line)
-      if (seq === undefined) broken++
-      else if (seq > seen && seq < before) {
+  for (const { path } of (await segmentsOf(files, folder)).reverse()) {
+    for await (const lines of linesFromEnd(path, { files, signal })) {
+      const room = limit - events.length
+      if (room === 0) return { events, complete: false, broken }
+      const before = events[0]?.seq ?? Number.POSITIVE_INFINITY
+      let seen = 0
+      const fresh = lines.filter(line => {
+        const seq = toldSeq(line)
+        if (seq === undefined) broken++
+        if (seq === undefined || seq <= seen || seq >= before) return false
         seen = seq
-        lines.push(line.toString())
-        // Cut now and then, not at each line.
-        if (lines.length >= 2 * room + TRIM) complete = lines.splice(0, lines.length - room).length === 0
-      }
-      return true
+        return true
+      })
+      const read = fresh.slice(-room).map(line => parse(line))
+      broken += read.filter(event => event === undefined).length
+      events = [...read.filter(event => event !== undefined), ...events]
+      if (fresh.length > room) return { events, complete: false, broken }
     }
-    await scanLines(path, { files, signal, take, skip: () => void broken++ })
-    if (lines.length > room) complete = false
-    const read = lines.slice(-room).map(line => parse(line))
-    broken += read.filter(event => event === undefined).length
-    events = [...read.filter(event => event !== undefined), ...events]
   }
-  return { events, complete, broken }
+  return { events, complete: true, broken }
 }
-
-/** So many lines more than are wanted are held at most. */
-const TRIM = 1_000
 
 /** The seq with which our lines begin, read without parsing them. */
 function toldSeq(line: Buffer): number | undefined {

@@ -13,6 +13,8 @@ import { masker } from './secrets.ts'
 const FOLLOW_MS = 1_000
 /** Events in one piece of work: a few milliseconds of the event loop. */
 const BATCH = 250
+/** No manifest tells of it as it stands now. */
+const UNDESCRIBED = -1
 
 /** A run that this process writes. */
 interface Writing {
@@ -46,9 +48,13 @@ export class Recorder {
     return join(this.#config.folder, run_id)
   }
 
-  /** Keeps a run's log up to date from now on, beginning with its manifest: for the process whose run it is. */
-  follow(run_id: string): void {
-    this.#work(run_id, this.#follow(run_id), writing => this.#describe(run_id, writing))
+  /**
+   * Keeps a run's log up to date from now on: for the process whose run it is. @param brief it may be over in a moment: its
+   * manifest is written when it is, or at the first round
+   */
+  follow(run_id: string, brief = false): void {
+    const writing = this.#follow(run_id)
+    if (!brief) this.#work(run_id, writing, () => this.#describe(run_id, writing))
     this.#cancel ??= this.#svc.clock.after(FOLLOW_MS, () => this.#round())
   }
 
@@ -60,10 +66,9 @@ export class Recorder {
   /** Writes what is left of a run that has ended, its manifest as it stays, and lets it go. Nobody need wait for it. */
   finish(run_id: string): Promise<void> {
     const writing = this.#follow(run_id)
-    void this.catchUp(run_id)
     return this.#work(run_id, writing, async () => {
-      await this.#describe(run_id, writing)
-      this.#followed.delete(run_id)
+      writing.described = UNDESCRIBED
+      await this.#carry(run_id, writing).finally(() => this.#followed.delete(run_id))
     })
   }
 
@@ -112,7 +117,7 @@ export class Recorder {
       onDamage: (file, bytes) =>
         this.#svc.log.warn({}, `${bytes} bytes at the end of ${file} were broken; they are in ${file}.corrupt now`),
     })
-    return { log, last: Promise.resolve(), failing: false, described: -1 }
+    return { log, last: Promise.resolve(), failing: false, described: UNDESCRIBED }
   }
 
   async #carry(run_id: string, writing: Writing): Promise<void> {

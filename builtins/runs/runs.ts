@@ -50,7 +50,7 @@ export class RunDirectory implements Runs {
     let run_id: string
     do run_id = this.#newId()
     while (!(await this.#store.apply([insertRun({ run_id, kind, pid: process.pid, facts })])))
-    this.#recorder.follow(run_id)
+    this.#recorder.follow(run_id, kind === 'task')
     return run_id
   }
 

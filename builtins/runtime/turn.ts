@@ -1,4 +1,4 @@
-import type { Clock } from '#kernel'
+import { type Clock, taken } from '#kernel'
 import type { Message, ModelAnswer } from '../models/contract.ts'
 import { FINISH_GOAL, type PlannedCall, type RunEvent, type RunRequest } from './contract.ts'
 import { Finish } from './finish.ts'
@@ -83,9 +83,13 @@ async function* runAll(
       return [call, ended.then(end => ({ call, end }))]
     }),
   )
+  const firstOf = async () => calls.indexOf((await Promise.race(running.values())).call)
   let repeating = false
   while (running.size > 0) {
-    const { call, end } = await Promise.race(running.values())
+    const [only] = running.keys()
+    // Which of several has ended first is chance: it is recorded.
+    const call = running.size > 1 ? calls[await taken('first to end', firstOf)]! : only!
+    const { end } = await running.get(call)!
     running.delete(call)
     if (!end) continue
     if ('approval_id' in end) parked.add(end.approval_id)

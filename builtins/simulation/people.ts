@@ -12,9 +12,9 @@ export interface PeopleParts {
   presets: readonly string[]
   look: Pick<import('./contract.ts').Look, 'all' | 'get'>
   /** Through which service an operator acts now; undefined when none is up. */
-  kernel(): Kernel | undefined
-  /** What is done to processes rather than by them. */
-  machine: { kill(): void; restart(): void; join(): void }
+  service(): { kernel: Kernel; process: number } | undefined
+  /** What is done to processes, and to the machine that they are on, rather than by them. */
+  machine: { kill(): void; restart(): void; join(): void; setClock(): void }
 }
 
 type Act = (parts: PeopleParts, call: Call) => Promise<void> | void
@@ -67,23 +67,24 @@ export async function act(parts: PeopleParts): Promise<void> {
       [3, 'kill'],
       [1, 'restart'],
       [1, 'join'],
+      [2, 'setClock'],
       [3, 'episode'],
     ] as const)
     journal.write('machine', { deed })
     if (deed === 'episode') return trouble.begin(dice.pick(EPISODES), dice.int(200, 6_500))
     return machine[deed]()
   }
-  const kernel = parts.kernel()
-  if (!kernel) return
+  const service = parts.service()
+  if (!service) return
   const [name, does] = dice.weighed(ACTS.map(([weight, name, does]) => [weight, [name, does] as const] as const))
   witness.counts.acts++
   journal.write('act', { name })
-  await does(parts, caller(kernel, parts))
+  await does(parts, caller(service, parts))
 }
 
-function caller(kernel: Kernel, { journal, witness }: PeopleParts): Call {
+function caller({ kernel, process }: { kernel: Kernel; process: number }, { journal, witness }: PeopleParts): Call {
   return async (name, input) => {
-    witness.asking++
+    const answered = witness.asks(process)
     try {
       const output = await kernel.invoke(name, input, { tenant: 'operator' })
       journal.write('done', { name })
@@ -92,7 +93,7 @@ function caller(kernel: Kernel, { journal, witness }: PeopleParts): Call {
       journal.write('refused', { name, code: error instanceof SvcError ? error.code : String(error) })
       return undefined
     } finally {
-      witness.asking--
+      answered()
     }
   }
 }

@@ -10,6 +10,9 @@ const FACTORS: Record<FaultLevel, number> = { none: 0, some: 1, many: 4 }
 export const EPISODES = ['disk_full', 'database_locked', 'model_down'] as const
 export type Episode = (typeof EPISODES)[number]
 
+/** A time server that corrects a little, a laptop that slept, a zone that was taken for another, in milliseconds. */
+const JUMPS_MS = [700, 4_000, 45_000, 3_600_000]
+
 /** What goes wrong in a world, when, and how often it did. */
 export class Trouble {
   readonly counts: Record<string, number> = {}
@@ -58,6 +61,14 @@ export class Trouble {
     if (this.is('disk_full') && access.bytes !== undefined) return this.#ofStore({ error: 'ENOSPC', written: 0 })
     if (!this.strikes('disk', 0.002)) return undefined
     return this.#ofStore(this.#diskFault(access))
+  }
+
+  /** By how much the machine's clock is set wrong, or right again, in milliseconds. */
+  clockJump(): number {
+    this.#count('clock_jumps')
+    const ms = this.#dice.pick(JUMPS_MS) * (this.#dice.chance(0.5) ? 1 : -1)
+    // Who drives an agent is a matter of the wall clock: for a while two may think that they do.
+    return this.#ofStore(ms)
   }
 
   /** For the database. */

@@ -40,8 +40,8 @@ interface Nudge {
 export class Witness {
   violation: Violation | null = null
   readonly counts = { cycles: 0, model_calls: 0, tool_runs: 0, acts: 0, kills: 0, checks: 0 }
-  /** Operators who wait for an answer. */
-  asking = 0
+  /** How many operators wait for an answer, by the process that they asked. */
+  readonly #asking = new Map<number, number>()
   readonly #parts: WitnessParts
   readonly #invariants = new Map<string, Invariant>(OWN.map(each => [each.name, each]))
   readonly #calls = new Set<string>()
@@ -124,14 +124,27 @@ export class Witness {
     })
   }
 
+  /** An operator asks a process something. @returns what is to be done once it has answered; one that was killed never does */
+  asks(process: number): () => void {
+    const asking = this.#asking
+    asking.set(process, (asking.get(process) ?? 0) + 1)
+    return () => {
+      const still = (asking.get(process) ?? 0) - 1
+      if (still > 0) asking.set(process, still)
+      else asking.delete(process)
+    }
+  }
+
   gone(process: number): void {
+    this.#asking.delete(process)
     for (const [agent, driver] of this.#driving) if (driver.process === process) this.#driving.delete(agent)
   }
 
   /** It ended in order. */
   stopped(process: number, timers: number): void {
     // What an operator is still waiting for is no one's left-over.
-    if (timers > 0 && this.asking === 0) this.#broken('nothing_left_behind', `process ${process} has ${timers} timers`)
+    const isAsked = this.#asking.has(process)
+    if (timers > 0 && !isAsked) this.#broken('nothing_left_behind', `process ${process} has ${timers} timers`)
   }
 
   logged(process: number, line: string): void {

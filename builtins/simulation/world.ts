@@ -8,6 +8,7 @@ import {
   SvcError,
   type Tool,
 } from '#kernel'
+import { Store } from '../store/contract.ts'
 import { WorldTime } from './clock.ts'
 import {
   type Belongings,
@@ -52,7 +53,8 @@ export class World {
   readonly #trouble: Trouble
   readonly #dice: { people: Dice; machine: Dice }
   readonly #shared: Surroundings
-  readonly #look: Look
+  /** Past all faults, also once it is over. */
+  readonly look: Look
   readonly #processes: SimulatedProcess[] = []
   #number = 0
   /** What people and the machine do is over. */
@@ -80,7 +82,7 @@ export class World {
       },
       ...(rewrite ? { rewrite } : {}),
     })
-    this.#look = {
+    this.look = {
       all: (sql, params) => database.all(sql, params),
       get: (sql, params) => database.get(sql, params),
       get now() {
@@ -88,7 +90,7 @@ export class World {
       },
     }
     this.witness = new Witness({
-      ...{ look: this.#look, journal: this.journal, trouble: this.#trouble, elapsed },
+      ...{ look: this.look, journal: this.journal, trouble: this.#trouble, elapsed },
       wakes_within: this.#rules.wakes_within,
       gated: (process, tool) => this.#isGated(process, tool),
       resumes: this.#rules.resumes,
@@ -238,8 +240,11 @@ export class World {
   get #people(): PeopleParts {
     return {
       ...{ dice: this.#dice.people, journal: this.journal, trouble: this.#trouble, witness: this.witness },
-      ...{ look: this.#look, presets: this.#rules.presets },
-      kernel: () => this.#up()?.kernel,
+      ...{ look: this.look, presets: this.#rules.presets },
+      service: () => {
+        const up = this.#up()
+        return up?.kernel && { kernel: up.kernel, process: up.number }
+      },
       machine: {
         kill: () => {
           const process = this.#up()
@@ -249,6 +254,7 @@ export class World {
           const process = this.#up()
           if (process) void this.#restart(process)
         },
+        setClock: () => this.#time.jump(this.#trouble.clockJump()),
         join: () => {
           if (this.#processes.filter(({ alive }) => alive).length < 2) this.#open(['daemon', 'joined'])
         },
@@ -279,7 +285,7 @@ export class World {
     )
     await this.#until(() => ready, 'operations are not answered')
     const goals = () =>
-      this.#look.all<{ goal_id: string; agent_id: string; steps_completed: number; run_at: number }>(
+      this.look.all<{ goal_id: string; agent_id: string; steps_completed: number; run_at: number }>(
         `SELECT g.goal_id, g.agent_id, g.steps_completed, l.run_at FROM goals g JOIN leases l ON l.agent_id = g.agent_id
          WHERE g.status = 'active' ORDER BY g.goal_id`,
       )
@@ -298,11 +304,11 @@ export class World {
 
   /** Changes whenever one of an agent's goals does. */
   #progress(agent_id: string): string {
-    const row = this.#look.get<{ n: number; steps: number }>(
+    const row = this.look.get<{ n: number; steps: number }>(
       "SELECT count(*) AS n, sum(steps_completed) AS steps FROM goals WHERE agent_id = ? AND status = 'active'",
       [agent_id],
     )
-    const calls = this.#look.get<{ n: number }>(
+    const calls = this.look.get<{ n: number }>(
       "SELECT count(*) AS n FROM tool_calls WHERE agent_id = ? AND state = 'done'",
       [agent_id],
     )
@@ -315,7 +321,7 @@ export class World {
     await call('agents.resume', { all: true })
     await call('budget.reset', {})
     for (;;) {
-      const waiting = this.#look.all<{ approval_id: string }>(
+      const waiting = this.look.all<{ approval_id: string }>(
         "SELECT approval_id FROM approvals WHERE status = 'pending'",
       )
       if (waiting.length === 0) break
@@ -327,6 +333,7 @@ export class World {
 
   async #close(): Promise<void> {
     const open = this.#processes.filter(({ alive }) => alive)
+    const owners = new Set(open.map(({ kernel }) => kernel?.use(Store).owner))
     let closed = false
     void Promise.all(open.map(process => process.stop())).then(
       () => {
@@ -335,18 +342,19 @@ export class World {
       error => this.witness.uncaught(error),
     )
     await this.#until(() => closed, 'the service does not stop')
-    const held = this.#look.all<{ id: string; owner: string }>(
-      'SELECT id, owner, run_at, claimed_at FROM leases WHERE owner IS NOT NULL',
-    )
+    // One that was killed holds its leases until they run out.
+    const held = this.look
+      .all<{ id: string; owner: string }>('SELECT id, owner, run_at, claimed_at FROM leases WHERE owner IS NOT NULL')
+      .filter(({ owner }) => owners.has(owner))
     if (held.length > 0) this.witness.leftBehind(`leases ${JSON.stringify(held)}`)
     // For the calls of a process that was killed something stays held, until nobody can be waiting for them any more.
     if (this.witness.counts.kills > 0) return
-    const reserved = this.#look.all<{ call_id: string }>('SELECT call_id FROM budget_reservations')
+    const reserved = this.look.all<{ call_id: string }>('SELECT call_id FROM budget_reservations')
     if (reserved.length > 0)
       this.witness.leftBehind(`reservations for ${reserved.map(({ call_id }) => call_id).join(', ')}`)
   }
 
   #fingerprint(): unknown {
-    return this.#look.all('SELECT goal_id, status, steps_completed, result FROM goals ORDER BY goal_id')
+    return this.look.all('SELECT goal_id, status, steps_completed, result FROM goals ORDER BY goal_id')
   }
 }

@@ -47,7 +47,7 @@ export class SqliteStore implements Store {
   async write(effects: readonly Effect[], fence: Fence | undefined): Promise<CommitResult> {
     reach('before', effects)
     const planned = this.#planner.plan(effects, this.#svc.clock.ms())
-    const what = actor() ? `write ${effects.map(({ effect }) => effect)}` : undefined
+    const what = actor() ? `write ${effects.map(({ effect }) => effect)}${callOf(effects)}` : undefined
     const result = await this.#database
       .write(() => {
         const transacted = this.#transact(planned, fence)
@@ -146,6 +146,15 @@ export class SqliteStore implements Store {
     }
     return fenced ? 'fenced' : 'ok'
   }
+}
+
+/** Which of several tool calls that run at once is written of: the last part of its id. */
+function callOf(effects: readonly Effect[]): string {
+  for (const { payload } of effects) {
+    const { call_id } = (payload ?? {}) as { call_id?: unknown }
+    if (typeof call_id === 'string' && call_id.includes(':')) return ` ${call_id.slice(call_id.lastIndexOf(':') + 1)}`
+  }
+  return ''
 }
 
 function reach(point: string, effects: readonly Effect[]): void {

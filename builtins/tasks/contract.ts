@@ -102,6 +102,12 @@ export interface Tasks {
 }
 export const Tasks = token<Tasks>('tasks')
 
+/** Works on a task that is held already: for whoever repeats what was recorded. Resolves when it has begun. */
+export interface TaskDriver {
+  drive(task_id: string): Promise<{ ended: Promise<void> }>
+}
+export const TaskDriver = token<TaskDriver>('task-driver')
+
 declare module '#kernel' {
   interface Events {
     task_started: z.infer<typeof TaskStarted>

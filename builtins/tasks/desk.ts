@@ -132,6 +132,11 @@ export class TaskDesk {
     if (taken) this.#start(await this.find(task_id), await textEnd(this.#store, task_id))
   }
 
+  /** Works on a task that is held already, as when it is repeated: nobody else keeps it. @throws TaskNotFoundError */
+  async drive(task_id: string): Promise<{ ended: Promise<void> }> {
+    return new TaskRun(this.#svc, this.#config, await this.find(task_id), await textEnd(this.#store, task_id))
+  }
+
   /** Ends a task as stopped, in whatever process it runs: there it can write no more. @throws TaskNotFoundError, TaskOverError */
   async cancel(task_id: string): Promise<void> {
     for (let tries = 0; ; tries++) {

@@ -1,6 +1,6 @@
 import { definePlugin, type PluginHandle, sentenceOf, z } from '#kernel'
 import { Effects } from '../store/contract.ts'
-import { TaskEnded, TaskStarted, Tasks } from './contract.ts'
+import { TaskDriver, TaskEnded, TaskStarted, Tasks } from './contract.ts'
 import { TaskDesk } from './desk.ts'
 import { TASK_EFFECTS } from './effects.ts'
 import { taskOperations } from './operations.ts'
@@ -35,6 +35,7 @@ export default definePlugin({
     tasksForget(svc)
     for (const operation of taskOperations(svc, desk)) svc.operation(operation)
     svc.provide(Tasks, tasksService(svc, desk))
+    svc.provide(TaskDriver, desk)
     svc.event('task_started', TaskStarted)
     svc.event('task_ended', TaskEnded)
     svc.on('agent_deleted', ({ agent_id }) => desk.forget(agent_id))

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { PluginHandle } from '#kernel'
+import { type PluginHandle, taken } from '#kernel'
 import { Agents } from '../agents/contract.ts'
 import type { Message } from '../models/contract.ts'
 import { type Profile, Profiles } from '../profiles/contract.ts'
@@ -35,7 +35,7 @@ export async function prepareRun(
   const profile = await svc.use(Agents).profileOf(agent)
   const tools = () => taskTools(svc, toolkits, profile)
   const workspace = join(svc.project.workspaces, agent_id)
-  await svc.ports.files.mkdir(workspace, { recursive: true, mode: 0o700 })
+  await taken('workspace', () => svc.ports.files.mkdir(workspace, { recursive: true, mode: 0o700 }))
   const remembered = rememberedMessages(await earlierExchanges(svc.use(Store), row, REMEMBERED_TASKS))
   const first: Message[] = said.length === 0 ? [{ role: 'user', content: row.instruction }] : []
   const model = agent.model || profile.model || null

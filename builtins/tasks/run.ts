@@ -1,12 +1,25 @@
 import { createHash } from 'node:crypto'
-import { type Effect, InternalError, type PluginHandle, StoppingError, SvcError, sentenceOf, type z } from '#kernel'
+import {
+  act,
+  CycleEnd,
+  type Effect,
+  InternalError,
+  type PluginHandle,
+  StoppingError,
+  SvcError,
+  sentenceOf,
+  TapeToken,
+  taken,
+  type z,
+} from '#kernel'
 import { Approvals } from '../approvals/contract.ts'
 import { bookSpend } from '../budget/contract.ts'
 import { toolResult } from '../goals/contract.ts'
 import { Guardrails, WITHHELD } from '../guardrails/contract.ts'
 import type { Message, Spend } from '../models/contract.ts'
+import { Recordings } from '../recordings/contract.ts'
 import { problemOf } from '../rest/contract.ts'
-import { Runs } from '../runs/contract.ts'
+import { type RunBeginning, Runs } from '../runs/contract.ts'
 import { canonicalJson, type RunEnd, type RunEvent, Runtime } from '../runtime/contract.ts'
 import { sessionUsed } from '../sessions/contract.ts'
 import { appendEvent, Store, usdOf } from '../store/contract.ts'
@@ -44,7 +57,7 @@ export class TaskRun {
   /** Resolves when it is over, in whatever way; what came of it stands in the task's row, or in `text.over`. */
   readonly ended: Promise<void>
   readonly #svc: PluginHandle
-  readonly #abort = new AbortController()
+  readonly #abort = new CycleEnd()
   readonly #settings: TaskSettings
   readonly #first: FirstTime
   readonly #hold: { task_id: string; owner: string; epoch: number }
@@ -54,7 +67,7 @@ export class TaskRun {
   #max_cost_usd = 0
   #run_id: string | null = null
   /** When the calls of the last answer began, on the monotonic clock. */
-  #asked: number
+  #asked = 0
   #cost_micros: number
   /** What the model said last, checked. */
   #output = ''
@@ -66,12 +79,11 @@ export class TaskRun {
     this.#svc = svc
     this.#settings = settings
     this.#first = first
-    this.#asked = svc.clock.monotonic()
     this.row = row
     this.text = new LiveText(place)
     this.#hold = { task_id: row.task_id, owner: row.owner, epoch: row.epoch }
     this.#cost_micros = row.cost_micros
-    this.ended = this.#work()
+    this.ended = this.#recorded()
   }
 
   /** Ends it as failed for this reason; for a stop, a detached one is left for another process to go on with. */
@@ -84,8 +96,20 @@ export class TaskRun {
     return this.text.unwritten(this.#hold)
   }
 
+  /** Works, and has it recorded where that is wanted. */
+  async #recorded(): Promise<void> {
+    const begins = this.#svc.has(Recordings) ? this.#svc.use(Recordings).follow() : undefined
+    if (begins) await begins
+    const { agent_id: id, task_id, owner, epoch } = this.row
+    const right = { ...{ id, kind: 'task' as const, task_id, owner, epoch }, cycle_num: 0 }
+    const tape = this.#svc.has(TapeToken) ? this.#svc.use(TapeToken) : undefined
+    const who = tape?.begin(right, this.#abort)
+    await (who ? act(who, () => this.#work()) : this.#work())
+  }
+
   async #work(): Promise<void> {
     const began = this.#svc.clock.monotonic()
+    this.#asked = began
     try {
       const ending = await this.#drive().catch(error => this.#failed(error))
       if (ending) await this.#end(ending, this.#svc.clock.monotonic() - began)
@@ -104,7 +128,7 @@ export class TaskRun {
   }
 
   async #drive(): Promise<Ending> {
-    if (this.#first.blocked) throw this.#first.blocked
+    const { traceparent } = await taken('task', () => this.#asWasAsked())
     const { agent_id, task_id, session_id } = this.row
     const rows = await loadMessages(this.#svc.use(Store), task_id)
     this.#transcript = new Transcript(rows)
@@ -117,16 +141,25 @@ export class TaskRun {
     this.#max_cost_usd = prepared.profile.max_cost_usd
     if (this.#svc.has(Runs)) {
       const { model } = prepared
-      this.#run_id = await this.#svc
-        .use(Runs)
-        .begin('task', { agent_id, task_id, session_id, ...(model ? { model } : {}) })
+      const about = { agent_id, task_id, session_id, ...(model ? { model } : {}) }
+      this.#run_id = await taken('run', () => this.#beginRun(about))
     }
-    const { traceparent } = this.#first
     if (this.row.epoch === 1) await this.#save([this.#event('task_started', traceparent ? { traceparent } : {})])
     const end = await this.#loop(prepared, question)
     const ending = endingOf(end, prepared.profile.max_tokens, this.#output !== '')
     const unfit = ending.error || ending.status === 'waiting_approval' ? undefined : this.#form?.error
     return unfit ? { status: 'failed', error: unfit } : ending
+  }
+
+  async #asWasAsked(): Promise<{ traceparent?: string | undefined }> {
+    if (this.#first.blocked) throw this.#first.blocked
+    return { traceparent: this.#first.traceparent }
+  }
+
+  async #beginRun(about: RunBeginning): Promise<string> {
+    const run_id = await this.#svc.use(Runs).begin('task', about)
+    if (this.#svc.has(Recordings)) await this.#svc.use(Recordings).holds(run_id)
+    return run_id
   }
 
   /** What its answer is to fit. @param said what was said before, by another process or before an approval */
@@ -258,7 +291,9 @@ export class TaskRun {
       return undefined
     }
     const error: unknown = aborted ? (reason instanceof StoppingError ? new TaskInterruptedError() : reason) : thrown
-    if (text?.trim() || this.#said.trim()) this.#output = text?.trim() ? text : this.#said
+    // What was streamed is not said again when this is repeated.
+    const said = await taken('said', async () => this.#said)
+    if (text?.trim() || said.trim()) this.#output = text?.trim() ? text : said
     if (error instanceof SvcError) return { status: 'failed', error }
     this.#svc.log.error(this.#fields, error instanceof Error ? (error.stack ?? error.message) : String(error))
     return { status: 'failed', error: new InternalError() }
@@ -283,7 +318,8 @@ export class TaskRun {
   /** The log of the run is a record beside the task: what goes wrong with it is not the task's failure. */
   async #endRun(exit: string): Promise<void> {
     if (!this.#run_id || !this.#svc.has(Runs)) return
-    const ended = this.#svc.use(Runs).end(this.#run_id, exit)
+    const run_id = this.#run_id
+    const ended = taken('run_end', () => this.#svc.use(Runs).end(run_id, exit))
     await ended.catch(error => this.#svc.log.warn(this.#fields, `its run was not ended: ${sentenceOf(error)}`))
   }
 

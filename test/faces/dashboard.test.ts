@@ -2,6 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import dashboard from '../../builtins/dashboard/index.ts'
+import { ago, duration } from '../../dashboard/ui/words.ts'
 import { restHouse } from './rest-house.ts'
 
 const house = (env: Record<string, string> = {}) => restHouse({ plugins: [dashboard], env })
@@ -79,6 +80,16 @@ describe('the dashboard’s page', () => {
     expect(page.text).not.toContain('open sesame')
     const again = await ask('/', { headers: { 'if-none-match': String(page.headers.etag) } })
     expect([again.status, again.text]).toEqual([304, ''])
+  })
+
+  it('writes how long and how far away in the largest unit that fits, and never sixty of a smaller one', () => {
+    const long = [740, 3_200, 9_970, 59_700, 119_600, 120_000, 3_599_600, 3_600_000, 5_400_000, 7_199_000].map(duration)
+    expect(long).toEqual(['740 ms', '3.2 s', '10 s', '1 min', '2 min', '2 min', '1 h', '1 h', '1 h 30 min', '2 h'])
+    const DAY = 86_400_000
+    const away = [0, -5_000, 90_000, 2 * DAY, -45 * DAY, 400 * DAY, 1_167 * DAY].map(ms =>
+      ago(new Date(ms).toISOString(), 0),
+    )
+    expect(away).toEqual(['now', '5s ago', 'in 2m', 'in 2d', '45d ago', 'in 13mo', 'in 3y'])
   })
 
   it('takes GET only, and no path leads out of its folder', async () => {

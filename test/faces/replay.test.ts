@@ -1,5 +1,6 @@
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
+import { gunzipSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { recorded, runOf } from '../spec/recordings-house.ts'
 import { goalsOf, spawn } from '../spec/rooms.ts'
@@ -63,6 +64,12 @@ test('every command of the guide does what the guide says', async () => {
   expect(all).toMatch(/alike for \d+ events/)
   // What was saved is a test of its own.
   expect(await replayed(`${dir.path}/night.svcrec`)).toMatchObject({ same: true, divergence: null })
+  // A script stops where it does not go as it went.
+  const night = gunzipSync(await readFile(`${dir.path}/night.svcrec`)).toString()
+  await writeFile(`${dir.path}/other.svcrec`, gzipSync(night.replace('it was dark', 'it was light')))
+  const other = await svc(['replay', 'other.svcrec'], { cwd: dir.path })
+  expect(other.code, other.stdout).toBe(1)
+  expect(other.stdout).toMatch(/differs from what was recorded\nwhere {5}worker-\S+, cycle \d+, after step \d/)
 }, 300_000)
 
 test('a file that is no recording, a run without one, and a model without a step are told as such', async () => {

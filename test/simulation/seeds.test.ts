@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { live, told } from './lives.ts'
 
-/** Worlds of each kind; more with `SVC_TEST_WORLDS`, and as many as one likes with `npm run simulate`. */
-const WORLDS = Number(process.env.SVC_TEST_WORLDS ?? 12)
+/** Worlds of each kind: as many as one likes with `npm run simulate -- --seeds <n>`, and else as many as there is time for. */
+const TOLD = process.env.SVC_TEST_WORLDS
+const WORLDS = Number(TOLD ?? 1000)
+const FIRST = Number(process.env.SVC_TEST_SEED_FROM ?? 1)
 /** After so much processor time no further world of a kind is begun, in seconds, unless their number was told. */
-const LIMIT_S = process.env.SVC_TEST_WORLDS ? Number.POSITIVE_INFINITY : 8
+const LIMIT_S = TOLD ? Number.POSITIVE_INFINITY : 20
 
 function spentSince(began: NodeJS.CpuUsage): number {
   const { user, system } = process.cpuUsage(began)
@@ -17,13 +19,17 @@ describe('whatever happens, what is promised holds', () => {
       const began = process.cpuUsage()
       let lived = 0
       const kinds = new Set<string>()
-      for (let seed = 1; seed <= WORLDS && spentSince(began) < LIMIT_S; seed++, lived++) {
-        const run = await live({ seed, faults })
-        expect(told(run, faults)).toEqual([])
+      for (let seed = FIRST; lived < WORLDS && spentSince(began) < LIMIT_S; seed++, lived++) {
+        const run = await live({ seed, faults, cycles: 20 })
+        expect(told(run, faults, 20)).toEqual([])
         expect(run.cycles).toBeGreaterThan(0)
         for (const kind of Object.keys(run.faults)) kinds.add(kind)
       }
       expect(lived).toBeGreaterThan(0)
+      const seconds = spentSince(began)
+      console.log(
+        `${lived} worlds (${faults}) in ${seconds.toFixed(1)} s of processor time: ${(lived / seconds).toFixed(1)} a second`,
+      )
       expect(kinds.size > 0).toBe(faults !== 'none')
     }, 3_600_000)
   }

@@ -1,8 +1,12 @@
 import { rm } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
+import { Store } from '../../builtins/store/contract.ts'
 import { Database } from '../../builtins/store/database.ts'
 import { drive, house, prepare } from '../bench/cycles.ts'
 import { AIM, promptsOf, SHIPPED, sumOf } from '../bench/prompts.ts'
+import { beat, settled } from '../support/index.ts'
+import { goalAnswer } from './gated.ts'
+import { lived, spawn } from './rooms.ts'
 
 /** Counts what goes to the database until it is disposed of. */
 function counted() {
@@ -29,7 +33,7 @@ function counted() {
   return { counts, [Symbol.dispose]: () => void Object.assign(Database.prototype, { write, run, all, get }) }
 }
 
-/** For each of so many cycles, on average. */
+/** For each of so many cycles, on average: without BEGIN and COMMIT, what remains of the statements are writes. */
 async function perCycle(agents: number, cycles: number) {
   const root = await prepare(agents)
   const kernel = await house(root)
@@ -37,7 +41,9 @@ async function perCycle(agents: number, cycles: number) {
     using counting = counted()
     await drive(kernel, cycles)
     const { reads, statements, transactions } = counting.counts
-    return { reads: reads / cycles, statements: statements / cycles, transactions: transactions / cycles }
+    const { n } = (await kernel.use(Store).get<{ n: number }>('SELECT count(*) AS n FROM spend'))!
+    const each = { reads, statements, transactions, writes: statements - 2 * transactions, answers: n }
+    return Object.fromEntries(Object.entries(each).map(([name, count]) => [name, count / cycles])) as typeof each
   } finally {
     await kernel.close()
     await rm(root, { recursive: true })
@@ -46,13 +52,29 @@ async function perCycle(agents: number, cycles: number) {
 
 describe('what a cycle costs', () => {
   it('of the database does not grow with the number of agents', async () => {
-    const [few, many] = [await perCycle(5, 200), await perCycle(400, 200)]
-    console.log(`a cycle: ${JSON.stringify(few)} with 5 agents, ${JSON.stringify(many)} with 400`)
+    const [few, many] = [await perCycle(6, 200), await perCycle(400, 200)]
+    console.log(`a cycle: ${JSON.stringify(few)} with 6 agents, ${JSON.stringify(many)} with 400`)
     expect(many.reads).toBeLessThan(few.reads * 1.5)
     expect(many.statements).toBeLessThan(few.statements * 1.5)
     expect(few.transactions).toBeLessThan(5)
     expect(few.reads).toBeLessThan(25)
     expect(few.statements).toBeLessThan(25)
+    // Claimed, what its model answered, what its tools returned, given back.
+    expect(few.transactions / few.answers).toBeLessThan(2.5)
+    expect(few.writes / few.answers).toBeLessThan(15)
+  })
+
+  it('of models is nothing while there is nothing to do', async () => {
+    await using home = await lived(() => goalAnswer(''))
+    await spawn(home)
+    home.kernel.heartbeat.start()
+    await settled(home)
+    const asked = home.server.requests.length
+    let cycles = 0
+    home.kernel.hooks.on('cycle_end', () => void cycles++)
+    await beat(home)
+    expect(cycles).toBe(1)
+    expect(home.server.requests.length).toBe(asked)
   })
 
   it(`of a prompt for a goal is at most ${AIM} tokens for each profile as it is shipped`, async () => {

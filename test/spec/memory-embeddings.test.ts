@@ -1,18 +1,16 @@
-import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { definePlugin } from '#kernel'
 import { Memory, MemoryEmbeddings } from '../../builtins/memory/contract.ts'
 import { example } from '../examples/example.ts'
+import { linesBehind, writeBehind } from '../support/behind.ts'
 import { type House, until } from '../support/index.ts'
 import { remembering } from './memory-house.ts'
 
 const of = (home: House) => home.kernel.use(Memory).of('worker-1')
 const thoughts = (records: readonly { thought: string }[]) => records.map(({ thought }) => thought)
-const vectors = async (home: House) =>
-  (await readFile(join(home.root, '.svc/memory/worker-1/vectors.jsonl'), 'utf8')).trim().split('\n')
+const vectors = ({ root }: House) => linesBehind(root, 'memory/worker-1/vectors.jsonl')
 
 /** Tells animals, vehicles and the rest apart. */
 function meaning(text: string): number[] {
@@ -85,7 +83,7 @@ describe('embeddings', () => {
     await using home = await remembering([plugin])
     const line = (n: number) => JSON.stringify({ memory_id: `m-${n}`, thought: `cat ${n}`, ts: '2026-01-01T00:00:00Z' })
     const lines = Array.from({ length: 150 }, (_, n) => `${line(n)}\n`)
-    await home.write({ '.svc/memory/worker-1/memories.jsonl': lines.join('') })
+    await writeBehind(home.root, 'memory/worker-1/memories.jsonl', lines.join(''))
     await of(home).look('vehicle', 1)
     await until(async () => (await vectors(home)).length === 150)
     expect(sizes).toEqual([64, 63, 24])

@@ -1,4 +1,4 @@
-import { appendFile, mkdir, readdir } from 'node:fs/promises'
+import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { definePlugin } from '#kernel'
@@ -6,6 +6,7 @@ import guardrails from '../../builtins/guardrails/index.ts'
 import { Memory } from '../../builtins/memory/contract.ts'
 import memory from '../../builtins/memory/index.ts'
 import { Store, setValue } from '../../builtins/store/contract.ts'
+import { appendBehind, ON_POSTGRES } from '../support/behind.ts'
 import {
   beat,
   type fault,
@@ -137,10 +138,10 @@ describe('what is remembered', () => {
     const id = await spawn(home)
     for (let n = 0; n < 6; n++) await of(home, id).store(`The kiln has temperature number ${n}`)
     const other = await spawn(home)
-    await mkdir(fileOf(home, other), { recursive: true })
+    if (!ON_POSTGRES) await mkdir(fileOf(home, other), { recursive: true })
     await completed(home, id)
     expect(prompts(home, true)[0]?.match(/^- The kiln has/gm)).toHaveLength(3)
-    expect(home.logged('its memory cannot be read').length).toBeGreaterThan(0)
+    if (!ON_POSTGRES) expect(home.logged('its memory cannot be read').length).toBeGreaterThan(0)
     expect((await goalsOf(home, other)).filter(({ status }) => status === 'abandoned')).toEqual([])
   })
 
@@ -157,7 +158,7 @@ describe('what is remembered', () => {
     await expect(of(home, id).store(attack)).rejects.toMatchObject({ code: 'guardrail_blocked' })
     await of(home, id).store('The kiln is grey')
     const line = { memory_id: 'mem-poison', thought: attack, ts: '2026-01-01T00:00:00Z' }
-    await appendFile(fileOf(home, id), `${JSON.stringify(line)}\n`)
+    await appendBehind(home.root, `memory/${id}/memories.jsonl`, [JSON.stringify(line)])
     await completed(home, id)
     expect(prompts(home, true)[0]).toContain('- The kiln is grey')
     expect(prompts(home, true)[0]).not.toContain('ignore all previous')

@@ -1,6 +1,4 @@
 import { spawnSync } from 'node:child_process'
-import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
 import { definePlugin } from '#kernel'
 import daemon from '../../builtins/daemon/index.ts'
@@ -10,6 +8,7 @@ import { Rest } from '../../builtins/rest/contract.ts'
 import rest from '../../builtins/rest/index.ts'
 import { Store } from '../../builtins/store/contract.ts'
 import { ask } from '../faces/rest-house.ts'
+import { allBehind, behind, rowsBehind } from '../support/behind.ts'
 import {
   beat,
   fault,
@@ -132,10 +131,12 @@ describe('what happened is counted', () => {
     expect(totals(await before.scrape())).toMatchObject(without(counted, /svc_(events|cycle)/))
     await before.close()
     // What was added up before they went is kept.
-    const db = new Database(join(dir.path, '.svc', 'svc.db'))
-    const kept = "SELECT json_extract(value, '$.seq') FROM plugin_values WHERE namespace = 'metrics' AND key = 'events'"
-    expect(db.prepare(`DELETE FROM events WHERE seq <= (${kept})`).run().changes).toBeGreaterThan(5)
-    db.close()
+    const [kept] = await rowsBehind<{ value: string }>(
+      dir.path,
+      "SELECT value FROM plugin_values WHERE namespace = 'metrics' AND key = 'events'",
+    )
+    const { seq } = JSON.parse(kept!.value) as { seq: number }
+    expect(await behind(dir.path, 'DELETE FROM events WHERE seq <= ?', seq)).toBeGreaterThan(5)
 
     await using after = await served({ root: dir.path, roles: ['server'], config })
     const found = await after.scrape()
@@ -271,17 +272,23 @@ it('a scrape of ten thousand agents stays cheap', async () => {
 
 /** Agents with leases, goals and what they spent and did, as rows. */
 async function populate(home: House, agents: number): Promise<void> {
-  const db = new Database(home.kernel.project.database)
   const times = agents * 5
-  db.exec(`BEGIN;
-    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${agents})
-      INSERT INTO agents (agent_id, name, role, preset, spawned_at) SELECT 'w-' || i, 'w', 'works', 'worker', i FROM n;
-    INSERT INTO leases (id, agent_id, run_at) SELECT agent_id, agent_id, 1 FROM agents;
-    INSERT INTO goals (goal_id, agent_id, objective, created_at) SELECT 'g-' || agent_id, agent_id, 'a goal', 1 FROM agents;
-    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${times})
-      INSERT INTO events (type, v, at, data) SELECT 'tool_result', 1, 1, '{"tool":"t' || (i % 9) || '","ok":true}' FROM n;
-    COMMIT;`)
-  db.close()
+  const numbers = (many: number) => `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${many})`
+  await allBehind(home.root, [
+    [
+      `INSERT INTO agents (agent_id, name, role, preset, spawned_at) ${numbers(agents)}
+       SELECT 'w-' || i, 'w', 'works', 'worker', i FROM n`,
+    ],
+    ['INSERT INTO leases (id, agent_id, run_at) SELECT agent_id, agent_id, 1 FROM agents'],
+    [
+      `INSERT INTO goals (goal_id, agent_id, objective, created_at)
+       SELECT 'g-' || agent_id, agent_id, 'a goal', 1 FROM agents`,
+    ],
+    [
+      `INSERT INTO events (type, v, at, data) ${numbers(times)}
+       SELECT 'tool_result', 1, 1, '{"tool":"t' || (i % 9) || '","ok":true}' FROM n`,
+    ],
+  ])
 }
 
 /** What `promtool check metrics` says. */

@@ -5,9 +5,9 @@ import { gunzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { RecordingShelf } from '../../builtins/recordings/shelf.ts'
 import { Store } from '../../builtins/store/contract.ts'
-import { type House, tempDir, toolCall, until } from '../support/index.ts'
+import { type House, type ModelServerRequest, tempDir, text, toolCall, until } from '../support/index.ts'
 import { busy, recorded, replayOf, runOf, runsOf } from './recordings-house.ts'
-import { goalsOf, spawn } from './rooms.ts'
+import { asksForGoal, goalsOf, spawn } from './rooms.ts'
 import { finish, scripted } from './runs-house.ts'
 
 const look = (to: string) => toolCall('look', { to })
@@ -62,6 +62,53 @@ test('ten runs of several agents at once, with approvals, nudges, pauses and fau
     ]),
   )
 }, 300_000)
+
+test('a one-shot task is a run that replays: in a process of its own, in the daemon beside agents, and after an approval', async () => {
+  await using home = await recorded(request => (asksForGoal(request) ? text('nothing') : ofTask(request)), {
+    tasks: { toolkits: ['hands', 'memory'] },
+  })
+  const agent = await spawn(home)
+  const run = async (instruction: string) => {
+    const { task_id, status } = await home.ask('POST', `/agents/${agent}/tasks`, { instruction })
+    return { task_id, status, runs: await taskRunsOf(home, task_id) }
+  }
+  const alone = [await run('look twice'), await run('look twice')]
+  await home.start()
+  const [beside, waits] = await Promise.all([run('look twice'), run('send it')])
+  expect(waits.status).toBe('waiting_approval')
+  const [{ approval_id }] = await home.ask('GET', '/approvals?status=pending')
+  await home.ask('POST', `/approvals/${approval_id}`, { decision: 'approve' })
+  await until(async () => (await home.ask('GET', `/tasks/${waits.task_id}`)).status === 'completed')
+  await home.stop()
+  const runs = [...alone, beside].flatMap(({ runs }) => runs).concat(await taskRunsOf(home, waits.task_id))
+  expect(runs).toHaveLength(5)
+  for (const each of [...runs, await runOf(home)]) {
+    const verdict = await replayOf(home, each)
+    expect(verdict, JSON.stringify(verdict)).toMatchObject({ same: true, divergence: null, notes: [] })
+    expect(verdict.events).toBeGreaterThan(2)
+  }
+  const { kind, steps_taken } = await home.ask('GET', `/runs/${runs[1]}/recording`)
+  expect(kind).toBe('task')
+  expect(steps_taken.map(({ says }: { says: string }) => says)).toEqual(['look', 'look', 'That is all.'])
+}, 60_000)
+
+const taskRunsOf = async ({ kernel }: House, task_id: string): Promise<string[]> => {
+  const rows = await kernel
+    .use(Store)
+    .all<{ run_id: string }>(
+      "SELECT run_id FROM runs WHERE kind = 'task' AND facts LIKE ? ORDER BY started_at, rowid",
+      [`%${task_id}%`],
+    )
+  return rows.map(({ run_id }) => run_id)
+}
+
+function ofTask({ body: { messages } }: ModelServerRequest) {
+  const done = messages.filter(({ role }) => role === 'tool').length
+  if (messages.some(({ content }) => String(content).includes('send it'))) {
+    return done === 0 ? toolCall('send', { to: 'ada' }) : text('It is sent.')
+  }
+  return done < 2 ? look(`place ${done}`) : text('That is all.')
+}
 
 test('one altered result of a tool is found as the first divergence', async () => {
   await using home = await recorded(scripted(look('a'), look('b'), finish))

@@ -13,6 +13,7 @@ import sessions from '../../builtins/sessions/index.ts'
 import { MIGRATIONS } from '../../builtins/store/migrations/index.ts'
 import subAgents from '../../builtins/sub-agents/index.ts'
 import tasks from '../../builtins/tasks/index.ts'
+import { allBehind, behind, ON_POSTGRES, rowsBehind, type SqlStatement } from '../support/behind.ts'
 import { beat, type House, type HouseOptions, settled, tempDir, until } from '../support/index.ts'
 import { goalAnswer } from './gated.ts'
 import { detail, lived, spawn } from './rooms.ts'
@@ -33,171 +34,132 @@ async function kept(options: HouseOptions = {}) {
 
 const run = ({ kernel }: House, input: object = {}) => kernel.invoke('retention.run', input) as Promise<RetentionReport>
 
-/** Writes into the database as another process would. */
-function sql<T>({ root }: { root: string }, work: (database: Sqlite.Database) => T): T {
-  const database = new Sqlite(`${root}/.svc/svc.db`)
-  try {
-    database.pragma('foreign_keys = ON')
-    return database.transaction(() => work(database))()
-  } finally {
-    database.close()
-  }
-}
-const count = (home: House, table: string, where = 'true') =>
-  sql(
-    home,
-    database => (database.prepare(`SELECT count(*) AS n FROM ${table} WHERE ${where}`).get() as { n: number }).n,
-  )
+const count = async ({ root }: House, table: string, where = 'true') =>
+  (await rowsBehind<{ n: number }>(root, `SELECT count(*) AS n FROM ${table} WHERE ${where}`))[0]!.n
+
+/** In SQL: so many numbers from this one on, as `i`. */
+const numbers = (from: number, many: number) =>
+  `(WITH RECURSIVE n(i) AS (SELECT ${from} UNION ALL SELECT i + 1 FROM n WHERE i < ${from + many - 1}) SELECT i FROM n) numbers`
 
 /** One row of each kind that is old and may go, that is old and is needed, and that is not old. */
-function furnish(home: House & { id: string }): void {
+async function furnish(home: House & { id: string }): Promise<void> {
   const { id } = home
   const now = home.clock.ms()
   const [old, fresh] = [now - 40 * DAY, now - 5 * DAY]
-  sql(home, database => {
-    const insert = (table: string, row: Record<string, unknown>) =>
-      database
-        .prepare(
-          `INSERT INTO ${table} (${Object.keys(row).join(', ')}) VALUES (${Object.keys(row)
-            .map(() => '?')
-            .join(', ')})`,
-        )
-        .run(...Object.values(row))
-    insert('agents', { agent_id: 'dead-1', name: 'dead', role: 'r', preset: 'worker', spawned_at: old, died_at: old })
-    for (const [name, at] of [
-      ['old', old],
-      ['new', fresh],
-    ] as const) {
-      insert('nudges', { nudge_id: `${name}-read`, agent_id: id, message: 'm', created_at: at, delivered_at: at })
-      insert('nudges', { nudge_id: `${name}-unread`, agent_id: id, message: 'm', created_at: at })
-      insert('alarms', {
-        alarm_id: `${name}-told`,
+  const statements: SqlStatement[] = []
+  const insert = (table: string, row: Record<string, unknown>) => {
+    const places = Object.keys(row).map(() => '?')
+    statements.push([
+      `INSERT INTO ${table} (${Object.keys(row).join(', ')}) VALUES (${places.join(', ')})`,
+      ...Object.values(row),
+    ])
+  }
+  insert('agents', { agent_id: 'dead-1', name: 'dead', role: 'r', preset: 'worker', spawned_at: old, died_at: old })
+  for (const [name, at] of [
+    ['old', old],
+    ['new', fresh],
+  ] as const) {
+    insert('nudges', { nudge_id: `${name}-read`, agent_id: id, message: 'm', created_at: at, delivered_at: at })
+    insert('nudges', { nudge_id: `${name}-unread`, agent_id: id, message: 'm', created_at: at })
+    insert('alarms', {
+      alarm_id: `${name}-told`,
+      agent_id: id,
+      description: 'd',
+      fire_at: at,
+      status: 'fired',
+      fired_at: at,
+      told_at: at,
+      created_at: at,
+    })
+    insert('alarms', {
+      alarm_id: `${name}-untold`,
+      agent_id: id,
+      description: 'd',
+      fire_at: at,
+      status: 'fired',
+      fired_at: at,
+      created_at: at,
+    })
+    insert('alarms', {
+      alarm_id: `${name}-pending`,
+      agent_id: id,
+      description: 'd',
+      fire_at: now + DAY,
+      created_at: at,
+    })
+    for (const status of ['active', 'completed']) {
+      const goal_id = `goal-${name}-${status}`
+      insert('goals', {
+        goal_id,
         agent_id: id,
-        description: 'd',
-        fire_at: at,
-        status: 'fired',
-        fired_at: at,
-        told_at: at,
+        objective: 'o',
+        status,
+        origin: 'operator',
         created_at: at,
+        completed_at: status === 'active' ? null : at,
       })
-      insert('alarms', {
-        alarm_id: `${name}-untold`,
+      insert('tool_calls', {
+        call_id: goal_id,
+        model_call_id: 'm',
         agent_id: id,
-        description: 'd',
-        fire_at: at,
-        status: 'fired',
-        fired_at: at,
-        created_at: at,
+        goal_id,
+        epoch: 1,
+        step: 1,
+        tool: 't',
+        arguments: '{}',
+        args_hash: 'h',
+        state: 'done',
+        started_at: at,
+        ended_at: at,
       })
-      insert('alarms', {
-        alarm_id: `${name}-pending`,
+      insert('tool_calls', {
+        call_id: `${goal_id}-open`,
+        model_call_id: 'm',
         agent_id: id,
-        description: 'd',
-        fire_at: now + DAY,
-        created_at: at,
+        goal_id,
+        epoch: 1,
+        step: 1,
+        tool: 't',
+        arguments: '{}',
+        args_hash: 'h',
+        state: 'parked',
+        started_at: at,
+        approval_id: `ap-${name}-${status}-held`,
       })
-      for (const status of ['active', 'completed']) {
-        const goal_id = `goal-${name}-${status}`
-        insert('goals', {
-          goal_id,
-          agent_id: id,
-          objective: 'o',
-          status,
-          origin: 'operator',
-          created_at: at,
-          completed_at: status === 'active' ? null : at,
-        })
-        insert('tool_calls', {
-          call_id: goal_id,
-          model_call_id: 'm',
-          agent_id: id,
-          goal_id,
-          epoch: 1,
-          step: 1,
-          tool: 't',
-          arguments: '{}',
-          args_hash: 'h',
-          state: 'done',
-          started_at: at,
-          ended_at: at,
-        })
-        insert('tool_calls', {
-          call_id: `${goal_id}-open`,
-          model_call_id: 'm',
-          agent_id: id,
-          goal_id,
-          epoch: 1,
-          step: 1,
-          tool: 't',
-          arguments: '{}',
-          args_hash: 'h',
-          state: 'parked',
-          started_at: at,
-          approval_id: `ap-${name}-${status}-held`,
-        })
-        const approval = {
-          agent_id: id,
-          tool_name: 't',
-          arguments: '{}',
-          args_hash: goal_id,
-          created_at: at,
-          resolved_at: at,
-        }
-        insert('approvals', { approval_id: `ap-${name}-${status}-held`, status: 'approved', ...approval })
-        insert('approvals', { approval_id: `ap-${name}-${status}`, status: 'denied', ...approval })
-      }
-      insert('approvals', {
-        approval_id: `ap-${name}-pending`,
-        status: 'pending',
+      const approval = {
         agent_id: id,
         tool_name: 't',
         arguments: '{}',
-        args_hash: name,
+        args_hash: goal_id,
         created_at: at,
-      })
-      for (const status of ['closed', 'expired', 'running']) {
-        const session_id = `sess-${name}-${status}`
-        insert('sessions', {
-          session_id,
-          agent_id: id,
-          status,
-          started_at: at,
-          created_at: at,
-          last_active: at,
-          completed_at: status === 'running' ? null : at,
-        })
-        const task = {
-          agent_id: id,
-          session_id,
-          user_id: 'default',
-          instruction: 'i',
-          max_steps: 1,
-          request_id: 'r',
-          request_hash: 'h',
-          owner: 'o',
-          lease_until: now + DAY,
-          created_at: at,
-        }
-        insert('task_runs', { task_id: `task-${name}-${status}`, ...task, status: 'completed', ended_at: at })
-        insert('task_messages', { task_id: `task-${name}-${status}`, seq: 1, message: '{}', created_at: at })
-        insert('tool_calls', {
-          call_id: `task-${name}-${status}`,
-          task_id: `task-${name}-${status}`,
-          model_call_id: 'm',
-          agent_id: id,
-          epoch: 1,
-          step: 1,
-          tool: 't',
-          arguments: '{}',
-          args_hash: 'h',
-          state: 'done',
-          started_at: at,
-          ended_at: at,
-        })
+        resolved_at: at,
       }
+      insert('approvals', { approval_id: `ap-${name}-${status}-held`, status: 'approved', ...approval })
+      insert('approvals', { approval_id: `ap-${name}-${status}`, status: 'denied', ...approval })
+    }
+    insert('approvals', {
+      approval_id: `ap-${name}-pending`,
+      status: 'pending',
+      agent_id: id,
+      tool_name: 't',
+      arguments: '{}',
+      args_hash: name,
+      created_at: at,
+    })
+    for (const status of ['closed', 'expired', 'running']) {
+      const session_id = `sess-${name}-${status}`
+      insert('sessions', {
+        session_id,
+        agent_id: id,
+        status,
+        started_at: at,
+        created_at: at,
+        last_active: at,
+        completed_at: status === 'running' ? null : at,
+      })
       const task = {
         agent_id: id,
-        session_id: `sess-${name}-closed`,
+        session_id,
         user_id: 'default',
         instruction: 'i',
         max_steps: 1,
@@ -207,18 +169,47 @@ function furnish(home: House & { id: string }): void {
         lease_until: now + DAY,
         created_at: at,
       }
-      if (name === 'new') insert('task_runs', { task_id: 'task-waits', ...task, status: 'waiting_approval' })
+      insert('task_runs', { task_id: `task-${name}-${status}`, ...task, status: 'completed', ended_at: at })
+      insert('task_messages', { task_id: `task-${name}-${status}`, seq: 1, message: '{}', created_at: at })
+      insert('tool_calls', {
+        call_id: `task-${name}-${status}`,
+        task_id: `task-${name}-${status}`,
+        model_call_id: 'm',
+        agent_id: id,
+        epoch: 1,
+        step: 1,
+        tool: 't',
+        arguments: '{}',
+        args_hash: 'h',
+        state: 'done',
+        started_at: at,
+        ended_at: at,
+      })
     }
-    insert('approvals', {
-      approval_id: 'ap-dead',
-      status: 'pending',
-      agent_id: 'dead-1',
-      tool_name: 't',
-      arguments: '{}',
-      args_hash: 'd',
-      created_at: fresh,
-    })
+    const task = {
+      agent_id: id,
+      session_id: `sess-${name}-closed`,
+      user_id: 'default',
+      instruction: 'i',
+      max_steps: 1,
+      request_id: 'r',
+      request_hash: 'h',
+      owner: 'o',
+      lease_until: now + DAY,
+      created_at: at,
+    }
+    if (name === 'new') insert('task_runs', { task_id: 'task-waits', ...task, status: 'waiting_approval' })
+  }
+  insert('approvals', {
+    approval_id: 'ap-dead',
+    status: 'pending',
+    agent_id: 'dead-1',
+    tool_name: 't',
+    arguments: '{}',
+    args_hash: 'd',
+    created_at: fresh,
   })
+  await allBehind(home.root, statements)
 }
 
 const GONE = {
@@ -229,18 +220,21 @@ const GONE = {
 describe('the janitor', () => {
   it('removes what is old and over, and nothing that is pending, active or young', async () => {
     await using home = await kept()
-    furnish(home)
+    await furnish(home)
     const report = await run(home)
     expect(report).toMatchObject({ dry_run: false, rows: GONE, total: 10 })
-    const left = (table: string, key: string) =>
-      sql(
-        home,
-        database => database.prepare(`SELECT ${key} AS id FROM ${table} ORDER BY 1`).all() as { id: string }[],
-      ).map(row => row.id)
-    expect(left('nudges', 'nudge_id')).toEqual(['new-read', 'new-unread', 'old-unread'])
-    expect(left('alarms', 'alarm_id')).toEqual(['new-pending', 'new-told', 'new-untold', 'old-pending', 'old-untold'])
-    expect(left('goals', 'goal_id')).toHaveLength(4)
-    expect(left('approvals', 'approval_id')).toEqual([
+    const left = async (table: string, key: string) =>
+      (await rowsBehind<{ id: string }>(home.root, `SELECT ${key} AS id FROM ${table} ORDER BY 1`)).map(row => row.id)
+    expect(await left('nudges', 'nudge_id')).toEqual(['new-read', 'new-unread', 'old-unread'])
+    expect(await left('alarms', 'alarm_id')).toEqual([
+      'new-pending',
+      'new-told',
+      'new-untold',
+      'old-pending',
+      'old-untold',
+    ])
+    expect(await left('goals', 'goal_id')).toHaveLength(4)
+    expect(await left('approvals', 'approval_id')).toEqual([
       ...[
         'ap-dead',
         'ap-new-active',
@@ -251,44 +245,44 @@ describe('the janitor', () => {
       ],
       ...['ap-old-active-held', 'ap-old-completed-held', 'ap-old-pending'],
     ])
-    expect(left('sessions', 'session_id')).toEqual([
+    expect(await left('sessions', 'session_id')).toEqual([
       'sess-new-closed',
       'sess-new-expired',
       'sess-new-running',
       'sess-old-running',
     ])
-    expect(left('task_runs', 'task_id')).toEqual([
+    expect(await left('task_runs', 'task_id')).toEqual([
       'task-new-closed',
       'task-new-expired',
       'task-new-running',
       'task-old-running',
       'task-waits',
     ])
-    expect(left('tool_calls', 'call_id')).not.toContain('goal-old-completed')
-    expect(left('tool_calls', 'call_id')).toEqual(
+    expect(await left('tool_calls', 'call_id')).not.toContain('goal-old-completed')
+    expect(await left('tool_calls', 'call_id')).toEqual(
       expect.arrayContaining(['goal-old-active', 'goal-old-completed-open', 'task-old-running']),
     )
-    expect(left('tool_calls', 'call_id').filter(id => /task-old-(closed|expired)/.test(id))).toEqual([])
-    const dead = sql(home, database =>
-      database.prepare("SELECT status, reason, resolved_by FROM approvals WHERE approval_id = 'ap-dead'").get(),
-    )
-    expect(dead).toEqual({ status: 'denied', reason: 'agent dead', resolved_by: 'system' })
+    expect((await left('tool_calls', 'call_id')).filter(id => /task-old-(closed|expired)/.test(id))).toEqual([])
+    const dead = "SELECT status, reason, resolved_by FROM approvals WHERE approval_id = 'ap-dead'"
+    expect(await rowsBehind(home.root, dead)).toEqual([
+      { status: 'denied', reason: 'agent dead', resolved_by: 'system' },
+    ])
     expect((await run(home)).total).toBe(0)
   })
 
   it('says before what it would do, and does nothing then', async () => {
     await using home = await kept()
-    furnish(home)
+    await furnish(home)
     expect(await run(home, { dry_run: true })).toMatchObject({ dry_run: true, rows: GONE, total: 10, freed_bytes: 0 })
-    expect(count(home, 'nudges')).toBe(4)
-    expect(count(home, 'approvals', "approval_id = 'ap-dead' AND status = 'pending'")).toBe(1)
+    expect(await count(home, 'nudges')).toBe(4)
+    expect(await count(home, 'approvals', "approval_id = 'ap-dead' AND status = 'pending'")).toBe(1)
   })
 
   it('expires sessions that were idle for server.session_ttl_hours', async () => {
     await using home = await kept({ config: { server: { session_ttl_hours: 24 } } })
-    furnish(home)
+    await furnish(home)
     expect((await run(home)).rows).toMatchObject({ expired_sessions: 2 })
-    expect(count(home, 'sessions', "status = 'running'")).toBe(0)
+    expect(await count(home, 'sessions', "status = 'running'")).toBe(0)
   })
 
   it('adds up what calls of earlier windows cost before they go: totals stay, and the window that counts is not touched', async () => {
@@ -297,74 +291,55 @@ describe('the janitor', () => {
     const at = home.clock.ms() - 40 * DAY
     const status = () => home.kernel.invoke('budget.status') as Promise<BudgetStatus>
     const fill = (window: string, from: number) =>
-      sql(home, database => {
-        const insert = database.prepare(
-          `INSERT INTO spend (call_id, agent_id, root_agent_id, kind, model, cost_micros, input_tokens, output_tokens, priced, estimated,
-             attempts, duration_ms, at, budget_window) VALUES (?, ?, ?, ?, 'm', ?, 10, 1, 'catalogue', 0, 1, 5, ?, ${window})`,
-        )
-        for (let n = from; n < from + 1500; n++)
-          insert.run(`c-${n}`, id, n % 2 ? 'boss' : id, n % 3 ? 'goal_pursuit' : 'task', n, at)
-      })
-    const first = await status()
-    fill('1', 0)
-    sql(home, database => database.prepare('UPDATE budget SET budget_window = 2').run())
-    fill('2', 5000)
-    const sums = () =>
-      sql(home, database =>
-        database
-          .prepare(
-            'SELECT kind, root_agent_id, sum(cost_micros) AS micros, sum(input_tokens) AS tokens, sum(attempts) AS n FROM spend GROUP BY 1, 2 ORDER BY 1, 2',
-          )
-          .all(),
+      behind(
+        home.root,
+        `INSERT INTO spend (call_id, agent_id, root_agent_id, kind, model, cost_micros, input_tokens, output_tokens, priced, estimated,
+           attempts, duration_ms, at, budget_window) SELECT 'c-' || i, ?, CASE WHEN i % 2 = 1 THEN 'boss' ELSE ? END,
+           CASE WHEN i % 3 = 0 THEN 'task' ELSE 'goal_pursuit' END, 'm', i, 10, 1, 'catalogue', 0, 1, 5, ?, ${window}
+         FROM ${numbers(from, 1500)}`,
+        ...[id, id, at],
       )
-    const [before, cost] = [sums(), (await detail(home, id)).cost_usd]
+    const first = await status()
+    await fill('1', 0)
+    await behind(home.root, 'UPDATE budget SET budget_window = 2')
+    await fill('2', 5000)
+    const sums = () =>
+      rowsBehind(
+        home.root,
+        'SELECT kind, root_agent_id, sum(cost_micros) AS micros, sum(input_tokens) AS tokens, sum(attempts) AS n FROM spend GROUP BY 1, 2 ORDER BY 1, 2',
+      )
+    const [before, cost] = [await sums(), (await detail(home, id)).cost_usd]
     expect((await run(home)).rows).toMatchObject({ spend: 1500 })
-    expect(sums()).toEqual(before)
+    expect(await sums()).toEqual(before)
     expect((await detail(home, id)).cost_usd).toBe(cost)
-    expect(count(home, 'spend', 'budget_window = 2')).toBe(1500)
-    expect(count(home, 'spend', 'budget_window < 2')).toBe(4)
+    expect(await count(home, 'spend', 'budget_window = 2')).toBe(1500)
+    expect(await count(home, 'spend', 'budget_window < 2')).toBe(4)
     expect(await status()).toMatchObject({ spent: first.spent })
     // The next ones go into the same sums.
-    sql(home, database => database.prepare('UPDATE budget SET budget_window = 3').run())
+    await behind(home.root, 'UPDATE budget SET budget_window = 3')
     expect((await run(home)).rows).toMatchObject({ spend: 1500 })
-    expect(sums()).toEqual(before)
-    expect(count(home, 'spend')).toBe(4)
+    expect(await sums()).toEqual(before)
+    expect(await count(home, 'spend')).toBe(4)
   })
 
   it('keeps the newest events and those that somebody still reads; who asks further back is told what is left', async () => {
     await using home = await kept()
-    sql(home, database => {
-      const insert = database.prepare(
-        "INSERT INTO events (type, v, at, agent_id, data) VALUES ('old', 1, ?, NULL, '{}')",
-      )
-      for (let n = 0; n < 12_000; n++) insert.run(home.clock.ms() - 40 * DAY)
-      database.prepare('UPDATE events SET at = ?').run(home.clock.ms() - 40 * DAY)
-    })
-    const newest = count(home, 'events')
+    await allBehind(home.root, [
+      [`INSERT INTO events (type, v, at, agent_id, data) SELECT 'old', 1, 0, NULL, '{}' FROM ${numbers(0, 12_000)}`],
+      ['UPDATE events SET at = ?', home.clock.ms() - 40 * DAY],
+    ])
+    const newest = await count(home, 'events')
     // The event log has not come that far.
     expect((await run(home)).rows).toMatchObject({ events: 0 })
     await until(async () => {
       await home.clock.advance(1_000)
-      return sql(
-        home,
-        database => database.prepare("SELECT value FROM plugin_values WHERE namespace = 'events'").get() !== undefined,
-      )
-    })
-    await until(async () => {
-      await home.clock.advance(1_000)
-      return sql(
-        home,
-        database =>
-          Number(
-            (database.prepare("SELECT value FROM plugin_values WHERE namespace = 'events'").get() as { value: string })
-              .value,
-          ) >= 12_000,
-      )
+      const sql = "SELECT value FROM plugin_values WHERE namespace = 'events'"
+      return Number((await rowsBehind<{ value: string }>(home.root, sql))[0]?.value) >= 12_000
     })
     const before = String(await home.kernel.invoke('metrics.get'))
     const { rows } = await run(home)
     expect(rows.events).toBeGreaterThanOrEqual(newest - 10_000)
-    expect(count(home, 'events')).toBeLessThanOrEqual(10_010)
+    expect(await count(home, 'events')).toBeLessThanOrEqual(10_010)
     const total = (text: string) => /svc_events_total\{type="old"\} (\d+)/.exec(text)?.[1]
     expect(total(before)).toBe('12000')
     expect(total(String(await home.kernel.invoke('metrics.get')))).toBe('12000')
@@ -374,10 +349,7 @@ describe('the janitor', () => {
       }>
       for await (const event of stream) return event
     }
-    const [oldest] = sql(
-      home,
-      database => database.prepare('SELECT min(seq) AS seq FROM events').all() as { seq: number }[],
-    )
+    const [oldest] = await rowsBehind<{ seq: number }>(home.root, 'SELECT min(seq) AS seq FROM events')
     await expect(follow(5)).rejects.toMatchObject({
       code: 'events_gone',
       status: 410,
@@ -388,18 +360,18 @@ describe('the janitor', () => {
 
   it('looks by itself every so many heartbeats while it is enabled, and tells what went', async () => {
     await using home = await kept({ config: { retention: { enabled: true, interval_cycles: 3 } } })
-    furnish(home)
+    await furnish(home)
     await home.kernel.invoke('agents.pause', { id: home.id })
     home.kernel.heartbeat.start()
     await settled(home)
-    expect(count(home, 'nudges', "nudge_id = 'old-read'")).toBe(1)
+    expect(await count(home, 'nudges', "nudge_id = 'old-read'")).toBe(1)
     const told = until(home, 'retention_done')
     for (let n = 0; n < 3; n++) await beat(home)
     expect(await told).toMatchObject({ total: 10, rows: GONE })
     await home.kernel.config.patch({ retention: { enabled: false } })
-    furnishNudge(home)
+    await furnishNudge(home)
     for (let n = 0; n < 6; n++) await beat(home)
-    expect(count(home, 'nudges', "nudge_id = 'late'")).toBe(1)
+    expect(await count(home, 'nudges', "nudge_id = 'late'")).toBe(1)
   })
 
   it('keeps max_runs of the runs that have ended, with their files', async () => {
@@ -420,27 +392,22 @@ describe('the janitor', () => {
   })
 })
 
-function furnishNudge(home: House & { id: string }) {
+async function furnishNudge(home: House & { id: string }): Promise<void> {
   const at = home.clock.ms() - 40 * DAY
-  sql(home, database =>
-    database
-      .prepare(
-        "INSERT INTO nudges (nudge_id, agent_id, message, created_at, delivered_at) VALUES ('late', ?, 'm', ?, ?)",
-      )
-      .run(home.id, at, at),
-  )
+  const sql = "INSERT INTO nudges (nudge_id, agent_id, message, created_at, delivered_at) VALUES ('late', ?, 'm', ?, ?)"
+  await behind(home.root, sql, home.id, at, at)
 }
 
-describe('the file of the database', () => {
+describe.skipIf(ON_POSTGRES)('the file of the database', () => {
   it('gets smaller, without ever holding up the event loop for 50 ms', async () => {
     await using home = await kept({ clock: 'system' })
     const at = Date.now() - 40 * DAY
-    sql(home, database => {
-      const insert = database.prepare(
-        'INSERT INTO nudges (nudge_id, agent_id, message, created_at, delivered_at) VALUES (?, ?, ?, ?, ?)',
-      )
-      for (let n = 0; n < 40_000; n++) insert.run(`n-${n}`, home.id, 'x'.repeat(800), at, at)
-    })
+    await behind(
+      home.root,
+      `INSERT INTO nudges (nudge_id, agent_id, message, created_at, delivered_at)
+       SELECT 'n-' || i, ?, ?, ?, ? FROM ${numbers(0, 40_000)}`,
+      ...[home.id, 'x'.repeat(800), at, at],
+    )
     const file = `${home.root}/.svc/svc.db`
     // How long the loop was held, and how much of that this process worked: others on the machine are not its doing.
     const holds: number[] = []

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { definePlugin, z } from '#kernel'
 import { type Session, Sessions } from '../../builtins/sessions/contract.ts'
 import { APPLICATION_ID, MIGRATIONS } from '../../builtins/store/migrations/index.ts'
+import { ON_POSTGRES } from '../support/behind.ts'
 import { tempDir, text, toolCall } from '../support/index.ts'
 import { spawn } from './rooms.ts'
 import { rows, run, tasked } from './tasks-house.ts'
@@ -305,7 +306,7 @@ describe('server.session_ttl_hours', () => {
   })
 })
 
-describe('sessions of an older database', () => {
+describe.skipIf(ON_POSTGRES)('sessions of an older database', () => {
   it('keep their data; of those that run under one key the newest goes on', async () => {
     await using dir = await tempDir()
     await dir.write({ '.svc/.keep': '' })

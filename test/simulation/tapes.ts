@@ -1,0 +1,181 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { definePlugin, Kernel, type PluginDefinition, type PluginHandle, TapeToken } from '#kernel'
+import { DaemonStarts } from '../../builtins/daemon/contract.ts'
+import { BUILTINS } from '../../builtins/index.ts'
+import { ModelProviders } from '../../builtins/models/contract.ts'
+import type { ReplayVerdict } from '../../builtins/recordings/contract.ts'
+import { type Entry, TAPE_VERSION } from '../../builtins/recordings/entries.ts'
+import { eventsOf } from '../../builtins/recordings/log.ts'
+import { TapeRecorder } from '../../builtins/recordings/recorder.ts'
+import { type Original, replay } from '../../builtins/recordings/replay.ts'
+import { simulatedToolkit } from '../../builtins/simulation/tools.ts'
+import type { World } from '../../builtins/simulation/world.ts'
+import { isoTime, Store } from '../../builtins/store/contract.ts'
+
+/** A run of the daemon in a world, as it is recorded: by one of its processes, from its start to its end or its being killed. */
+interface Tape {
+  run_id: string
+  process: number
+  recorder: TapeRecorder
+  state: Buffer
+  config: Record<string, unknown>
+  started_at: number
+  owner: string
+  entries: Entry[] | undefined
+  /** Of its events; null for one that was killed. */
+  last_seq: number | null
+  /** Others wrote to the same database meanwhile. */
+  alone: boolean
+}
+
+/** Records every run of the daemon in the worlds that it is hung into. */
+export class WorldTapes {
+  readonly #tapes: Tape[] = []
+  #world: World | undefined
+  #alive = new Set<number>()
+  #opened = 0
+
+  /** What is in every process of a world. */
+  readonly plugin: PluginDefinition = definePlugin({
+    name: 'world-tapes',
+    needs: ['store', 'runs', 'daemon'],
+    setup: svc => {
+      const process = this.#opened
+      let tape: Tape | undefined
+      svc.on('config_changed', () => tape?.recorder.add(['c', svc.config.tree('live')]))
+      svc.add(DaemonStarts, {
+        name: 'world-tapes',
+        begin: async () => {
+          tape = await this.#begin(svc, process).catch(() => undefined)
+          return async () => this.#end(process, true)
+        },
+        join: async () => undefined,
+      })
+    },
+  })
+
+  /** Follows the processes of a world. */
+  follow(world: World): void {
+    this.#world = world
+    this.#tapes.length = 0
+    this.#alive.clear()
+    const { journal } = world
+    const write = journal.write.bind(journal)
+    journal.write = (what, about = {}) => {
+      const { process = 0 } = about as { process?: number }
+      if (what === 'opens') this.#opens(process)
+      if (what === 'killed') this.#end(process, false)
+      write(what, about)
+    }
+  }
+
+  #opens(process: number): void {
+    this.#opened = process
+    if (this.#alive.size > 0) for (const tape of this.#tapes) if (tape.entries === undefined) tape.alone = false
+    this.#alive.add(process)
+  }
+
+  async #begin(svc: PluginHandle, process: number): Promise<Tape> {
+    const store = svc.use(Store)
+    const run = await store.get<{ run_id: string }>(
+      "SELECT run_id FROM runs WHERE kind = 'daemon' ORDER BY rowid DESC LIMIT 1",
+    )
+    const folder = mkdtempSync(join(tmpdir(), 'svc-tapes-'))
+    const recorder = new TapeRecorder(text => text)
+    try {
+      const copied = store.copyTo!(join(folder, 'state.db'))
+      const undo = svc.provide(TapeToken, recorder)
+      await copied.catch(async error => {
+        await undo()
+        throw error
+      })
+      const tape: Tape = {
+        ...{ run_id: run!.run_id, process, recorder, config: svc.config.tree('live'), owner: store.owner },
+        ...{ started_at: svc.clock.ms(), entries: undefined, last_seq: null, alone: this.#alive.size === 1 },
+        state: readFileSync(join(folder, 'state.db')),
+      }
+      this.#tapes.push(tape)
+      return tape
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
+  }
+
+  #end(process: number, whole: boolean): void {
+    this.#alive.delete(process)
+    for (const tape of this.#tapes) {
+      if (tape.process !== process || tape.entries !== undefined) continue
+      tape.entries = tape.recorder.take().map(line => JSON.parse(line) as Entry)
+      const last = this.#world?.look.get<{ seq: number | null }>(
+        'SELECT max(seq) AS seq FROM events WHERE run_id = ?',
+        [tape.run_id],
+      )
+      tape.last_seq = whole ? (last?.seq ?? 0) : null
+      tape.recorder.stop()
+    }
+  }
+
+  /** The runs of the world that was lived through, of processes that were alone with their database. */
+  async recordings(): Promise<Original[]> {
+    const { look } = this.#world!
+    const store = { all: async (sql: string, params: unknown[]) => look.all(sql, params) } as unknown as Store
+    const made: Original[] = []
+    for (const { run_id, entries, last_seq, alone, state, config, started_at, owner } of this.#tapes) {
+      if (!entries || !alone) continue
+      const events = await eventsOf(store, run_id)
+      const about: Original['about'] = {
+        ...{ run_id, kind: 'daemon', within: null, v: TAPE_VERSION, svc_version: '', seed: 0, pid: process.pid, owner },
+        ...{ started_at: isoTime(started_at), ended_at: null, state: '', state_bytes: state.length, bytes: 0 },
+        ...{ cycles: 0, steps: 0, cut: null, inexact: [], events_of: run_id, secrets: [], forked_from: null, config },
+        last_seq,
+      }
+      made.push({ about, entries, state, events })
+    }
+    return made
+  }
+}
+
+/** What a replay must have of a world: its tools, which are not run, and the name of its model, which is not asked. */
+const furniture = definePlugin({
+  name: 'world-furniture',
+  setup(svc) {
+    svc.toolkit(simulatedToolkit())
+    svc.add(ModelProviders, {
+      ...{ name: 'scripted', notice: 'scripted, not an AI model' },
+      availability: async () => ({ available: true, reason: null }),
+      defaultModel: async () => 'dice',
+      stream: () => {
+        throw new Error('a replay asks no model')
+      },
+    })
+  },
+})
+
+/** Repeats recordings, in a project of its own. */
+export async function replayer(): Promise<{
+  replay(original: Original): Promise<ReplayVerdict>
+  [Symbol.asyncDispose](): Promise<void>
+}> {
+  const root = mkdtempSync(join(tmpdir(), 'svc-replayer-'))
+  let handle: PluginHandle | undefined
+  const plugin = definePlugin({
+    name: 'replayer',
+    setup: svc => {
+      // Not that of a stage, in which it is too.
+      handle ??= svc
+    },
+  })
+  const kernel = await Kernel.open({
+    ...{ root, roles: [], builtins: [...BUILTINS, plugin], ports: { env: {} } },
+    log: { level: 'silent' },
+  })
+  return {
+    replay: original => replay(handle!, original, { signal: new AbortController().signal, also: [furniture] }),
+    async [Symbol.asyncDispose]() {
+      await kernel.close()
+      rmSync(root, { recursive: true, force: true })
+    },
+  }
+}
