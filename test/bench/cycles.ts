@@ -4,15 +4,15 @@ import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { type Cycle, definePlugin, Kernel, type PluginDefinition, tool, z } from '#kernel'
 import agents from '../../builtins/agents/index.ts'
-import { insertAgent } from '../../builtins/agents/repository.ts'
 import budget from '../../builtins/budget/index.ts'
 import goals from '../../builtins/goals/index.ts'
 import { Profile, Profiles } from '../../builtins/profiles/contract.ts'
 import runtime from '../../builtins/runtime/index.ts'
-import { Store } from '../../builtins/store/contract.ts'
 import { Database } from '../../builtins/store/database.ts'
 import store from '../../builtins/store/index.ts'
 import { instantModel } from './instant-model.ts'
+import { costOf, idleLag, inTurn, lagDuring, median, turnsDuring } from './measures.ts'
+import { type Row, row } from './row.ts'
 
 const profile = Profile.parse({ name: 'worker', role: 'takes notes' })
 
@@ -25,9 +25,9 @@ const world = definePlugin({
       skills: async () => '',
       list: async () => [],
     })
-    // Always due: what is measured is work, not waiting.
+    // Always due, in turn: what is measured is work, not waiting.
     svc.tap('cleanup', 'at-once', (cycle: Cycle) => {
-      cycle.run_at = 0
+      cycle.run_at = svc.clock.ms()
     })
     svc.toolkit({
       name: 'notes',
@@ -87,33 +87,48 @@ export async function house(root: string, also: readonly PluginDefinition[] = []
   })
 }
 
-/** Drives agents until so many cycles have ended. @returns cycles per second */
-export async function drive(kernel: Kernel, cycles: number): Promise<number> {
+/** Drives agents until so many cycles have ended. */
+export async function drive(kernel: Kernel, cycles: number): Promise<void> {
   let ended = 0
   const done = new Promise<void>(resolve => {
-    kernel.hooks.on('cycle_end', () => void (++ended === cycles && resolve()))
+    const off = kernel.hooks.on('cycle_end', () => {
+      if (++ended < cycles) return
+      off()
+      resolve()
+    })
   })
-  const began = performance.now()
   kernel.heartbeat.start()
   await done
-  const rate = cycles / ((performance.now() - began) / 1000)
   await kernel.heartbeat.stop()
-  return rate
 }
 
+/** A project with so many agents, of which each second has a goal: as many cycles choose one as pursue one, however many there are. */
 export async function prepare(count: number): Promise<string> {
   const root = await mkdtemp(join(tmpdir(), 'svc-bench-'))
   const kernel = await house(root)
-  const effects = Array.from({ length: count }, (_, n) =>
-    insertAgent({ agent_id: `worker-${n}`, name: 'worker', role: '', model: '', preset: 'worker', spawned_by: null }),
-  )
-  await kernel.use(Store).apply(effects)
   await kernel.close()
+  const db = new Sqlite(join(root, '.svc', 'svc.db'))
+  const agent = db.prepare(
+    "INSERT INTO agents (agent_id, name, role, preset, spawned_at) VALUES (?, 'worker', '', 'worker', ?)",
+  )
+  const lease = db.prepare('INSERT INTO leases (id, agent_id, run_at) VALUES (?, ?, ?)')
+  const goal = db.prepare(
+    "INSERT INTO goals (goal_id, agent_id, objective, created_at) VALUES (?, ?, 'Take a note.', 0)",
+  )
+  db.transaction(() => {
+    for (let n = 0; n < count; n++) {
+      const id = `worker-${n}`
+      agent.run(id, n)
+      lease.run(id, id, n)
+      if (n % 2) goal.run(`goal-${n}`, id)
+    }
+  })()
+  db.close()
   return root
 }
 
-/** The same writes in the same transactions, with nothing around them. */
-function replay(file: string, transactions: readonly Transaction[]): number {
+/** A database beside ours that takes the same writes in the same transactions, with nothing around them. */
+function bareLoop(file: string) {
   const db = new Sqlite(file)
   db.pragma('journal_mode = WAL')
   db.pragma('synchronous = NORMAL')
@@ -131,39 +146,126 @@ function replay(file: string, transactions: readonly Transaction[]): number {
       else each.run(...params)
     }
   })
-  const began = performance.now()
-  for (const transaction of transactions) commit.immediate(transaction)
-  const seconds = (performance.now() - began) / 1000
-  db.close()
-  return seconds
+  return {
+    commit(transactions: readonly Transaction[]) {
+      for (const transaction of transactions) commit.immediate(transaction)
+    },
+    close: () => void db.close(),
+  }
 }
 
-/** Agent-cycles per second at one number of agents, beside the bare loop's rate on the same rows. */
-export async function measure(
-  count: number,
-  cycles: number,
-): Promise<{ agents: number; rate: number; bare: number; ratio: number; transactions: number }> {
-  const root = await prepare(count)
+const PIECE = 200
+const ROUNDS = 5
+
+/** What a cycle costs beside a loop that commits the same rows, how flat that is, and how long the event loop is kept. */
+export async function cycles(): Promise<Row[]> {
+  // What comes first finds nothing compiled.
+  const [flat, late] = [await flatness(), await lag()]
+  return [...(await besideBare()), ...flat, ...late]
+}
+
+async function besideBare(): Promise<Row[]> {
+  const root = await prepare(100)
+  const database = join(root, '.svc', 'svc.db')
+  await copyFile(database, join(root, 'bare.db'))
+  await copyFile(database, join(root, 'first.db'))
   try {
-    const database = join(root, '.svc', 'svc.db')
-    await copyFile(database, join(root, 'recorded.db'))
-    const recording = record()
-    const first = await house(root)
-    await drive(first, cycles)
-    await first.close()
-    recording.stop()
-
-    await copyFile(join(root, 'recorded.db'), join(root, 'bare.db'))
-    const bare = cycles / replay(join(root, 'bare.db'), recording.transactions)
-
-    await rm(`${database}-wal`, { force: true })
-    await rm(`${database}-shm`, { force: true })
-    await copyFile(join(root, 'recorded.db'), database)
-    const second = await house(root)
-    const rate = await drive(second, cycles)
-    await second.close()
-    return { agents: count, rate, bare, ratio: rate / bare, transactions: recording.transactions.length / cycles }
+    const all = await recorded(root, PIECE * (ROUNDS + 1))
+    for (const rest of ['-wal', '-shm']) await rm(database + rest, { force: true })
+    await copyFile(join(root, 'first.db'), database)
+    const kernel = await house(root)
+    const bare = bareLoop(join(root, 'bare.db'))
+    const each = Math.ceil(all.length / (ROUNDS + 1))
+    const ours = () => costOf(() => drive(kernel, PIECE))
+    const theirs = () => costOf(() => bare.commit(all.splice(0, each)))
+    const written = all.flat().length / PIECE / (ROUNDS + 1)
+    // The first round warms up.
+    await inTurn(1, ours, theirs)
+    const { a, b, ratio } = await inTurn(ROUNDS, ours, theirs)
+    bare.close()
+    await kernel.close()
+    const rate = (cost: number) => PIECE / (cost / 1000)
+    return [
+      row({
+        what: 'agent-cycles a second of processor time, 100 agents, beside a bare loop with the same commits',
+        ...{ figure: rate(a), unit: '/s', baseline: rate(b), ratio: 1 / ratio, aim: { of: 'ratio', atLeast: 0.5 } },
+      }),
+      row({ what: 'transactions a cycle', figure: each / PIECE, unit: '' }),
+      row({ what: 'statements that write, a cycle', figure: written, unit: '' }),
+    ]
   } finally {
+    await rm(root, { recursive: true, force: true })
+  }
+}
+
+/** The transactions of so many cycles. */
+async function recorded(root: string, cycles: number): Promise<Transaction[]> {
+  const recording = record()
+  try {
+    const kernel = await house(root)
+    recording.transactions.length = 0
+    await drive(kernel, cycles)
+    await kernel.close()
+    return recording.transactions
+  } finally {
+    recording.stop()
+  }
+}
+
+const SIZES = [10, 100, 1_000, 10_000]
+
+async function flatness(): Promise<Row[]> {
+  const houses: { count: number; root: string; kernel: Kernel; costs: number[] }[] = []
+  try {
+    for (const count of SIZES) {
+      const root = await prepare(count)
+      houses.push({ count, root, kernel: await house(root), costs: [] })
+    }
+    for (const { kernel } of houses) await drive(kernel, PIECE)
+    for (let round = 0; round < ROUNDS; round++) {
+      for (const { kernel, costs } of houses) costs.push((await costOf(() => drive(kernel, PIECE))) / PIECE)
+    }
+    const few = houses[0]!.costs
+    return houses.map(({ count, costs }) =>
+      row({
+        what: `processor time of a cycle, ${count} agents`,
+        ...{ figure: median(costs), unit: 'ms', baseline: median(few) },
+        ratio: median(costs.map((cost, round) => cost / few[round]!)),
+        ...(count > 10 ? { aim: { of: 'ratio', atMost: 1.2 } } : {}),
+      }),
+    )
+  } finally {
+    for (const { kernel, root } of houses) {
+      await kernel.close()
+      await rm(root, { recursive: true, force: true })
+    }
+  }
+}
+
+async function lag(): Promise<Row[]> {
+  const root = await prepare(100)
+  const kernel = await house(root)
+  try {
+    await drive(kernel, PIECE)
+    const idle = await idleLag()
+    const wall = await lagDuring(() => drive(kernel, PIECE * 2))
+    const turns = await turnsDuring(() => drive(kernel, PIECE * 2))
+    const unclear = `a process that does nothing is up to ${idle.max.toFixed(0)} ms late on this machine`
+    const told = (what: string, of: 'p99' | 'max', atMost: number) => [
+      row({
+        what: `turn of the event loop in processor time, ${what}`,
+        figure: turns[of],
+        unit: 'ms',
+        aim: { atMost },
+      }),
+      row({
+        what: `lag of the event loop on the wall, ${what}`,
+        ...{ figure: wall[of], unit: 'ms', baseline: idle[of], aim: { atMost }, unclear },
+      }),
+    ]
+    return [...told('p99', 'p99', 50), ...told('longest', 'max', 250)]
+  } finally {
+    await kernel.close()
     await rm(root, { recursive: true, force: true })
   }
 }

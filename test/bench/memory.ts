@@ -1,10 +1,12 @@
 import { join } from 'node:path'
-import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { Bench } from 'tinybench'
 import { keyedIds, keyedRandom, systemPorts } from '#kernel'
 import { Journal } from '../../builtins/memory/journal.ts'
 import { Memories } from '../../builtins/memory/memories.ts'
 import { termsOf } from '../../builtins/memory/terms.ts'
 import { tempDir } from '../support/temp.ts'
+import { costOf, cpu } from './measures.ts'
+import { type Row, row } from './row.ts'
 
 const random = keyedRandom(7)
 /** As often as in a language: the n-th word comes 1/n as often as the first. */
@@ -13,71 +15,79 @@ const word = (...key: (string | number)[]) =>
 const text = (name: string, n: number, words: number) =>
   Array.from({ length: words }, (_, at) => word(name, n, at)).join(' ')
 
-const percentile = (times: number[], share: number) =>
-  times.sort((a, b) => a - b)[Math.floor(times.length * share)] ?? 0
+const SIZES = [1_000, 10_000, 100_000]
+const AIMS: Readonly<Record<number, number>> = { 10000: 1, 100000: 5 }
 
 /** What it costs to remember, at three sizes of one agent's memory, beside two plain ways to search the same texts. */
-export async function memory(): Promise<void> {
-  const cells = (...all: (string | number)[]) => all.map(cell => String(cell).padStart(12)).join('')
-  console.log('one agent’s memory: records of 24 words, queries of 6, the 5 best; times in milliseconds')
-  console.log('(scan: all texts at each search; maps: an index of maps, and all hits sorted; both without files)')
-  console.log(
-    cells('records', 'read+index', 'max turn', 'search p50', 'search p99', 'store p50', 'forget p50', 'heap MB'),
-    cells('maps p50', 'scan p50', 'maps/ours', 'scan/ours'),
-  )
-  for (const records of [1_000, 10_000, 100_000]) console.log(cells(records, ...(await measure(records))))
+export async function memory(): Promise<Row[]> {
+  const found: Found[] = []
+  for (const records of SIZES) found.push(await measure(records))
+  const [few, ...more] = found as [Found, ...Found[]]
+  return [
+    ...found.map(({ records, search, maps, scan }) =>
+      row({
+        what: `memory search, ${records} records, processor time p50, beside an index of maps`,
+        ...{ figure: search, unit: 'ms', baseline: maps, ratio: search / maps },
+        ...(AIMS[records] ? { aim: { atMost: AIMS[records] } } : {}),
+        note: `a scan of all texts takes ${scan.toFixed(1)} ms`,
+      }),
+    ),
+    ...more.map(({ records, store }) =>
+      row({
+        what: `memory append, ${records} records, processor time p50, beside 1,000`,
+        ...{ figure: store, unit: 'ms', baseline: few.store, ratio: store / few.store },
+        aim: { of: 'ratio', atMost: 1.5 },
+      }),
+    ),
+    ...found.map(({ records, built, held }) =>
+      row({
+        what: `memory read and indexed, ${records} records, processor time`,
+        ...{ figure: built, unit: 'ms', note: `${held.toFixed(0)} MB of heap` },
+      }),
+    ),
+  ]
 }
 
-async function measure(records: number): Promise<string[]> {
+interface Found {
+  records: number
+  built: number
+  held: number
+  search: number
+  store: number
+  maps: number
+  scan: number
+}
+
+async function measure(records: number): Promise<Found> {
   await using dir = await tempDir()
   const ports = systemPorts({ ids: keyedIds(random) })
   const log = { warn() {} } as never
-  const file = join(dir.path, 'memories.jsonl')
-  const open = () => new Memories(new Journal(file, { ports, log }), ports)
   const ts = new Date().toISOString()
   const texts = Array.from({ length: records }, (_, n) => text('record', n, 24))
   const lines = texts.map((thought, n) =>
     JSON.stringify({ memory_id: `mem-${n}`, thought, metadata: { kind: 'note' }, ts }),
   )
   await dir.write({ 'memories.jsonl': `${lines.join('\n')}\n` })
-  globalThis.gc?.()
   const heap = process.memoryUsage()
-  const turns = monitorEventLoopDelay({ resolution: 1 })
-  let began = performance.now()
-  turns.enable()
-  const memories = open()
-  await memories.count()
-  const built = performance.now() - began
-  turns.disable()
-  globalThis.gc?.()
+  const memories = new Memories(new Journal(join(dir.path, 'memories.jsonl'), { ports, log }), ports)
+  const built = await costOf(() => memories.count())
   const now = process.memoryUsage()
-  const held = now.heapUsed + now.arrayBuffers - heap.heapUsed - heap.arrayBuffers
-  const timed = async (times: number, work: (n: number) => unknown) => {
-    const all: number[] = []
-    for (let n = 0; n < times; n++) {
-      began = performance.now()
-      await work(n)
-      all.push(performance.now() - began)
-    }
-    return all
-  }
-  const searches = await timed(300, n => memories.search(text('query', n, 6), 5))
-  const stores = await timed(200, n => memories.store(text('more', n, 24)))
-  const forgets = await timed(200, n => memories.forget(`mem-${n}`))
-  await memories.flush()
+  const held = (now.heapUsed + now.arrayBuffers - heap.heapUsed - heap.arrayBuffers) / 2 ** 20
   const byMaps = mapped(texts)
-  const maps = percentile(await timed(50, n => byMaps(text('query', n, 6))), 0.5)
-  const scan = percentile(await timed(records > 10_000 ? 1 : 5, n => scanned(texts, text('query', n, 6))), 0.5)
-  const ours = percentile(searches, 0.5)
-  return [
-    ...[built, turns.max / 1e6].map(each => each.toFixed(0)),
-    ...[ours, percentile(searches, 0.99), percentile(stores, 0.5), percentile(forgets, 0.5)].map(each =>
-      each.toFixed(2),
-    ),
-    (held / 2 ** 20).toFixed(0),
-    ...[maps, scan].map(each => each.toFixed(2)),
-    ...[maps / ours, scan / ours].map(each => each.toFixed(1)),
-  ]
+  let n = 0
+  const query = () => text('query', n++, 6)
+  const bench = new Bench({ now: cpu, time: 400, iterations: 20, warmupIterations: 5, warmupTime: 20, throws: true })
+    .add('search', async () => void (await memories.search(query(), 5)))
+    .add('maps', () => void byMaps(query()))
+    .add('store', async () => void (await memories.store(text('more', n++, 24))))
+  await bench.run()
+  await memories.flush()
+  const p50 = (name: string) => {
+    const { result } = bench.getTask(name)!
+    return 'latency' in result ? result.latency.p50 : Number.NaN
+  }
+  const scan = await costOf(() => scanned(texts, query()))
+  return { records, built, held, search: p50('search'), store: p50('store'), maps: p50('maps'), scan }
 }
 
 const countsOf = (terms: readonly string[]) => {

@@ -5,6 +5,7 @@ import { estimateTokens } from '../../builtins/models/contract.ts'
 import { outlineOf, Profiles } from '../../builtins/profiles/contract.ts'
 import { settled } from '../support/beat.ts'
 import { house } from '../support/index.ts'
+import { type Row, row } from './row.ts'
 
 /** In tokens: what goal generation may ask of a profile as it is shipped. */
 export const AIM = 1_500
@@ -50,12 +51,14 @@ export async function promptsOf(presets: readonly string[]): Promise<Map<string,
 }
 
 /** What a prompt for a goal costs, part by part. */
-export async function prompts(): Promise<void> {
-  console.log(`the prompt of goal generation, in estimated tokens (aim: at most ${AIM})`)
-  for (const [preset, parts] of await promptsOf(SHIPPED)) {
-    const told = [...parts].filter(([, tokens]) => tokens > 0).map(([name, tokens]) => `${name} ${tokens}`)
-    console.log(`${preset.padEnd(12)} ${String(sumOf(parts)).padStart(6)}   ${told.join(', ')}`)
-  }
+export async function prompts(): Promise<Row[]> {
+  return [...(await promptsOf(SHIPPED))].map(([preset, parts]) =>
+    row({
+      what: `prompt of goal generation, ${preset}`,
+      ...{ figure: sumOf(parts), unit: 'tokens', aim: { atMost: AIM } },
+      note: [...parts].flatMap(([name, tokens]) => (tokens > 0 ? [`${name} ${tokens}`] : [])).join(', '),
+    }),
+  )
 }
 
 export const sumOf = (parts: Map<string, number>) => [...parts.values()].reduce((sum, tokens) => sum + tokens, 0)

@@ -21,6 +21,7 @@ import runtime from '../../builtins/runtime/index.ts'
 import { Store } from '../../builtins/store/contract.ts'
 import store from '../../builtins/store/index.ts'
 import { instantModel } from './instant-model.ts'
+import { percentile } from './measures.ts'
 
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
@@ -175,7 +176,7 @@ async function drive(
   })
   const { url } = await kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })
   kernel.heartbeat.start()
-  const load = fork(fileURLToPath(new URL('./requests.ts', import.meta.url)), [`${url}/probe`, String(rate)], {
+  const load = fork(fileURLToPath(new URL('./steady.ts', import.meta.url)), [`${url}/probe`, String(rate)], {
     execArgv: ['--import', 'tsx'],
   })
   let told = 0
@@ -272,9 +273,4 @@ async function memory(work: () => Promise<void>): Promise<{ heap: number; rss: n
     looks.push(process.memoryUsage())
   }
   return { heap: Math.min(...looks.map(each => each.heapUsed)), rss: Math.min(...looks.map(({ rss }) => rss)) }
-}
-
-function percentile(values: readonly number[], share: number): number {
-  const sorted = [...values].sort((a, b) => a - b)
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0
 }

@@ -9,6 +9,7 @@ import {
   outcomeOfText,
   type Reader,
 } from '../support/broken-calls.ts'
+import { type Row, row } from './row.ts'
 
 const READERS: Readonly<Record<string, Reader>> = {
   svc: ours,
@@ -17,34 +18,23 @@ const READERS: Readonly<Record<string, Reader>> = {
 }
 
 /** How many broken tool calls are read as they were meant, and how many as something else, beside two other readers. */
-export function repair(): void {
-  console.log(
-    'broken tool calls read as they were meant, of those that have a meaning (read as something else, of all)',
-  )
-  const kinds = [...new Set(BROKEN_CALLS.map(({ kind }) => kind)), 'all']
-  console.log(row('', ...Object.keys(READERS)))
-  for (const kind of kinds) {
-    const cases = kind === 'all' ? BROKEN_CALLS : BROKEN_CALLS.filter(each => each.kind === kind)
-    const most = cases.filter(isRecoverable).length
-    const cells = Object.values(READERS).map(reader =>
-      told(
-        cases.map(each => outcomeOf(each, reader)),
-        most,
-      ),
-    )
-    console.log(row(kind, ...cells))
-  }
+export async function repair(): Promise<Row[]> {
+  const meant = BROKEN_CALLS.filter(isRecoverable).length
+  const [best, plain, other] = Object.values(READERS).map(reader => BROKEN_CALLS.map(each => outcomeOf(each, reader)))
   const texts = CALLS_IN_TEXT.map(outcomeOfText)
-  console.log(row('calls in texts', told(texts, texts.length)))
+  const percent = (outcomes: readonly Outcome[], of: number) => (100 * count(outcomes, 'right')) / of
+  const note = `JSON.parse ${percent(plain!, meant).toFixed(0)} %, and ${count(plain!, 'wrong')} wrong`
+  return [
+    row({
+      what: 'broken tool calls read as they were meant, beside jsonrepair',
+      ...{ figure: percent(best!, meant), unit: '%', baseline: percent(other!, meant), note },
+    }),
+    row({
+      what: 'broken tool calls read as something else, beside jsonrepair',
+      ...{ figure: count(best!, 'wrong'), unit: '', baseline: count(other!, 'wrong'), aim: { atMost: 0 } },
+    }),
+    row({ what: 'calls that stand in a text, read as meant', figure: percent(texts, texts.length), unit: '%' }),
+  ]
 }
 
-function told(outcomes: readonly Outcome[], most: number): string {
-  const count = (wanted: Outcome) => outcomes.filter(outcome => outcome === wanted).length
-  const right = count('right')
-  const rate = most === 0 ? '     ' : `${((100 * right) / most).toFixed(0).padStart(3)} %`
-  return `${right}/${most} ${rate} (${count('wrong')})`
-}
-
-function row(first: string, ...cells: string[]): string {
-  return first.padEnd(18) + cells.map(cell => cell.padStart(20)).join('')
-}
+const count = (outcomes: readonly Outcome[], wanted: Outcome) => outcomes.filter(outcome => outcome === wanted).length

@@ -1,55 +1,71 @@
-import { Agent, get } from 'node:http'
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { fastify } from 'fastify'
+import agents from '../../builtins/agents/index.ts'
+import models from '../../builtins/models/index.ts'
+import profiles from '../../builtins/profiles/index.ts'
+import { Rest } from '../../builtins/rest/contract.ts'
+import rest from '../../builtins/rest/index.ts'
+import store from '../../builtins/store/index.ts'
+import { Kernel } from '../../kernel/index.ts'
+import { tempDir } from '../support/index.ts'
+import { populate } from './population.ts'
+import { type Row, row } from './row.ts'
 
-/** Asks one URL at a steady rate until the parent says to stop, and reports what came back. Runs as a process of its own. */
-const [, , url = '', rate = '500'] = process.argv
-// In turn, so that none is idle for so long that the server closes it just when it is used again.
-const agent = new Agent({ keepAlive: true, maxSockets: 32, scheduling: 'fifo' })
-const failures: string[] = []
-const latencies: number[] = []
-let sent = 0
-let answered = 0
-
-function ask(): void {
-  sent++
-  const began = performance.now()
-  const fail = (why: string) => {
-    failures.push(why)
-    settle()
+/** What requests cost, beside a bare Fastify route that answers the same bytes. */
+export async function requests(): Promise<Row[]> {
+  const rows: Row[] = []
+  for (const [path, alive, count] of [
+    ['/healthz', 10, 500],
+    ['/agents?limit=100', 10_000, 100],
+  ] as const) {
+    const { ours, bare, ratio } = await measureHttp(path, alive, count)
+    rows.push(
+      row({
+        what: `GET ${path}, ${alive} agents, processor time, beside a bare Fastify route with the same bytes`,
+        ...{ figure: ours / 1000, unit: 'ms', baseline: bare / 1000, ratio: 1 / ratio },
+      }),
+    )
   }
-  const request = get(url, { agent }, response => {
-    let text = ''
-    response.setEncoding('utf8').on('data', part => {
-      text += part
-    })
-    response.on('error', error => fail(error.message))
-    response.on('end', () => {
-      latencies.push(performance.now() - began)
-      if (response.statusCode !== 200) fail(`${response.statusCode}: ${text.slice(0, 300)}`)
-      else {
-        answered++
-        settle()
-      }
-    })
-  })
-  request.on('error', error => fail(error.message))
+  return rows
 }
 
-const begun = performance.now()
-let stopping = false
-const timer = setInterval(() => {
-  const due = ((performance.now() - begun) / 1000) * Number(rate)
-  while (!stopping && sent < due) ask()
-}, 5)
+/** Rounds of ours and bare in turn: what else the machine does hits both. */
+const ROUNDS = 10
 
-/** What came back, once all has. */
-function settle(): void {
-  if (!stopping || answered + failures.length < sent) return
-  const seconds = (performance.now() - begun) / 1000
-  process.send?.({ sent, answered, failures, latencies, rate: sent / seconds }, () => process.exit(0))
+/**
+ * Requests in `svc`, with so many agents, beside requests to a bare Fastify route that answers the same bytes from memory: the
+ * processor time of the serving process for one, in microseconds, and the ratio of the rates that follow from it.
+ */
+export async function measureHttp(path: string, alive: number, count: number) {
+  await using dir = await tempDir()
+  const builtins = [store, models, profiles, agents, rest]
+  await using kernel = await Kernel.open({ root: dir.path, roles: ['server'], builtins, log: { level: 'warn' } })
+  populate(join(dir.path, '.svc/svc.db'), { agents: alive })
+  const { url } = await kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })
+  const bytes = Buffer.from(await (await fetch(url + path)).arrayBuffer())
+  const plain = fastify()
+  plain.get('/', (_request, reply) => reply.type('application/json; charset=utf-8').send(bytes))
+  const bare = await plain.listen({ host: '127.0.0.1', port: 0 })
+  const child = fork(fileURLToPath(new URL('blast.ts', import.meta.url)))
+  const rounds: { ours: number; bare: number }[] = []
+  for (let round = 0; round < ROUNDS; round++) {
+    rounds.push({ ours: await costOf(child, url + path, count), bare: await costOf(child, bare, count) })
+  }
+  child.kill()
+  await plain.close()
+  // What else the machine does only ever adds.
+  const ours = Math.min(...rounds.map(round => round.ours))
+  const least = Math.min(...rounds.map(round => round.bare))
+  return { bytes: bytes.length, ours, bare: least, ratio: least / ours }
 }
 
-process.on('message', () => {
-  stopping = true
-  clearInterval(timer)
-  settle()
-})
+async function costOf(child: ChildProcess, url: string, count: number): Promise<number> {
+  const before = process.cpuUsage()
+  child.send({ url, count })
+  await once(child, 'message')
+  const { user, system } = process.cpuUsage(before)
+  return (user + system) / count
+}

@@ -1,38 +1,77 @@
-import { measure } from './cycles.ts'
-import { guardrails } from './guardrails.ts'
-import { requests } from './http.ts'
-import { memory } from './memory.ts'
-import { prompts } from './prompts.ts'
-import { recording } from './recording.ts'
-import { repair } from './repair.ts'
-import { streams } from './streams.ts'
-import { nudgeToCycle } from './waking.ts'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { parseArgs } from 'node:util'
+import type { Row } from './row.ts'
+import { compared, type Report, reported, table } from './table.ts'
 
-/** Rates stand beside a bare loop's of the same run: on a noisy machine only the ratio means something. */
-const ROUNDS = 3
+const HELP = `npm run bench -- [subject]… [--json <file>] [--compare <file>]
 
-console.log('agent-cycles per second, with an instant in-process model, against a bare loop that commits the same rows')
-console.log('agents   cycles/s   bare/s   ratio   transactions a cycle')
-for (const agents of [10, 100, 1000]) {
-  const rounds = []
-  for (let round = 0; round < ROUNDS; round++) rounds.push(await measure(agents, 3000))
-  const best = rounds.sort((a, b) => b.ratio - a.ratio)[Math.floor(ROUNDS / 2)]
-  if (!best) continue
-  const cells = [
-    agents,
-    best.rate.toFixed(0),
-    best.bare.toFixed(0),
-    best.ratio.toFixed(2),
-    best.transactions.toFixed(2),
-  ]
-  console.log(cells.map((cell, n) => String(cell).padStart([6, 11, 9, 8, 12][n] ?? 8)).join(''))
+Measures what svc costs, beside a bare baseline of the same run, and prints one table; a row that missed its aim ends it
+with code 1. Times are processor time where the row does not say otherwise: only that and ratios mean something on a busy
+machine. What could not be measured cleanly has a question mark, and says why.
+
+--json <file>     where the figures go (logs/bench.json unless told)
+--compare <file>  prints the change of each row since such a file was written
+--list            the subjects`
+
+/** By name, each in a file of its own. */
+const SUBJECTS: Readonly<Record<string, () => Promise<() => Promise<Row[]>>>> = {
+  cycles: async () => (await import('./cycles.ts')).cycles,
+  tasks: async () => (await import('./tasks.ts')).tasks,
+  start: async () => (await import('./start.ts')).start,
+  idle: async () => (await import('./idle.ts')).idle,
+  nudges: async () => (await import('./nudges.ts')).nudges,
+  tokens: async () => (await import('./tokens.ts')).tokens,
+  prompts: async () => (await import('./prompts.ts')).prompts,
+  swaps: async () => (await import('./swaps.ts')).swaps,
+  memory: async () => (await import('./memory.ts')).memory,
+  logs: async () => (await import('./logs.ts')).logs,
+  help: async () => (await import('./help.ts')).help,
+  size: async () => (await import('./size.ts')).size,
+  large: async () => (await import('./large.ts')).large,
+  wal: async () => (await import('./wal.ts')).wal,
+  requests: async () => (await import('./requests.ts')).requests,
+  streams: async () => (await import('./streams.ts')).streams,
+  recording: async () => (await import('./recording.ts')).recording,
+  repair: async () => (await import('./repair.ts')).repair,
+  guardrails: async () => (await import('./guardrails.ts')).guardrails,
 }
 
-await prompts()
-repair()
-await guardrails()
-await memory()
-await recording()
-await nudgeToCycle()
-await requests()
-await streams()
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    json: { type: 'string', default: 'logs/bench.json' },
+    compare: { type: 'string' },
+    list: { type: 'boolean' },
+    help: { type: 'boolean', short: 'h' },
+  },
+})
+const unknown = positionals.filter(name => !(name in SUBJECTS))
+if (values.help) console.log(HELP)
+else if (values.list) console.log(Object.keys(SUBJECTS).join('\n'))
+else if (unknown.length > 0) {
+  console.error(`There is no subject ${unknown.join(', ')}; there are ${Object.keys(SUBJECTS).join(', ')}.`)
+  process.exitCode = 2
+} else process.exit(await bench(positionals.length > 0 ? positionals : Object.keys(SUBJECTS)))
+
+async function bench(names: readonly string[]): Promise<number> {
+  const earlier = values.compare ? (JSON.parse(await readFile(values.compare, 'utf8')) as Report) : undefined
+  const report = await reported()
+  const failed: string[] = []
+  for (const name of names) {
+    console.error(`${name} …`)
+    try {
+      report.rows.push(...(await (await SUBJECTS[name]!())()).map(row => ({ subject: name, ...row })))
+    } catch (error) {
+      // One that fails takes none of the others' figures with it.
+      console.error(error)
+      failed.push(name)
+    }
+    await mkdir(dirname(values.json), { recursive: true })
+    await writeFile(values.json, `${JSON.stringify(report, null, 2)}\n`)
+  }
+  console.log(table(report))
+  if (earlier) console.log(`\n${compared(report, earlier)}`)
+  if (failed.length > 0) console.error(`failed: ${failed.join(', ')}`)
+  return failed.length > 0 || report.rows.some(({ met }) => met === false) ? 1 : 0
+}

@@ -8,6 +8,8 @@ import { Store } from '../../builtins/store/contract.ts'
 import store from '../../builtins/store/index.ts'
 import waking from '../../builtins/waking/index.ts'
 import { instantModel } from './instant-model.ts'
+import { idleLag, percentile } from './measures.ts'
+import { type Row, row } from './row.ts'
 
 const NUDGES = 60
 
@@ -20,7 +22,8 @@ const open = (root: string, role: 'daemon' | 'cli') =>
   })
 
 /** How long an agent that rests takes to begin its cycle after a nudge, from the daemon's process and from another. */
-export async function nudgeToCycle(): Promise<void> {
+export async function nudges(): Promise<Row[]> {
+  const rows: Row[] = []
   const root = await mkdtemp(join(tmpdir(), 'svc-bench-'))
   const daemon = await open(root, 'daemon')
   const other = await open(root, 'cli')
@@ -48,10 +51,17 @@ export async function nudgeToCycle(): Promise<void> {
         await kernel.invoke('agents.nudge', { id: 'worker-1', message: 'look alive' })
         times.push((await started) - began)
       }
-      times.sort((a, b) => a - b)
-      const at = (share: number) => times[Math.floor(times.length * share)]?.toFixed(1)
-      console.log(`nudge to cycle start, from ${name}: median ${at(0.5)} ms, p95 ${at(0.95)} ms, worst ${at(0.999)} ms`)
+      const idle = await idleLag()
+      rows.push(
+        row({
+          what: `nudge to the start of the cycle on the wall, p99, from ${name}`,
+          ...{ figure: percentile(times, 0.99), unit: 'ms', baseline: idle.p99, aim: { atMost: 50 } },
+          unclear: `a process that does nothing is up to ${idle.max.toFixed(0)} ms late on this machine`,
+          note: `median ${percentile(times, 0.5).toFixed(1)} ms`,
+        }),
+      )
     }
+    return rows
   } finally {
     await other.close()
     await daemon.close()

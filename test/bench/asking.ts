@@ -1,0 +1,37 @@
+import { request } from 'node:http'
+
+export interface Asked {
+  url: string
+  body: object
+  /** Streams in all, and how many begin in a second. */
+  streams: number
+  rate: number
+}
+
+/** Opens streams at a steady rate, and tells how old the first token of each was when it came. Runs as a process of its own. */
+process.on('message', ({ url, body, streams, rate }: Asked) => {
+  const ages: number[] = []
+  const text = JSON.stringify(body)
+  let left = streams
+  const ask = () => {
+    const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }
+    const asking = request(url, { method: 'POST', headers, agent: false }, response => {
+      let heard: string | undefined = ''
+      response.setEncoding('latin1').on('data', part => {
+        if (heard === undefined) return
+        heard += part
+        const at = /sent at (\d+) /.exec(heard)?.[1]
+        if (at === undefined) return
+        ages.push(Number(process.hrtime.bigint() - BigInt(at)) / 1e6)
+        heard = undefined
+      })
+      response.on('close', () => {
+        if (response.statusCode !== 200) console.error(`${url} answered ${response.statusCode}: ${heard}`)
+        if (--left === 0) process.send?.(ages)
+      })
+    })
+    asking.on('error', error => console.error(error))
+    asking.end(text)
+  }
+  for (let n = 0; n < streams; n++) setTimeout(ask, (n * 1000) / rate)
+})

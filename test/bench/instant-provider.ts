@@ -1,0 +1,25 @@
+import { definePlugin } from '#kernel'
+import { type ModelEvent, ModelProviders } from '../../builtins/models/contract.ts'
+
+/** The provider `instant`: it answers `Done.` in this process after so long, and counts how often it was asked. */
+export function instantProvider(delay_ms = 0) {
+  const asked = { calls: 0 }
+  const plugin = definePlugin({
+    name: 'instant-provider',
+    setup(svc) {
+      svc.add(ModelProviders, {
+        ...{ name: 'instant', free: true, tool_calls: 'native' },
+        availability: async () => ({ available: true, reason: null }),
+        defaultModel: async () => '1',
+        async *stream(): AsyncGenerator<ModelEvent> {
+          asked.calls++
+          if (delay_ms > 0) await new Promise(resolve => setTimeout(resolve, delay_ms))
+          yield { type: 'text', text: 'Done.' }
+          yield { type: 'usage', usage: { input_tokens: 100, output_tokens: 2 } }
+          yield { type: 'done', finish_reason: 'stop' }
+        },
+      })
+    },
+  })
+  return { asked, plugin }
+}

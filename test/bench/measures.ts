@@ -1,0 +1,94 @@
+import { readFile } from 'node:fs/promises'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** Of the clock in /proc: 100 on every Linux. */
+const TICKS_A_SECOND = 100
+const MIB = 2 ** 20
+
+/** Milliseconds of processor time that this process has used. */
+export function cpu(): number {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1000
+}
+
+/** Milliseconds of processor time that a running process has used, to 10 ms. */
+export async function cpuOf(pid: number): Promise<number> {
+  const text = await readFile(`/proc/${pid}/stat`, 'latin1')
+  // What comes before may hold spaces and brackets.
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
+  return ((Number(fields[11]) + Number(fields[12])) * 1000) / TICKS_A_SECOND
+}
+
+/** Mebibytes that a process has in memory. */
+export async function residentOf(pid: number): Promise<number> {
+  const [, pages] = (await readFile(`/proc/${pid}/statm`, 'latin1')).split(' ')
+  return (Number(pages) * 4096) / MIB
+}
+
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
+}
+
+export const median = (values: readonly number[]) => percentile(values, 0.5)
+
+/** What the work cost in processor time of this process, in milliseconds. */
+export async function costOf(work: () => unknown): Promise<number> {
+  const before = cpu()
+  await work()
+  return cpu() - before
+}
+
+/** Two kinds of work in turn, A B A B: what else the machine does falls on both. @returns what each measured, round by round */
+export async function inTurn(
+  rounds: number,
+  a: (round: number) => Promise<number>,
+  b: (round: number) => Promise<number>,
+): Promise<{ a: number; b: number; ratio: number }> {
+  const found: { a: number; b: number }[] = []
+  for (let round = 0; round < rounds; round++) {
+    found.push(round % 2 ? flipped(await b(round), await a(round)) : { a: await a(round), b: await b(round) })
+  }
+  return {
+    a: median(found.map(each => each.a)),
+    b: median(found.map(each => each.b)),
+    ratio: median(found.map(each => each.a / each.b)),
+  }
+}
+
+const flipped = (b: number, a: number) => ({ a, b })
+
+/** How late the event loop came while something went on, in milliseconds, on a clock on the wall. */
+export async function lagDuring(work: () => unknown): Promise<{ p99: number; max: number }> {
+  const lag = monitorEventLoopDelay({ resolution: 5 })
+  lag.enable()
+  await work()
+  lag.disable()
+  return { p99: Math.max(0, lag.percentile(99) / 1e6 - 5), max: Math.max(0, lag.max / 1e6 - 5) }
+}
+
+/** How late timers are on this machine in a process that does nothing else: what no program on it can be better than. */
+export function idleLag(milliseconds = 1_000): Promise<{ p99: number; max: number }> {
+  return lagDuring(() => sleep(milliseconds))
+}
+
+/** A turn that takes less has done nothing, in milliseconds. */
+const EMPTY_TURN = 0.05
+
+/** How long turns of the event loop took in processor time, in milliseconds: the lag on a machine that has nothing else to do. */
+export async function turnsDuring(work: () => unknown): Promise<{ p99: number; max: number }> {
+  const turns: number[] = []
+  let going = true
+  let before = cpu()
+  const look = () => {
+    const now = cpu()
+    if (now - before > EMPTY_TURN) turns.push(now - before)
+    before = now
+    if (going) setImmediate(look)
+  }
+  setImmediate(look)
+  await work()
+  going = false
+  return { p99: percentile(turns, 0.99), max: percentile(turns, 1) }
+}

@@ -1,0 +1,30 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+const [, , first = '30', every = '850', tokens = '20'] = process.argv
+
+/** A provider that streams, and says in its first token when it was sent. Runs as a process of its own. */
+const server = createServer((incoming, response) => {
+  incoming.resume().on('end', () => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    const send = (choice: object) =>
+      response.write(
+        `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', ...choice })}\n\n`,
+      )
+    const say = (content: string) =>
+      send({ choices: [{ index: 0, delta: { role: 'assistant', content }, finish_reason: null }] })
+    let left = Number(tokens)
+    setTimeout(() => {
+      // More than what the service may hold back until it knows how a text goes on.
+      say(`sent at ${process.hrtime.bigint()} ${'and more of it '.repeat(20)}`)
+      const timer = setInterval(() => {
+        if (--left > 0) return say(' token')
+        clearInterval(timer)
+        send({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] })
+        send({ choices: [], usage: { prompt_tokens: 100, completion_tokens: Number(tokens) } })
+        response.end('data: [DONE]\n\n')
+      }, Number(every))
+      response.on('close', () => clearInterval(timer))
+    }, Number(first))
+  })
+}).listen(0, '127.0.0.1', () => process.send?.(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`))
