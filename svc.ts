@@ -22,6 +22,7 @@ const exit = await main(process.argv.slice(2), {
   },
   mcpStdio: () => import('./builtins/mcp/stdio.ts'),
   databaseFiles: () => import('./builtins/store/files.ts'),
+  databaseServer: () => import('./builtins/cluster/server.ts'),
   doctor: () => import('./builtins/doctor/examine.ts'),
   peek: () => import('./builtins/store/peek.ts'),
 })

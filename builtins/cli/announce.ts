@@ -13,6 +13,7 @@ export function presetsOf(profiles: unknown): string[] {
 
 /** Spawns an agent of each preset that has none alive. @throws ProfileNotFoundError or BadFileError before any is spawned */
 export async function spawnMissing(kernel: Kernel, presets: readonly string[]): Promise<void> {
+  if (presets.length === 0) return
   for (const preset of presets) await kernel.use(Profiles).read(preset)
   const agents = await kernel.use(Agents).list({})
   const alive = new Set(agents.filter(agent => agent.status !== 'dead').map(agent => agent.preset))

@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import { type Clock, MissingDependencyError, sentenceOf } from '#kernel'
 import { DatabaseLockedError, DatabaseUnreachableError, DiskFullError } from '../store/contract.ts'
+import { stored } from './dialect.ts'
 
 /** How long a statement is tried again while the database cannot be reached or a lock is held, in milliseconds. */
 const LIMIT_MS = 5_000
@@ -131,14 +132,16 @@ export class Listener {
     const { url, channel, clock, heard } = this.#parts
     const { Client } = await driver()
     for (let pause = FIRST_PAUSE_MS; !this.#stop.signal.aborted; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
-      const client = new Client({ connectionString: url, keepAlive: true, application_name: 'svc listener' })
+      const settings = { connectionString: url, keepAlive: true, application_name: 'svc listener' }
+      const client = new Client({ ...settings, connectionTimeoutMillis: LIMIT_MS })
       this.#client = client
       const gone = new Promise<void>(resolve => {
         client.on('error', () => resolve())
         client.on('end', () => resolve())
       })
       try {
-        await client.connect()
+        // One that is ended while it connects says nothing more of it.
+        await Promise.race([client.connect(), gone])
         client.on('notification', ({ payload }) => heard(payload))
         await client.query(`LISTEN ${channel}`)
         heard(undefined)
@@ -161,14 +164,15 @@ async function driver(): Promise<typeof pg> {
   }
 }
 
-/** Numbers are numbers, and truth is 1 or 0, as SQLite has them. */
+/** Numbers are numbers, truth is 1 or 0, and a text holds any character, as SQLite has them. */
 async function types(): Promise<pg.CustomTypesConfig> {
   const { types } = await driver()
-  const { BOOL, INT8, NUMERIC } = types.builtins
+  const { BOOL, INT8, NUMERIC, TEXT } = types.builtins
   const numeric: readonly number[] = [INT8, NUMERIC]
   return {
     getTypeParser: ((id: number, format: 'text') => {
       if (id === BOOL) return (text: string) => (text === 't' ? 1 : 0)
+      if (id === TEXT) return stored
       return numeric.includes(id) ? Number : types.getTypeParser(id, format)
     }) as typeof types.getTypeParser,
   }

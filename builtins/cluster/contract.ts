@@ -1,4 +1,4 @@
-import { defineError } from '#kernel'
+import { defineError, type Ports } from '#kernel'
 
 export const NoClusterError = defineError({
   code: 'no_cluster',
@@ -28,12 +28,52 @@ export const MoveFailedError = defineError({
   status: 409,
   title: 'Move failed',
   sentence: (p: { table: string; rows: number; arrived: number }) =>
-    `What arrived of ${p.table} is not what was sent (${p.rows} rows, ${p.arrived} arrived), so nothing was written; stop whatever still writes (svc stop, and svc serve) and try again.`,
+    `What arrived of ${p.table} is not what was sent (${p.rows} rows, ${p.arrived} arrived), twice; stop whatever still writes (svc stop, and svc serve, on every machine) and try again.`,
+})
+export const MoveTargetError = defineError({
+  code: 'move_target',
+  status: 400,
+  exit: 2,
+  title: 'Where to',
+  sentence: (p: { here: string; to: string }) =>
+    `What this project knows is ${p.here}; say where it is to go: svc db move ${p.to}`,
+})
+export const NodesAtWorkError = defineError({
+  code: 'nodes_at_work',
+  status: 409,
+  title: 'Nodes at work',
+  sentence: (p: { nodes: readonly string[] }) =>
+    `Agents of this database are driven by ${p.nodes.join(', ')}; stop them first (svc stop on each machine; svc cluster shows them).`,
 })
 export const AlreadyMovedError = defineError({
   code: 'already_moved',
   status: 409,
   title: 'Already moved',
   sentence: () =>
-    'This project keeps what it knows in a database of several machines already; unset SVC_STORE_URL and store.url to move its file.',
+    'This project keeps what it knows in a database of several machines already; unset SVC_STORE_URL and store.url to move its file, or bring all back with: svc db move --back',
 })
+export const ServerNotStartedError = defineError({
+  code: 'server_not_started',
+  status: 500,
+  title: 'Server not started',
+  sentence: (p: { problem: string; log: string | null }) =>
+    `PostgreSQL could not be started: ${p.problem}${p.log === null ? '.' : `; ${p.log} may say why.`}`,
+})
+
+/** A PostgreSQL of the project's own that runs. */
+export interface LocalServer {
+  /** Of its database for svc, with the password. */
+  url: string
+  pid: number
+}
+
+/** How the command line looks after such a server, whose data are in `.svc/postgres`. */
+export interface LocalServers {
+  findServer(root: string, ports: Ports): Promise<LocalServer | undefined>
+  /** It outlives this process. @throws MissingDependencyError, ServerNotStartedError */
+  startServer(root: string, ports: Ports): Promise<LocalServer>
+  /** @returns whether it ran */
+  stopServer(root: string, ports: Ports): Promise<boolean>
+  /** Resolves when it has ended. */
+  serverEnded(root: string, ports: Ports, signal: AbortSignal): Promise<void>
+}

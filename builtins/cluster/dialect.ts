@@ -83,9 +83,22 @@ export function literal(value: unknown): string {
   if (typeof value === 'bigint') return `(${value})`
   if (typeof value === 'number') return Number.isFinite(value) ? `(${value})` : 'NULL'
   if (typeof value !== 'string') throw new TypeError(`a ${typeof value} cannot be stored`)
-  // The one character that PostgreSQL's texts cannot hold.
-  const text = value.replaceAll('\0', '').replaceAll("'", "''")
+  const text = storable(value).replaceAll("'", "''")
   return text.includes('\\') ? `(E'${text.replaceAll('\\', '\\\\')}')` : `('${text}')`
+}
+
+/** Stands before what is written in the place of another character: one that Unicode keeps free for such uses. */
+const ESCAPE = '\uFDD0'
+
+/** A text as PostgreSQL can hold it, which is all but the character U+0000. */
+export function storable(text: string): string {
+  if (!text.includes('\0') && !text.includes(ESCAPE)) return text
+  return text.replaceAll(ESCAPE, `${ESCAPE}1`).replaceAll('\0', `${ESCAPE}0`)
+}
+
+/** The same text as it was given to be stored. */
+export function stored(text: string): string {
+  return text.includes(ESCAPE) ? text.replaceAll(`${ESCAPE}0`, '\0').replaceAll(`${ESCAPE}1`, ESCAPE) : text
 }
 
 /** A step of the schema, written for SQLite, as PostgreSQL takes it. Texts are compared by their bytes, as they are there. */

@@ -1,150 +1,205 @@
-import { createHash, type Hash } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { join, relative } from 'node:path'
-import type { PluginHandle } from '#kernel'
-import { type EngineParts, Store } from '../store/contract.ts'
-import { Connections, type Result } from './connection.ts'
-import { MoveFailedError, TargetInUseError } from './contract.ts'
+import { crashPoint, type PluginHandle } from '#kernel'
+import { DatabaseImages, type DatabaseReport, type EngineParts, FileExistsError, Store } from '../store/contract.ts'
+import { Connections } from './connection.ts'
+import { TargetInUseError } from './contract.ts'
+import {
+  type Copied,
+  copyTables,
+  FILE_TABLES,
+  FILES_IN_SQLITE,
+  numberOn,
+  PROGRESS,
+  postgresEnd,
+  type Query,
+  sqliteEnd,
+  sqliteSource,
+  tablesOf,
+} from './copy.ts'
 import { literal } from './dialect.ts'
 import { migrate } from './schema.ts'
+import { FOLDERS, PACKED_GONE, unpack } from './unpack.ts'
 
-/** Rows that are read at a time, and characters that are sent at a time. */
-const ROWS = 500
-const MESSAGE = 1_000_000
-/** Folders of `.svc/` whose files are rows where several machines share them. */
-const FOLDERS = ['memory', 'agent_memory', 'checkpoints']
+const PROGRESS_TABLE = `CREATE TABLE ${PROGRESS} (name TEXT PRIMARY KEY, source TEXT NOT NULL, progress TEXT NOT NULL)`
+/** Who was at work there is not at work here. */
+const NOBODY_AT_WORK = [
+  'UPDATE leases SET owner = NULL',
+  "DELETE FROM plugin_values WHERE namespace = 'daemon_processes' OR namespace = 'daemon' AND key = 'holder'",
+]
 
-type Row = Record<string, unknown>
-type Query = (text: string) => Promise<Result>
-
-export interface Moved {
-  tables: number
-  rows: number
+export interface Moved extends Copied {
   files: number
 }
 
-interface Table {
-  name: string
-  columns: readonly string[]
-  key: readonly string[]
-}
-
 /**
- * Copies a project's file into a database of several machines, all of it or nothing: what was written is read again there and
- * compared, row by row, before it counts. The file stays as it is.
+ * Copies a project's file into a database of several machines. A copy that was cut off is gone on with; until all was
+ * compared, nobody can use it. The file stays as it is.
  * @throws TargetInUseError, MoveFailedError, DatabaseUnreachableError
  */
-export async function move(svc: PluginHandle, to: string, schema: EngineParts['schema']): Promise<Moved> {
+export async function moveTo(svc: PluginHandle, to: string, schema: EngineParts['schema']): Promise<Moved> {
   const connections = await Connections.open(to, svc.clock)
   try {
-    await migrate(connections, schema)
-    const store = svc.use(Store)
-    const tables = await tablesOf(store)
-    const moved: Moved = { tables: tables.length, rows: 0, files: 0 }
+    await migrate(connections, schema, true)
+    const query: Query = async text => (await connections.trying(() => connections.query(text))).at(-1)!
+    const source = sourceOf(svc)
+    const target = postgresEnd(query, source)
+    const all = (sql: string, params?: readonly unknown[]) => svc.use(Store).all<Record<string, unknown>>(sql, params)
+    const tables = await tablesOf(all)
+    if (await begins(query, source, connections.at)) await target.clear([...tables, ...FILE_TABLES])
+    const copied = await copyTables(sqliteSource(all), target, tables)
+    let files = 0
     await connections.transaction(async query => {
-      await query("SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL statement_timeout = '1h'")
-      const used = await query('SELECT 1 FROM agents UNION ALL SELECT 1 FROM events LIMIT 1')
-      if (used.rowCount) throw new TargetInUseError({ at: connections.at })
-      for (const { name } of tables.toReversed()) await query(`DELETE FROM ${name}`)
-      for (const table of tables) moved.rows += await copied(store, query, table)
-      moved.files = await filesMoved(svc, query)
-      // Who was at work here is not at work there.
-      await query(`UPDATE leases SET owner = NULL;
-        DELETE FROM plugin_values WHERE namespace = 'daemon_processes' OR namespace = 'daemon' AND key = 'holder'`)
+      await patient(query)
+      files = await pack(svc, query)
+      await numberOn(query, tables)
+      for (const statement of NOBODY_AT_WORK) await query(statement)
+      await query(`DROP TABLE ${PROGRESS}`)
     })
-    return moved
+    return { ...copied, files }
   } finally {
     await connections.close()
   }
 }
 
-/** Each after those that it refers to. */
-async function tablesOf(store: Store): Promise<Table[]> {
-  const names = await store.all<{ name: string }>(
-    "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name",
+/** The other way round: into a file, which then takes the place of the project's own one; that one is kept. */
+export async function moveBack(
+  svc: PluginHandle,
+  from: string,
+  keep: string,
+): Promise<Moved & { kept: string | null }> {
+  const images = svc.use(DatabaseImages)
+  const file = join(svc.project.svc, 'moving.db')
+  const connections = await Connections.open(from, svc.clock)
+  const query: Query = async text => (await connections.trying(() => connections.query(text))).at(-1)!
+  try {
+    const { copied, image } = await fill(svc, query, file, connections.at)
+    const kept = `${keep}-files`
+    const files = await unpack(svc, image, kept)
+    await image.write([...PACKED_GONE, ...NOBODY_AT_WORK, `DROP TABLE ${PROGRESS}`].map(sql => ({ sql })))
+    image.close()
+    crashPoint('database filled')
+    const put = await images.put(file, `${keep}.db`)
+    await removed(svc, file)
+    return { ...copied, tables: copied.tables - FILE_TABLES.length, files, kept: put.kept }
+  } finally {
+    await connections.close()
+  }
+}
+
+/** Writes all that the database holds at one moment into a file, beside those who write. @throws FileExistsError */
+export async function backUp(svc: PluginHandle, from: string, target: string): Promise<DatabaseReport> {
+  const { files, ids } = svc.ports
+  const there = await files.access(target).then(
+    () => true,
+    () => false,
   )
-  const tables: Table[] = []
-  const add = async (name: string, below: readonly string[]): Promise<void> => {
-    if (below.includes(name) || tables.some(table => table.name === name)) return
-    const parents = await store.all<{ name: string }>('SELECT "table" AS name FROM pragma_foreign_key_list(?)', [name])
-    for (const parent of parents) await add(parent.name, [...below, name])
-    const columns = await store.all<{ name: string; pk: number }>('SELECT name, pk FROM pragma_table_info(?)', [name])
-    const key = columns.filter(({ pk }) => pk > 0).sort((a, b) => a.pk - b.pk)
-    tables.push({ name, columns: columns.map(column => column.name), key: key.map(column => column.name) })
-  }
-  for (const { name } of names) await add(name, [])
-  return tables
-}
-
-/** Copies a table and compares the copy. @returns how many rows it has */
-async function copied(store: Store, query: Query, table: Table): Promise<number> {
-  const { name, columns, key } = table
-  const [source, target] = [createHash('sha256'), createHash('sha256')]
-  const list = columns.map(column => `"${column}"`).join(', ')
-  const order = key.map(column => `"${column}"`).join(', ')
-  const after = (last: Row | undefined, value: (of: unknown) => string) =>
-    last ? `WHERE (${order}) > (${key.map(column => value(last[column])).join(', ')})` : ''
-  const from = async (last: Row | undefined) =>
-    store.all<Row>(
-      `SELECT ${list} FROM ${name} ${after(last, () => '?')} ORDER BY ${order} LIMIT ${ROWS}`,
-      last ? key.map(column => last[column]) : [],
-    )
-  let values: string[] = []
-  let size = 0
-  const send = async () => {
-    if (values.length > 0) await query(`INSERT INTO ${name} (${list}) VALUES ${values.join(', ')}`)
-    values = []
-    size = 0
-  }
-  const rows = await each(from, table, source, async row => {
-    const text = `(${columns.map(column => literal(row[column])).join(', ')})`
-    size += text.length
-    values.push(text)
-    if (size > MESSAGE) await send()
-  })
-  await send()
-  const there = async (last: Row | undefined) =>
-    (await query(`SELECT ${list} FROM ${name} ${after(last, literal)} ORDER BY ${order} LIMIT ${ROWS}`)).rows
-  const arrived = await each(there, table, target, async () => {})
-  if (rows !== arrived || source.digest('hex') !== target.digest('hex'))
-    throw new MoveFailedError({ table: name, rows, arrived })
-  await counted(query, table)
-  return rows
-}
-
-/** What comes next is numbered on from what is there. */
-async function counted(query: Query, { name, key: [first, ...more] }: Table): Promise<void> {
-  const sequence = `pg_get_serial_sequence(${literal(name)}, ${literal(first)})`
-  const { rows } = await query(`SELECT ${sequence} AS sequence`)
-  if (more.length > 0 || !rows[0]?.sequence) return
-  await query(`SELECT setval(${sequence}, greatest(1, (SELECT coalesce(max("${first}"), 1) FROM ${name})))`)
-}
-
-async function each(
-  from: (last: Row | undefined) => Promise<Row[]>,
-  { columns }: Table,
-  hash: Hash,
-  take: (row: Row) => Promise<void>,
-): Promise<number> {
-  let count = 0
-  for (let last: Row | undefined; ; ) {
-    const rows = await from(last)
-    for (const row of rows) {
-      hash.update(JSON.stringify(columns.map(column => plain(row[column]))))
-      await take(row)
-    }
-    count += rows.length
-    last = rows.at(-1)
-    if (rows.length < ROWS) return count
+  if (there) throw new FileExistsError({ file: target })
+  const file = join(svc.project.svc, `${ids.make('.backup', 8)}.db`)
+  const connections = await Connections.open(from, svc.clock)
+  try {
+    await connections.transaction(async query => {
+      await query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY')
+      await patient(query)
+      const { image } = await fill(svc, query, file, connections.at)
+      await image.write([{ sql: `DROP TABLE ${PROGRESS}` }])
+      image.close()
+    })
+    return await svc.use(DatabaseImages).copy(file, target)
+  } finally {
+    await removed(svc, file)
+    await connections.close()
   }
 }
 
-/** As PostgreSQL holds it. */
-function plain(value: unknown): unknown {
-  return typeof value === 'string' ? value.replaceAll('\0', '') : value
+/** Puts what a file holds in the place of all that the database holds: in one transaction, so that a cut leaves what was. */
+export async function restore(svc: PluginHandle, to: string, file: string): Promise<Copied> {
+  const { ids } = svc.ports
+  const images = svc.use(DatabaseImages)
+  // Of an older schema it is brought up to date, and the backup is left as it is.
+  const copy = join(svc.project.svc, `${ids.make('.restore', 8)}.db`)
+  await images.copy(file, copy)
+  const image = await images.open(copy)
+  const connections = await Connections.open(to, svc.clock)
+  try {
+    const all = async (sql: string, params?: readonly unknown[]) => image.all<Record<string, unknown>>(sql, params)
+    const own = await tablesOf(all)
+    const shared = image.all("SELECT 1 FROM sqlite_master WHERE name = 'svc_files'").length > 0
+    const tables = shared ? [...own, ...FILE_TABLES] : own
+    let copied: Copied | undefined
+    await connections.transaction(async query => {
+      await patient(query)
+      await query(PROGRESS_TABLE)
+      const target = postgresEnd(query, copy)
+      await target.clear(tables)
+      copied = await copyTables(sqliteSource(all), target, tables)
+      await numberOn(query, tables)
+      for (const statement of NOBODY_AT_WORK) await query(statement)
+      await query(`DROP TABLE ${PROGRESS}`)
+    })
+    return copied!
+  } finally {
+    image.close()
+    await connections.close()
+    await removed(svc, copy)
+  }
 }
 
-async function filesMoved({ ports, project, clock }: PluginHandle, query: Query): Promise<number> {
-  let moved = 0
+/** Copies a database into a file, or goes on with a copy that was cut off. */
+async function fill(svc: PluginHandle, query: Query, file: string, source: string) {
+  const images = svc.use(DatabaseImages)
+  const known = (of: { all: (sql: string) => unknown[] }) =>
+    of.all(`SELECT 1 FROM sqlite_master WHERE name = '${PROGRESS}'`).length > 0
+  let image = await images.open(file)
+  const ours =
+    known(image) && image.all(`SELECT 1 FROM ${PROGRESS} WHERE name = '' AND source = ?`, [source]).length > 0
+  if (!ours) {
+    image.close()
+    await removed(svc, file)
+    image = await images.open(file)
+    const begin = { sql: `INSERT INTO ${PROGRESS} (name, source, progress) VALUES ('', ?, '')`, params: [source] }
+    await image.write([...[PROGRESS_TABLE, ...FILES_IN_SQLITE].map(sql => ({ sql })), begin])
+  }
+  try {
+    const tables = [...(await tablesOf(async (sql, params) => image.all(sql, params))), ...FILE_TABLES]
+    const target = sqliteEnd(image, source)
+    if (!ours) await target.clear(tables)
+    return { image, copied: await copyTables(postgresEnd(query, source), target, tables) }
+  } catch (error) {
+    image.close()
+    throw error
+  }
+}
+
+/** Marks an empty database as one that a copy is made in. @returns false where it was begun before @throws TargetInUseError */
+async function begins(query: Query, source: string, at: string): Promise<boolean> {
+  const { rows } = await query(`SELECT to_regclass('${PROGRESS}') AS found`)
+  if (rows[0]?.found) {
+    const ours = await query(`SELECT 1 FROM ${PROGRESS} WHERE name = '' AND source = ${literal(source)}`)
+    if (ours.rowCount === 0) throw new TargetInUseError({ at })
+    return false
+  }
+  const used = await query('SELECT 1 FROM agents UNION ALL SELECT 1 FROM events LIMIT 1')
+  if (used.rowCount) throw new TargetInUseError({ at })
+  await query(`${PROGRESS_TABLE}; INSERT INTO ${PROGRESS} (name, source, progress) VALUES ('', ${literal(source)}, '')`)
+  return true
+}
+
+function sourceOf({ project }: PluginHandle): string {
+  return createHash('sha256').update(project.database).digest('hex')
+}
+
+/** The limits of a session are for what is done all the time. */
+async function patient(query: Query): Promise<void> {
+  await query("SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL statement_timeout = '1h'")
+}
+
+async function removed({ ports }: PluginHandle, file: string): Promise<void> {
+  for (const end of ['', '-wal', '-shm']) await ports.files.rm(file + end, { force: true })
+}
+
+async function pack({ ports, project, clock }: PluginHandle, query: Query): Promise<number> {
+  let packed = 0
   for (const folder of FOLDERS) {
     const entries = await ports.files
       .readdir(join(project.svc, folder), { recursive: true, withFileTypes: true })
@@ -160,10 +215,10 @@ async function filesMoved({ ports, project, clock }: PluginHandle, query: Query)
       )
       for (const line of lines ?? [])
         await query(`INSERT INTO svc_lines (path, line) VALUES (${path}, ${literal(line)})`)
-      moved++
+      packed++
     }
   }
-  return moved
+  return packed
 }
 
 /** A torn line says nothing. */

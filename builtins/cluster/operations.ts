@@ -1,8 +1,7 @@
 import { operation, type PluginHandle, z } from '#kernel'
-import { Daemon, DaemonRunningError } from '../daemon/contract.ts'
-import { isoTime, StoreSchema } from '../store/contract.ts'
-import { AlreadyMovedError, MoveFailedError, NoClusterError, NodeNotFoundError, TargetInUseError } from './contract.ts'
-import { move } from './move.ts'
+import { isoTime } from '../store/contract.ts'
+import { NoClusterError, NodeNotFoundError } from './contract.ts'
+import { moveOperations } from './move-operations.ts'
 import type { NodeRow, Nodes } from './nodes.ts'
 
 const Node = z
@@ -80,27 +79,7 @@ export function clusterOperations(svc: PluginHandle, nodes: () => Nodes | undefi
       cli: { usage: 'cluster resume <node>' },
       render: ({ node }) => `${node} takes agents again`,
     }),
-    operation({
-      name: 'cluster.move',
-      summary: "Copy the project's file into a database of several machines, compared row by row; the file stays",
-      input: z.object({
-        to: z
-          .string()
-          .regex(/^postgres(ql)?:\/\//)
-          .describe('Its URL, as in postgres://user@host/name'),
-      }),
-      output: z.object({ tables: z.number().int(), rows: z.number().int(), files: z.number().int() }),
-      errors: [DaemonRunningError, AlreadyMovedError, TargetInUseError, MoveFailedError],
-      cli: { usage: 'db move' },
-      async run({ to }) {
-        if (nodes()) throw new AlreadyMovedError()
-        const found = svc.has(Daemon) ? await svc.use(Daemon).find() : undefined
-        if (found?.alive) throw new DaemonRunningError({ pid: found.holder.pid })
-        return move(svc, to, svc.use(StoreSchema))
-      },
-      render: ({ tables, rows, files }) =>
-        `${rows} rows of ${tables} tables and ${files} files are there, each compared. Use it with: export SVC_STORE_URL=<the same URL>`,
-    }),
+    ...moveOperations(svc, nodes),
   ]
 }
 

@@ -201,8 +201,18 @@ export class ClusterScheduler implements Scheduler {
 
   async close(): Promise<void> {
     this.#cancelNotice?.()
+    await this.#letGo().catch(() => {})
     await this.nodes.leave().catch(() => {})
     await this.#listener.close()
+  }
+
+  /** What it claimed without hearing that it had, because the server broke down in between, is not waited for. */
+  async #letGo(): Promise<void> {
+    const { connections, time, store } = this.#parts
+    if (this.#appeared === Number.NEGATIVE_INFINITY) return
+    await connections.query(
+      underLock(`UPDATE leases SET owner = NULL, run_at = ${time.sql} WHERE owner = ${literal(store.owner)}`),
+    )
   }
 
   /** @returns how many rows it changed */

@@ -1,5 +1,6 @@
 import { DatabaseUnusableError, type EngineParts } from '../store/contract.ts'
 import type { Connections } from './connection.ts'
+import { PROGRESS } from './copy.ts'
 import { schemaToPostgres } from './dialect.ts'
 
 /** Taken by who brings the schema up to date; `svc1` in ASCII, and by who writes, the number after it. */
@@ -54,9 +55,10 @@ export const FENCED = 'SV002'
 
 /**
  * Brings the schema up to date: all missing steps in one transaction, by one process at a time, whoever else starts meanwhile.
- * @throws DatabaseUnusableError for a database that is somebody else's, or newer than this program
+ * @param filling whether a copy is made in it; nobody else is to use one that was cut off
+ * @throws DatabaseUnusableError for a database that is somebody else's, newer than this program, or not filled yet
  */
-export async function migrate(connections: Connections, schema: EngineParts['schema']): Promise<void> {
+export async function migrate(connections: Connections, schema: EngineParts['schema'], filling = false): Promise<void> {
   const { at: file } = connections
   const [own, ...steps] = stepsOf(schema)
   await connections.trying(() =>
@@ -70,6 +72,10 @@ export async function migrate(connections: Connections, schema: EngineParts['sch
           throw new DatabaseUnusableError({ file, problem: 'has tables of another program', remedy })
         }
         await query(own!)
+      }
+      if (!filling && (await exists(PROGRESS))) {
+        const remedy = 'go on with it where it comes from: svc db move --to <this database>'
+        throw new DatabaseUnusableError({ file, problem: 'holds a copy that is not finished', remedy })
       }
       const version = Number((await query('SELECT version FROM svc_schema')).rows[0]?.version)
       if (version > schema.length) {

@@ -1,5 +1,6 @@
-import { dirname, join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { type Log, type Ports, sentenceOf, z } from '#kernel'
+import type { SharedFiles } from '../store/contract.ts'
 import { PlainNote } from './notes.ts'
 import { KEYED, keyedId } from './values.ts'
 
@@ -14,20 +15,21 @@ export interface Legacy {
 export const valuesFile = (svc: string, agent_id: string) => join(svc, 'agent_memory', `${agent_id}.json`)
 export const notesFile = (svc: string, agent_id: string) => join(svc, 'memory', agent_id, 'notes.json')
 
-/** @returns undefined when there is nothing to take over, or it was taken over before */
+/**
+ * @param shared where several machines share it: what is there comes before this machine's own files
+ * @returns undefined when there is nothing to take over, or it was taken over before
+ */
 export async function readLegacy(
   svc: string,
   agent_id: string,
-  { files, log }: { files: Ports['files']; log: Log },
+  { files, log, shared }: { files: Ports['files']; log: Log; shared: SharedFiles | undefined },
 ): Promise<Legacy | undefined> {
   const marker = join(svc, 'memory', agent_id, '.legacy_json_migrated')
-  const isDone = await files.access(marker).then(
-    () => true,
-    () => false,
-  )
-  if (isDone) return undefined
+  const textOf = async (file: string) =>
+    (await shared?.read(relative(svc, file)))?.text ?? (await files.readFile(file, 'utf8').catch(() => undefined))
+  if ((await textOf(marker)) !== undefined) return undefined
   const read = async <T>(file: string, thing: z.ZodType<T>): Promise<[string, T][] | undefined> => {
-    const text = await files.readFile(file, 'utf8').catch(() => undefined)
+    const text = await textOf(file)
     if (text === undefined) return undefined
     try {
       return Object.entries(z.record(z.string(), thing).parse(JSON.parse(text)))
@@ -45,6 +47,7 @@ export async function readLegacy(
       ...(values ?? []).map(([key, value]) => recordOf(key, value)),
     ],
     async done() {
+      if (shared) return void (await shared.replace(relative(svc, marker), '', 0))
       await files.mkdir(dirname(marker), { recursive: true, mode: 0o700 })
       await files.writeFile(marker, '', { mode: 0o600 })
     },

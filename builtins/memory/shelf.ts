@@ -119,7 +119,9 @@ export class MemoryShelf implements Memory {
         log,
       }),
       // Without the one memory what is plain stays where it is.
-      ...(this.#config.unified ? { legacy: () => readLegacy(project.svc, agent_id, { files: ports.files, log }) } : {}),
+      ...(this.#config.unified
+        ? { legacy: () => readLegacy(project.svc, agent_id, { files: ports.files, log, shared: this.#shared }) }
+        : {}),
     })
   }
 

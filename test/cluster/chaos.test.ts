@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { LEASE_S, type Machine, Machines, post, took } from './machines.ts'
+import { LEASE_S, type Machine, Machines, post, seqsFrom, took } from './machines.ts'
 
 const PRESETS = 'coder,writer,tester,reviewer,researcher,philosopher,gambler,oracle'
 /** Room for a busy machine, beyond what is promised. */
@@ -73,6 +73,15 @@ describe.skipIf(!machines)('three daemons and two servers on one database', () =
     const detail = (await (await fetch(`${servers[0]!.url}/agents/${agent_id}`)).json()) as { status: string }
     expect(detail.status).toBe('paused')
     await post(servers[0]!, `/agents/${agent_id}/resume`)
+  })
+
+  it('go on with a stream at the other server where it was cut off at the one', async () => {
+    const [one, other] = [servers[0]!, servers[1]!]
+    const first = await seqsFrom(one, 0, 30)
+    const seen = [...first, ...(await seqsFrom(other, first.at(-1)!, 30))]
+    seen.push(...(await seqsFrom(one, seen.at(-1)!, 30)))
+    const rows = await open.rows<{ seq: string }>('SELECT seq FROM events ORDER BY seq LIMIT 90')
+    expect(seen).toEqual(rows.map(({ seq }) => Number(seq)))
   })
 
   it('take over what a killed node was at, within its lease and two seconds', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { literal, schemaToPostgres, toPostgres } from '../../builtins/cluster/dialect.ts'
+import { literal, schemaToPostgres, storable, stored, toPostgres } from '../../builtins/cluster/dialect.ts'
 
 describe('a statement of a room', () => {
   it.each([
@@ -33,10 +33,16 @@ describe('a statement of a room', () => {
 it('a text cannot end where it stands', () => {
   expect(literal("'; DROP TABLE agents; --")).toBe("('''; DROP TABLE agents; --')")
   expect(literal("\\'; DROP TABLE agents; --")).toBe("(E'\\\\''; DROP TABLE agents; --')")
-  expect(literal('a\0b')).toBe("('ab')")
   expect(literal(-1.5)).toBe('(-1.5)')
   expect(literal(Number.NaN)).toBe('NULL')
   expect(() => literal({})).toThrow('a object cannot be stored')
+})
+
+it('a text holds every character, also the one that PostgreSQL knows not', () => {
+  expect(literal('a\0b')).not.toContain('\0')
+  for (const text of ['', 'a\0b', '\0\0', '\uFDD0', '\uFDD00', '\uFDD01\0', "\0'"])
+    expect(stored(storable(text))).toBe(text)
+  expect(new Set(['\0', '\uFDD0', '\uFDD00'].map(storable)).size).toBe(3)
 })
 
 it('a table has whole numbers of 64 bits, texts in the order of their bytes, and numbers given by the database', () => {

@@ -28,21 +28,24 @@ export class Machines {
   readonly #all: Machine[] = []
   readonly #client: pg.Pool
 
-  private constructor(server: PostgresServer, database: TestDatabase) {
+  readonly #config: string
+
+  private constructor(server: PostgresServer, database: TestDatabase, config: string) {
     this.server = server
+    this.#config = config
     this.#database = database
     this.#client = new pg.Pool({ connectionString: database.url, max: 2 })
     this.#client.on('error', () => {})
   }
 
-  static async open(): Promise<Machines> {
+  static async open(config = CONFIG): Promise<Machines> {
     const server = await postgresServer()
-    return new Machines(server, await testDatabase(server.url))
+    return new Machines(server, await testDatabase(server.url), config)
   }
 
   /** Starts `svc` with these words in a folder of its own. */
   async start(...words: string[]): Promise<Machine> {
-    const dir = await project({ '.svc/config.yaml': CONFIG })
+    const dir = await project({ '.svc/config.yaml': this.#config })
     const svc = new RunningSvc(words, { cwd: dir.path, env: { SVC_STORE_URL: this.#database.url } })
     const machine = { dir, svc, url: '' }
     this.#all.push(machine)
@@ -81,6 +84,26 @@ export async function post(machine: Machine, path: string, body: object = {}): P
   })
   if (!answer.ok) throw new Error(`${path} was answered ${answer.status}: ${await answer.text()}`)
   return (await answer.json()) as Record<string, unknown>
+}
+
+/** So many events of a server's stream, after this one, by their seq. The connection is cut then. */
+export async function seqsFrom({ url }: Machine, after: number, count: number): Promise<number[]> {
+  const cut = new AbortController()
+  const headers = { 'last-event-id': String(after) }
+  const answer = await fetch(`${url}/events`, { headers, signal: cut.signal })
+  const seqs: number[] = []
+  let text = ''
+  for await (const bytes of answer.body!.pipeThrough(new TextDecoderStream())) {
+    text += bytes
+    const whole = text.lastIndexOf('\n\n')
+    if (whole < 0) continue
+    const blocks = text.slice(0, whole).split('\n\n')
+    text = text.slice(whole + 2)
+    for (const block of blocks) if (/^event: message$/m.test(block)) seqs.push(Number(/^id: ?(\d+)$/m.exec(block)?.[1]))
+    if (seqs.length >= count) break
+  }
+  cut.abort()
+  return seqs.slice(0, count)
 }
 
 /** Waits, in real time. @returns how long it took, in milliseconds */

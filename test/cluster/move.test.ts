@@ -1,14 +1,20 @@
+import { readdir, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import daemon from '../../builtins/daemon/index.ts'
 import { Memory } from '../../builtins/memory/contract.ts'
 import memory from '../../builtins/memory/index.ts'
 import { Store } from '../../builtins/store/contract.ts'
+import { FAST, project } from '../cli/project.ts'
 import { asksForGoal, detail, goalsOf, lived, spawn } from '../spec/rooms.ts'
+import { svc as cold } from '../support/cli.ts'
 import { house, text, toolCall, until } from '../support/index.ts'
 import { cluster, postgresOr, testDatabase } from '../support/postgres.ts'
+import { svc } from '../support/warm.ts'
 
 const server = await postgresOr(reason => console.warn(`PostgreSQL is left out: ${reason}`))
 
+const HOOK = join(import.meta.dirname, '../faults/crash-hook.js')
 const OBJECTIVE = "Find the red key in Björn's garden ☃"
 
 it.skipIf(!server)('a project moves from its file into a database, with all that it knows, once', async () => {
@@ -55,6 +61,60 @@ it.skipIf(!server)('a project moves from its file into a database, with all that
     await expect(after.kernel.invoke('cluster.move', { to: database.url })).rejects.toMatchObject({
       code: 'already_moved',
     })
+  } finally {
+    await database.drop()
+  }
+})
+
+it.skipIf(!server)('a move that is killed goes on, there and back; a backup is put back on either side', async () => {
+  const database = await testDatabase(server!)
+  await using dir = await project(FAST)
+  const { path: cwd } = dir
+  const killed = async (words: string[], point: string, env = {}) => {
+    const crash = { SVC_CRASH_AT: point, NODE_OPTIONS: `--import=${HOOK}`, ...env }
+    expect((await cold(words, { cwd, env: crash })).code, point).toBeNull()
+  }
+  const done = async (...words: string[]) => {
+    const { code, stdout, stderr } = await svc(words, { cwd })
+    expect([code, stderr]).toEqual([0, ''])
+    return stdout
+  }
+  const names = async () => (JSON.parse(await done('status', '--json')) as { name: string }[]).map(({ name }) => name)
+  const memoryOf = (id: string) => join(cwd, '.svc/memory', id, 'memories.jsonl')
+  try {
+    const { agent_id } = JSON.parse(await done('spawn', 'coder', '--json')) as { agent_id: string }
+    const line = `${JSON.stringify({ memory_id: 'mem-1', thought: 'the shed is green', ts: '2026-01-01T00:00:00Z' })}\n`
+    await dir.write({ [`.svc/memory/${agent_id}/memories.jsonl`]: line })
+
+    await killed(['db', 'move', '--to', database.url], 'rows copied agents')
+    const early = await svc(['status'], { cwd, env: { SVC_STORE_URL: database.url } })
+    expect(early.stderr).toContain('holds a copy that is not finished')
+    await killed(['db', 'move', '--to', database.url], 'rows copied leases')
+    expect(await done('db', 'move', '--to', database.url, '--switch')).toContain('each compared')
+    await rm(join(cwd, '.svc/memory'), { recursive: true })
+    expect(await readFile(join(cwd, '.svc/config.yaml'), 'utf8')).toContain(database.url)
+
+    await done('spawn', 'writer')
+    expect(await done('db', 'backup', 'copy.db')).toContain('checked')
+    expect(await done('db', 'check')).toContain('is whole')
+    await done('spawn', 'tester')
+    expect(await done('db', 'restore', 'copy.db')).toContain('is kept as')
+    expect(await names()).toEqual(['coder', 'writer'])
+
+    await killed(['db', 'move', '--back'], 'rows copied agents')
+    await killed(['db', 'move', '--back'], 'database filled')
+    expect(await done('db', 'move', '--back', '--switch')).toContain('is kept as')
+    expect(await readFile(join(cwd, '.svc/config.yaml'), 'utf8')).not.toContain('postgres')
+    expect(await names()).toEqual(['coder', 'writer'])
+    expect(await readFile(memoryOf(agent_id), 'utf8')).toBe(line)
+
+    await rm(join(cwd, '.svc/memory'), { recursive: true })
+    await done('db', 'restore', 'copy.db')
+    expect(await names()).toEqual(['coder', 'writer'])
+    expect(await readFile(memoryOf(agent_id), 'utf8')).toBe(line)
+    expect(
+      (await readdir(join(cwd, '.svc'))).filter(name => /moving|unpacking|^\.(backup|restore)/.test(name)),
+    ).toEqual([])
   } finally {
     await database.drop()
   }

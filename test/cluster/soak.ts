@@ -4,6 +4,7 @@
  */
 import { randomInt } from 'node:crypto'
 import { keyedRandom } from '#kernel'
+import { inWords, nudgeLatency } from './latency.ts'
 import { type Machine, Machines, post, took } from './machines.ts'
 
 const minutes = Number(process.argv[2] ?? 10)
@@ -16,6 +17,8 @@ const OFF_BUDGET = `SELECT spent_micros - (SELECT coalesce(sum(cost_micros), 0) 
   WHERE spend.budget_window = budget.budget_window) FROM budget`
 
 console.log(`seed ${seed}, ${minutes} minutes`)
+const late = await nudgeLatency(Number(process.env.SVC_SOAK_NUDGES ?? 200))
+console.log(`a nudge at one machine starts a cycle at another: ${inWords(late)}`)
 await using machines = await Machines.open()
 const server = await machines.start('serve', '--with-daemon', '--port', '0', '--profiles', PRESETS)
 const nodes: Machine[] = [await machines.start('start'), await machines.start('start')]

@@ -134,13 +134,16 @@ describe('what is remembered', () => {
   })
 
   it('is at most three lines, and none when the file cannot be read', async () => {
-    await using home = await open(script(['Fire the kiln to its highest temperature'], () => finish('It is fired')))
+    const KILN = 'Fire the kiln to its highest temperature'
+    await using home = await open(script([KILN, KILN], () => finish('It is fired')))
     const id = await spawn(home)
     for (let n = 0; n < 6; n++) await of(home, id).store(`The kiln has temperature number ${n}`)
     const other = await spawn(home)
     if (!ON_POSTGRES) await mkdir(fileOf(home, other), { recursive: true })
     await completed(home, id)
-    expect(prompts(home, true)[0]?.match(/^- The kiln has/gm)).toHaveLength(3)
+    // Either of the two may be the first.
+    const told = prompts(home, true).map(prompt => prompt.match(/^- The kiln has/gm)?.length ?? 0)
+    expect(Math.max(...told)).toBe(3)
     if (!ON_POSTGRES) expect(home.logged('its memory cannot be read').length).toBeGreaterThan(0)
     expect((await goalsOf(home, other)).filter(({ status }) => status === 'abandoned')).toEqual([])
   })

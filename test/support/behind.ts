@@ -1,5 +1,5 @@
-import { appendFile, readdir, readFile, utimes } from 'node:fs/promises'
-import { join } from 'node:path'
+import { appendFile, mkdir, readdir, readFile, utimes, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 
 /** Whether houses keep what they store in PostgreSQL; see `house`. */
@@ -65,6 +65,22 @@ export async function textBehind(root: string, path: string): Promise<string> {
 export async function ageIn(root: string, folder: string): Promise<void> {
   if (ON_POSTGRES) return void (await behind(root, 'UPDATE svc_files SET at = 1 WHERE path LIKE ?', `${folder}/%`))
   for (const name of await namesIn(root, folder)) await utimes(join(root, '.svc', folder, name), 1, 1)
+}
+
+/** Puts such a file there, or another in its place: a journal by its lines. */
+export async function writeBehind(root: string, path: string, text: string): Promise<void> {
+  if (!ON_POSTGRES) {
+    const file = join(root, '.svc', path)
+    await mkdir(dirname(file), { recursive: true })
+    return writeFile(file, text)
+  }
+  const body = path.endsWith('.jsonl') ? '' : text
+  await allBehind(root, [
+    ['DELETE FROM svc_files WHERE path = ?', path],
+    ['INSERT INTO svc_files (path, version, body, at) VALUES (?, 1, ?, 1)', path, body],
+  ])
+  const lines = body === '' ? text.trim().split('\n') : []
+  for (let at = 0; at < lines.length; at += 500) await appendBehind(root, path, lines.slice(at, at + 500))
 }
 
 /** The lines of a journal. */

