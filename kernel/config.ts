@@ -209,7 +209,7 @@ export class Config {
   /** One write at a time: first in this process, then among all that share the file. */
   #edit(change: (yaml: YamlFile) => YamlChange[]): Promise<Record<string, ReloadClass>> {
     const write = async () => {
-      const release = await lockFile(`${this.file}.lock`, this.#ports).catch(error => this.#cannotWrite(error))
+      const release = await this.#lock().catch(error => this.#cannotWrite(error))
       try {
         return await this.#write(change)
       } finally {
@@ -219,6 +219,12 @@ export class Config {
     const written = this.#writing.then(write)
     this.#writing = written.catch(() => {})
     return written
+  }
+
+  /** The first to write may find no folder yet. */
+  async #lock(): Promise<() => Promise<void>> {
+    await this.#ports.files.mkdir(dirname(this.file), { recursive: true, mode: 0o700 })
+    return lockFile(`${this.file}.lock`, this.#ports)
   }
 
   async #write(change: (yaml: YamlFile) => YamlChange[]): Promise<Record<string, ReloadClass>> {

@@ -23,7 +23,8 @@ export default definePlugin({
       piece: async (_, limit) => Math.min(await room.prune(), limit - 1),
     })
     svc.on('config_changed', () => room.configured())
-    svc.start(() => () => room.close())
+    // Every process may run a task.
+    svc.start(() => () => room.close(), { in: ['daemon', 'server', 'mcp', 'cli'] })
     svc.add(DaemonStarts, { name: 'recordings', begin: () => room.record(), join: () => room.record() })
   },
 })

@@ -34,6 +34,7 @@ export class RecordingRoom implements Recordings {
   readonly shelf: RecordingShelf
   #live: LiveRecording | undefined
   #beginning: Promise<void> | undefined
+  #closed = false
   #end: () => Promise<void> = async () => {}
 
   /** @param hang puts a tape in its place, until its undoing */
@@ -54,12 +55,12 @@ export class RecordingRoom implements Recordings {
         [process.pid],
       )
     if (!run) return undefined
-    await this.close()
+    await this.#endTasks()
     return this.#begin(run)
   }
 
   follow(): Promise<void> | undefined {
-    if (!this.#config.enabled || this.#live) return undefined
+    if (!this.#config.enabled || this.#live || this.#closed) return undefined
     this.#beginning ??= this.#begin({ run_id: this.#newId(), kind: PROCESS }).then(end => {
       this.#end = end ?? this.#end
       // It is tried once.
@@ -78,8 +79,13 @@ export class RecordingRoom implements Recordings {
       .catch(error => this.#svc.log.warn({}, `the recording of ${run_id}: ${sentenceOf(error)}`))
   }
 
-  /** Ends what was begun for tasks. */
-  async close(): Promise<void> {
+  /** Ends what was begun for tasks; one that begins later, while the process ends, is not recorded. */
+  close(): Promise<void> {
+    this.#closed = true
+    return this.#endTasks()
+  }
+
+  async #endTasks(): Promise<void> {
     await this.#beginning
     await this.#end()
     this.#end = async () => {}

@@ -25,7 +25,7 @@ import type { Door } from './hosts.ts'
 import { inputOf } from './input.ts'
 import type { Keys } from './keys.ts'
 import { problemHeaders, problemOf, toldError } from './problem.ts'
-import { createRefusal } from './refusals.ts'
+import { createRefusal, shadowed } from './refusals.ts'
 import type { RouteTable } from './routes.ts'
 import type { Streams } from './stream.ts'
 
@@ -72,6 +72,10 @@ export async function createApp(parts: AppParts, table: RouteTable): Promise<Fas
   addPages(app, table)
   addProtocols(app, parts, table)
   addOperations(app, parts, table)
+  for (const { path, methods, refuse } of shadowed(table)) {
+    const onRequest = async (request: FastifyRequest, reply: FastifyReply) => refuse(request, reply)
+    app.route({ method: methods, url: urlOf(path), onRequest, handler: () => {} })
+  }
   await app.ready()
   return app
 }
