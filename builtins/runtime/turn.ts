@@ -85,22 +85,27 @@ async function* runAll(
   )
   const firstOf = async () => calls.indexOf((await Promise.race(running.values())).call)
   let repeating = false
-  while (running.size > 0) {
-    const [only] = running.keys()
-    // Which of several has ended first is chance: it is recorded.
-    const call = running.size > 1 ? calls[await taken('first to end', firstOf)]! : only!
-    const { end } = await running.get(call)!
-    running.delete(call)
-    if (!end) continue
-    if ('approval_id' in end) parked.add(end.approval_id)
-    else if (call.name === FINISH_GOAL && !end.message.is_error) finishing.push(call)
-    else {
-      results.set(call, end.message)
-      repeating = results.size === calls.length && isRepeating([...messages, ...shown()])
-      const message = repeating ? noticed(end.message) : end.message
-      results.set(call, message)
-      yield { type: 'outcome', call, message, effects: end.effects }
+  try {
+    while (running.size > 0) {
+      const [only] = running.keys()
+      // Which of several has ended first is chance: it is recorded.
+      const call = running.size > 1 ? calls[await taken('first to end', firstOf)]! : only!
+      const { end } = await running.get(call)!
+      running.delete(call)
+      if (!end) continue
+      if ('approval_id' in end) parked.add(end.approval_id)
+      else if (call.name === FINISH_GOAL && !end.message.is_error) finishing.push(call)
+      else {
+        results.set(call, end.message)
+        repeating = results.size === calls.length && isRepeating([...messages, ...shown()])
+        const message = repeating ? noticed(end.message) : end.message
+        results.set(call, message)
+        yield { type: 'outcome', call, message, effects: end.effects }
+      }
     }
+  } finally {
+    // Where an outcome could not be written, the others still end before the turn does.
+    await Promise.all(running.values())
   }
   // What the gate could not decide ends the run, once the others of the turn are written down.
   if (failures.length > 0) throw failures[0]
