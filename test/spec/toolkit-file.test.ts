@@ -401,7 +401,7 @@ describe('nothing outside the workspace is reached', () => {
         ))
       ) {
         // A write has made the folder anew in the moment when it was missing.
-        await rm(inWorkspace('folder'), { recursive: true, force: true })
+        await rm(inWorkspace('folder'), { recursive: true, force: true, maxRetries: 3 })
       }
     }
     const swapper = (async () => {
