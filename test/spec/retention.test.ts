@@ -87,6 +87,10 @@ async function furnish(home: House & { id: string }): Promise<void> {
       fire_at: now + DAY,
       created_at: at,
     })
+    const call = {
+      ...{ agent_id: id, model_call_id: 'm', epoch: 1, step: 1, tool: 't' },
+      ...{ arguments: '{}', args_hash: 'h', started_at: at },
+    }
     for (const status of ['active', 'completed']) {
       const goal_id = `goal-${name}-${status}`
       insert('goals', {
@@ -98,34 +102,9 @@ async function furnish(home: House & { id: string }): Promise<void> {
         created_at: at,
         completed_at: status === 'active' ? null : at,
       })
-      insert('tool_calls', {
-        call_id: goal_id,
-        model_call_id: 'm',
-        agent_id: id,
-        goal_id,
-        epoch: 1,
-        step: 1,
-        tool: 't',
-        arguments: '{}',
-        args_hash: 'h',
-        state: 'done',
-        started_at: at,
-        ended_at: at,
-      })
-      insert('tool_calls', {
-        call_id: `${goal_id}-open`,
-        model_call_id: 'm',
-        agent_id: id,
-        goal_id,
-        epoch: 1,
-        step: 1,
-        tool: 't',
-        arguments: '{}',
-        args_hash: 'h',
-        state: 'parked',
-        started_at: at,
-        approval_id: `ap-${name}-${status}-held`,
-      })
+      insert('tool_calls', { ...call, call_id: goal_id, goal_id, state: 'done', ended_at: at })
+      const approval_id = `ap-${name}-${status}-held`
+      insert('tool_calls', { ...call, call_id: `${goal_id}-open`, goal_id, state: 'parked', approval_id })
       const approval = {
         agent_id: id,
         tool_name: 't',
@@ -171,20 +150,8 @@ async function furnish(home: House & { id: string }): Promise<void> {
       }
       insert('task_runs', { task_id: `task-${name}-${status}`, ...task, status: 'completed', ended_at: at })
       insert('task_messages', { task_id: `task-${name}-${status}`, seq: 1, message: '{}', created_at: at })
-      insert('tool_calls', {
-        call_id: `task-${name}-${status}`,
-        task_id: `task-${name}-${status}`,
-        model_call_id: 'm',
-        agent_id: id,
-        epoch: 1,
-        step: 1,
-        tool: 't',
-        arguments: '{}',
-        args_hash: 'h',
-        state: 'done',
-        started_at: at,
-        ended_at: at,
-      })
+      const task_id = `task-${name}-${status}`
+      insert('tool_calls', { ...call, call_id: task_id, task_id, state: 'done', ended_at: at })
     }
     const task = {
       agent_id: id,
