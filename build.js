@@ -66,16 +66,23 @@ const lazyNames = {
   },
 }
 
-/** The command line that umzug has is not used, and brings 700 kB with it. */
-const noUmzugCli = {
-  name: 'no-umzug-cli',
+/**
+ * What packages bring and nothing here asks for: umzug's command line (700 kB), Fastify's compilers of JSON Schema (its
+ * routes have none), and zod's sentences in languages other than English.
+ */
+const unused = {
+  name: 'unused',
   setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^\.\/cli$/ }, ({ importer }) =>
-      importer.includes('/umzug/lib/') ? { path: 'umzug-cli', namespace: 'unused' } : undefined,
-    )
+    onResolve({ filter: /^\.\/cli$/ }, ({ importer }) => (importer.includes('/umzug/lib/') ? nothing : undefined))
+    const compilers = /^@fastify\/(ajv|fast-json-stringify)-compiler$/
+    onResolve({ filter: compilers }, ({ importer }) => (importer.includes('/fastify/') ? nothing : undefined))
+    onLoad({ filter: /\/zod\/v4\/locales\/index\.js$/ }, () => ({
+      contents: "export { default as en } from './en.js'",
+    }))
     onLoad({ filter: /./, namespace: 'unused' }, () => ({ contents: 'module.exports = {}' }))
   },
 }
+const nothing = { path: 'nothing', namespace: 'unused' }
 
 // While one works on the page: that alone, in its place.
 if (process.argv[2] === 'dashboard') {
@@ -123,7 +130,7 @@ async function bundle() {
     target: 'node20',
     conditions: ['svc-source'],
     external: EXTERNAL,
-    plugins: [lightKernel, lazyNames, noUmzugCli],
+    plugins: [lightKernel, lazyNames, unused],
     minifySyntax: true,
     minifyWhitespace: true,
     keepNames: true,

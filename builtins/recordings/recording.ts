@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { maskJson, type PluginHandle, packageVersion, secretsIn, sentenceOf } from '#kernel'
 import { isoTime, Store } from '../store/contract.ts'
 import type { RecordingsConfig } from './config.ts'
@@ -142,7 +141,7 @@ export async function beginRecording(
   starts: (tape: TapeRecorder) => void,
 ): Promise<LiveRecording | undefined> {
   const store = svc.use(Store)
-  if (!store.copyTo) return undefined
+  if (!store.image) return undefined
   const { ports, clock } = svc
   const about: Recording = {
     ...run,
@@ -170,15 +169,9 @@ export async function beginRecording(
     await shelf.write(about)
     return undefined
   }
-  const folder = shelf.folderOf(run.run_id)
-  await ports.files.mkdir(folder, { recursive: true, mode: 0o700 })
-  const copy = join(folder, 'state.db')
-  const copied = store.copyTo(copy)
+  const image = store.image()
   starts(live.tape)
-  await copied
-  const bytes = await ports.files.readFile(copy)
-  about.state = await shelf.keepState(bytes)
-  await ports.files.rm(copy)
+  about.state = await shelf.keepState(await image)
   await shelf.write(about)
   live.begin()
   return live

@@ -140,6 +140,7 @@ export class SharedDatabase {
       prepare: wrap,
       exec: sql => shared.connection.exec(sql),
       pragma: (sql, options) => shared.connection.pragma(sql, options),
+      serialize: () => shared.connection.serialize(),
       close: () => {
         open = false
       },

@@ -11,6 +11,7 @@ const OFF = [
   'cli',
   'watchdog',
   'telemetry',
+  'recordings',
   'benchmark',
   'demos',
   'doctor',

@@ -114,6 +114,11 @@ export class Database {
     return this.waiting(who ? () => who.turn(what, work) : work)
   }
 
+  /** The bytes of its file as it is now, with what only the write-ahead log holds yet. */
+  image(): Buffer {
+    return this.#sqlite.serialize()
+  }
+
   /** The same text again means that nobody has written anything in between, neither here nor in another process. */
   state(): string {
     return `${this.get<{ data_version: number }>('PRAGMA data_version')!.data_version}.${this.#writes}`

@@ -114,6 +114,10 @@ export class SqliteStore implements Store {
     await this.#database.waiting(() => this.#database.run({ sql: 'VACUUM INTO ?', params: [file] }))
   }
 
+  image(): Promise<Buffer> {
+    return this.#database.waiting(() => this.#database.image())
+  }
+
   trimLog(): Promise<void> {
     return trimLog(this.#database, this.#svc.ports.files)
   }
