@@ -1,30 +1,15 @@
 #!/usr/bin/env node
-import { basename } from 'node:path'
+import module from 'node:module'
+import { homedir } from 'node:os'
+import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { main } from './builtins/cli/main.ts'
 
 // The name by which MCP clients of long standing start it.
 if (basename(process.argv[1] ?? '') === 'svc-mcp') process.argv.splice(1, 1, fileURLToPath(import.meta.url), 'mcp')
 
-const exit = await main(process.argv.slice(2), {
-  packageRoot: fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '.' : '..', import.meta.url)),
-  async open({ root, ...options }) {
-    const { Svc } = await import('./embed.ts')
-    return (await Svc.open(root, options)).kernel
-  },
-  async findDaemon(ports, svc) {
-    const { findDaemon } = await import('./builtins/daemon/holder.ts')
-    return findDaemon(ports, svc)
-  },
-  async findDaemons(ports, svc) {
-    const { findDaemons } = await import('./builtins/daemon/holder.ts')
-    return findDaemons(ports, svc)
-  },
-  mcpStdio: () => import('./builtins/mcp/stdio.ts'),
-  databaseFiles: () => import('./builtins/store/files.ts'),
-  databaseServer: () => import('./builtins/cluster/server.ts'),
-  doctor: () => import('./builtins/doctor/examine.ts'),
-  peek: () => import('./builtins/store/peek.ts'),
-})
-// What a plugin forgot to close keeps no process alive.
-process.exit(exit)
+// What Node compiled at one start need not be compiled at the next (22.1 and later). Not in a folder that others may write to:
+// what lies there is run.
+const { enableCompileCache } = module as { enableCompileCache?: (folder: string) => unknown }
+enableCompileCache?.(join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'svc', 'compiled'))
+
+await import('./program.ts')

@@ -17,6 +17,7 @@ const SOURCES = [
   'client.ts',
   'client-operations.ts',
   'svc.ts',
+  'program.ts',
   'build.js',
   'package.json',
 ]

@@ -1,0 +1,26 @@
+/** The command line, put together: what a command may need of other rooms is loaded when it does. */
+import { fileURLToPath } from 'node:url'
+import { main } from './builtins/cli/main.ts'
+
+const exit = await main(process.argv.slice(2), {
+  packageRoot: fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '.' : '..', import.meta.url)),
+  async open({ root, ...options }) {
+    const { Svc } = await import('./embed.ts')
+    return (await Svc.open(root, options)).kernel
+  },
+  async findDaemon(ports, svc) {
+    const { findDaemon } = await import('./builtins/daemon/holder.ts')
+    return findDaemon(ports, svc)
+  },
+  async findDaemons(ports, svc) {
+    const { findDaemons } = await import('./builtins/daemon/holder.ts')
+    return findDaemons(ports, svc)
+  },
+  mcpStdio: () => import('./builtins/mcp/stdio.ts'),
+  databaseFiles: () => import('./builtins/store/files.ts'),
+  databaseServer: () => import('./builtins/cluster/server.ts'),
+  doctor: () => import('./builtins/doctor/examine.ts'),
+  peek: () => import('./builtins/store/peek.ts'),
+})
+// What a plugin forgot to close keeps no process alive.
+process.exit(exit)
