@@ -48,6 +48,12 @@ describe('of broken tool calls', () => {
     }
   })
 
+  it('what can be no call is shown as it comes, to the last sign', () => {
+    const said = 'Two are left: a < b, `x`, a[0] and "Action: wait"; functions too. <b>Done</b>'
+    expect(heardText(said, 1).texts.filter(shown => shown !== '').length).toBeGreaterThan(said.length - 16)
+    expect(heardText('Good morning', 4).texts.slice(0, 3)).toEqual(['Good', ' mor', 'ning'])
+  })
+
   it('those that are whole stay as they came, to the letter', () => {
     const value = fc.jsonValue({ maxDepth: 3 })
     fc.assert(

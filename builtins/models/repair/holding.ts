@@ -1,10 +1,21 @@
 /** More than an answer may have: what is held is let go then, so that the limit of the answer applies. */
 const MAX_HELD = 1024 * 1024
-/** What a call begins with, as far as a stream can tell. */
-const OPENING =
-  /```|<tool_call|<function=|<function_calls|<invoke|\[TOOL_CALLS\]|<\|[a-z]|functools\[|<｜tool|(?<=^|\n)Action:/
-/** The longest opening, less one sign: so much of a stream's end may be the beginning of one. */
-const LONGEST = 15
+/** What a call begins with, as far as a stream can tell; others begin a line. */
+const OPENINGS = [
+  '```',
+  '<tool_call',
+  '<function=',
+  '<function_calls',
+  '<invoke',
+  '[TOOL_CALLS]',
+  'functools[',
+  '<｜tool',
+]
+const OPENING = new RegExp(`${OPENINGS.map(literal).join('|')}|<\\|[a-z]|(?<=\\n)Action:`)
+/** A stream's end that may be the beginning of one. */
+const HALF_OPENED = new RegExp(
+  `(?:${[...OPENINGS, '<|'].map(beginnings).join('|')}|(?<=\\n)(?:${beginnings('Action:')}))$`,
+)
 const BARE = /^\s*(?:\[\s*)?\{\s*"(?:name|tool|tool_name|tool_calls|function|function_name|action|type|id)"/
 /** Enough of a text to see whether it is the JSON of a call. */
 const ENOUGH = 80
@@ -23,6 +34,8 @@ export class Holding {
   #state: State = 'beginning'
   /** What came and is not shown, unless it is held for good. */
   #tail = ''
+  /** What the tail stands behind: some openings begin a line. */
+  #before: '\n' | ' ' = '\n'
 
   /** @param bare whether JSON of the shape of a call is one, as the whole answer or in a fence of code */
   constructor(bare: boolean) {
@@ -46,6 +59,7 @@ export class Holding {
     let clear = ''
     for (let next = this.#next(); next > 0; next = this.#next()) {
       clear += this.#tail.slice(0, next)
+      this.#before = clear.endsWith('\n') ? '\n' : ' '
       this.#tail = this.#tail.slice(next)
     }
     this.#shown += clear.length
@@ -73,9 +87,10 @@ export class Holding {
       this.#state = 'open'
       return end + 3
     }
-    const mark = OPENING.exec(this.#tail)
-    if (!mark) return Math.max(0, this.#tail.length - LONGEST)
-    if (mark.index > 0) return mark.index
+    const text = this.#before + this.#tail
+    const mark = OPENING.exec(text)
+    if (!mark) return (HALF_OPENED.exec(text)?.index ?? text.length) - 1
+    if (mark.index > 1) return mark.index - 1
     const may = mark[0] === '```' ? fenceMayBeCall(this.#tail, this.#bare) : 'yes'
     if (may === 'yes') this.#state = 'held'
     if (may !== 'no') return 0
@@ -85,6 +100,14 @@ export class Holding {
 }
 
 type May = 'yes' | 'no' | 'unknown'
+
+function beginnings(word: string): string {
+  return Array.from(word, (_, n) => literal(word.slice(0, n + 1))).join('|')
+}
+
+function literal(text: string): string {
+  return text.replace(/[[\]|]/g, '\\$&')
+}
 
 function mayBeCall(text: string): May {
   if (!/^\s*(?:[{[]|$)/.test(text.slice(0, ENOUGH))) return 'no'
