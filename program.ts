@@ -1,8 +1,9 @@
 /** The command line, put together: what a command may need of other rooms is loaded when it does. */
 import { fileURLToPath } from 'node:url'
+import type { House } from './builtins/cli/context.ts'
 import { main } from './builtins/cli/main.ts'
 
-const exit = await main(process.argv.slice(2), {
+const house: House = {
   packageRoot: fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '.' : '..', import.meta.url)),
   async open({ root, ...options }) {
     const { Svc } = await import('./embed.ts')
@@ -21,6 +22,9 @@ const exit = await main(process.argv.slice(2), {
   databaseServer: () => import('./builtins/cluster/server.ts'),
   doctor: () => import('./builtins/doctor/examine.ts'),
   peek: () => import('./builtins/store/peek.ts'),
-})
-// What a plugin forgot to close keeps no process alive.
-process.exit(exit)
+}
+
+/** @param words those behind the program's name @returns what its process is to exit with */
+export function run(words: readonly string[]): Promise<number> {
+  return main(words, house)
+}

@@ -12,4 +12,7 @@ if (basename(process.argv[1] ?? '') === 'svc-mcp') process.argv.splice(1, 1, fil
 const { enableCompileCache } = module as { enableCompileCache?: (folder: string) => unknown }
 enableCompileCache?.(join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'svc', 'compiled'))
 
-await import('./program.ts')
+const { run } = await import('./program.ts')
+const exit = await run(process.argv.slice(2))
+// What a plugin forgot to close keeps no process alive.
+process.exit(exit)
