@@ -1,6 +1,7 @@
 import type { Clock } from '#kernel'
-import { DatabaseUnusableError, type Medium, NativeModuleError } from './contract.ts'
+import { DatabaseUnusableError, type Medium } from './contract.ts'
 import { Database } from './database.ts'
+import { engine, notLoaded } from './engine.ts'
 import { APPLICATION_ID, MIGRATIONS } from './migrations/index.ts'
 
 /** A connection as it is, with nothing looked at yet. @throws SqliteError */
@@ -16,21 +17,6 @@ export async function connect(
   } catch (error) {
     throw notLoaded(error)
   }
-}
-
-/** SQLite. @throws NativeModuleError */
-export function engine(): Promise<typeof import('better-sqlite3')> {
-  return import('better-sqlite3').then(
-    module => module.default,
-    error => Promise.reject(notLoaded(error)),
-  )
-}
-
-/** What its binary has to do with an error, in a sentence: it is looked for when the first connection is made. */
-export function notLoaded(error: unknown): unknown {
-  const { code = '', message } = error as NodeJS.ErrnoException
-  if (!/MODULE_NOT_FOUND|DLOPEN/.test(code) && !message.startsWith('Could not locate the bindings')) return error
-  return new NativeModuleError({ problem: message.split('\n')[0]! }, { cause: error })
 }
 
 /** Whose file this is. @throws DatabaseUnusableError when it belongs to another program or to a newer version of this one */

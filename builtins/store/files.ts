@@ -1,9 +1,10 @@
 import { dirname, join } from 'node:path'
 import { crashPoint, type Ports, sentenceOf } from '#kernel'
-import { connect, engine, identify, notLoaded } from './connection.ts'
+import { connect, identify } from './connection.ts'
 import { DatabaseInUseError, type DatabaseReport, DatabaseUnusableError, FileExistsError } from './contract.ts'
 import { FROM_BACKUP, unusable } from './damage.ts'
 import type { Database } from './database.ts'
+import { engine, notLoaded } from './engine.ts'
 
 const OTHER = 'name another one'
 
