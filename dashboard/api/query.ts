@@ -42,6 +42,8 @@ class Shared<T> {
   #running: Promise<void> | undefined
   #again = false
   #timer: ReturnType<typeof setTimeout> | undefined
+  /** When the timer goes off. */
+  #due = Number.POSITIVE_INFINITY
   #asked = Number.NEGATIVE_INFINITY
   #rest = REST_MS
   #undo: (() => void)[] = []
@@ -130,7 +132,9 @@ class Shared<T> {
 
   #later(pause: number | null): void {
     clearTimeout(this.#timer)
+    this.#due = Number.POSITIVE_INFINITY
     if (this.#lookers.size === 0 || pause === null) return
+    this.#due = performance.now() + pause
     // What nobody looks at is not asked for.
     this.#timer = setTimeout(() => (document.hidden ? this.#later(pause) : void this.#now()), pause)
   }
@@ -138,7 +142,9 @@ class Shared<T> {
   #soon(): void {
     if (document.hidden) return
     if (this.#running) this.#again = true
-    else this.#later(Math.max(0, this.#rest - (performance.now() - this.#asked)))
+    // Of many events, the first has set the time.
+    else if (this.#due > this.#asked + this.#rest)
+      this.#later(Math.max(0, this.#asked + this.#rest - performance.now()))
   }
 }
 

@@ -95,7 +95,14 @@ function Freeze() {
         title={frozen ? 'Agents go on' : 'Nothing that costs is begun any more'}
         onClick={() => void act.run(frozen)}
       >
-        {frozen ? 'Frozen · resume' : 'Freeze'}
+        {frozen ? (
+          <>
+            <span class="roomy">Frozen · resume</span>
+            <span class="tight">Resume</span>
+          </>
+        ) : (
+          'Freeze'
+        )}
       </button>
     </>
   )

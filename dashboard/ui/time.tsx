@@ -1,21 +1,4 @@
-import { useEffect, useState } from 'preact/hooks'
 import { ago, moment } from './words.ts'
-
-const watchers = new Set<() => void>()
-setInterval(() => {
-  if (!document.hidden) for (const watcher of watchers) watcher()
-}, 1_000)
-
-/** The time, told anew each second while the page is seen. */
-export function useNow(): number {
-  const [now, setNow] = useState(Date.now)
-  useEffect(() => {
-    const tick = () => setNow(Date.now())
-    watchers.add(tick)
-    return () => void watchers.delete(tick)
-  }, [])
-  return now
-}
 
 interface WhenProps {
   at: string | null | undefined
@@ -26,11 +9,25 @@ interface WhenProps {
 
 /** A moment as it lies from now, with the full time for those who ask. */
 export function When({ at, none = '', ahead = false }: WhenProps) {
-  const now = useNow()
   if (!at) return <>{none}</>
   return (
-    <time dateTime={at} title={moment(at)}>
-      {ahead && Date.parse(at) < now ? 'now' : ago(at, now)}
+    <time dateTime={at} title={moment(at)} data-from-now={ahead ? 'ahead' : 'any'}>
+      {fromNow(at, ahead)}
     </time>
   )
 }
+
+function fromNow(at: string, ahead: boolean): string {
+  const now = Date.now()
+  return ahead && Date.parse(at) < now ? 'now' : ago(at, now)
+}
+
+/** All of them go on each second while the page is seen, by their words alone: no part of the page is drawn anew for it. */
+setInterval(() => {
+  if (document.hidden) return
+  for (const time of document.querySelectorAll<HTMLTimeElement>('time[data-from-now]')) {
+    const words = fromNow(time.dateTime, time.dataset.fromNow === 'ahead')
+    const text = time.firstChild as Text
+    if (text.data !== words) text.data = words
+  }
+}, 1_000)

@@ -2,16 +2,24 @@
 
 const LOCALE = 'en'
 const usd = new Intl.NumberFormat(LOCALE, { style: 'currency', currency: 'USD', maximumFractionDigits: 2 })
-const cents = new Intl.NumberFormat(LOCALE, { style: 'currency', currency: 'USD', maximumSignificantDigits: 2 })
-const compact = new Intl.NumberFormat(LOCALE, { notation: 'compact', maximumFractionDigits: 1 })
-const relative = new Intl.RelativeTimeFormat(LOCALE, { numeric: 'auto', style: 'narrow' })
-const clock = new Intl.DateTimeFormat(LOCALE, { dateStyle: 'medium', timeStyle: 'medium', hourCycle: 'h23' })
-const daytime = new Intl.DateTimeFormat(LOCALE, { timeStyle: 'medium', hourCycle: 'h23' })
 
+/** `$1,204.50`, and `$0.0042` with two digits that count where it is little. */
 export function dollars(amount: number): string {
-  return amount !== 0 && Math.abs(amount) < 0.1 ? cents.format(amount) : usd.format(amount)
+  if (amount === 0 || Math.abs(amount) >= 0.0995) return usd.format(amount)
+  return `$${amount.toFixed(Math.min(9, 1 - Math.floor(Math.log10(Math.abs(amount)))))}`
 }
-export const count = (n: number) => compact.format(n)
+/** What large numbers are told in, and from where on: what would be rounded to a thousand of one is one of the next. */
+const UNITS = [
+  ['B', 1e9, 999_950_000],
+  ['M', 1e6, 999_950],
+  ['K', 1e3, 1_000],
+] as const
+
+/** `740`, `12.3K`, `4M`: by hand, as each row of long lists has one while it scrolls by. */
+export function count(n: number): string {
+  const [unit, size] = UNITS.find(([, , from]) => n >= from) ?? ['', 1]
+  return `${Math.round((n / size) * 10) / 10}${unit}`
+}
 export const percent = (share: number) => `${Math.round(share * 100)} %`
 export const plural = (n: number, one: string, many = `${one}s`) =>
   `${n.toLocaleString(LOCALE)} ${n === 1 ? one : many}`
@@ -31,23 +39,28 @@ export function usedOf({ spent, limits }: { spent: Amounts<number>; limits: Amou
   return Math.max(share(spent.usd, limits.usd), share(spent.tokens, limits.tokens))
 }
 
-/** Units, how many seconds each has, and from how many of it on it is precise enough. */
+/** Units, one and many, how many seconds each has, and from how many of it on it is precise enough. */
 const STEPS = [
-  ['year', 31_557_600, 2],
-  ['month', 2_629_800, 2],
-  ['day', 86_400, 1],
-  ['hour', 3_600, 1],
-  ['minute', 60, 1],
+  ['year', 'years', 31_557_600, 2],
+  ['month', 'months', 2_629_800, 2],
+  ['day', 'days', 86_400, 1],
+  ['h', 'h', 3_600, 1],
+  ['min', 'min', 60, 1],
+  ['s', 's', 1, 0],
 ] as const
 
-/** `in 5 min`, `2 hr ago`, seconds where it is close. */
+/** `in 5 min`, `2 h ago`, `3 days ago`; seconds where it is close. */
 export function ago(at: string, now: number): string {
-  const seconds = (Date.parse(at) - now) / 1000
-  if (Math.abs(seconds) < 2) return 'now'
-  for (const [unit, length, from] of STEPS) {
-    if (Math.abs(seconds) >= length * from) return relative.format(Math.round(seconds / length), unit)
-  }
-  return relative.format(Math.round(seconds), 'second')
+  const ahead = (Date.parse(at) - now) / 1000
+  const seconds = Math.abs(ahead)
+  if (seconds < 2) return 'now'
+  // What would be rounded to sixty minutes is an hour.
+  const [one, many, length] = STEPS.find(
+    ([, , length, from], n) => seconds >= length * from - (STEPS[n + 1]?.[2] ?? 0) / 2,
+  )!
+  const n = Math.round(seconds / length)
+  const words = `${n} ${n === 1 ? one : many}`
+  return ahead > 0 ? `in ${words}` : `${words} ago`
 }
 
 /** `740 ms`, `3.2 s`, `5 min 4 s`, `2 h`: as precise as one reads at a glance. */
@@ -64,9 +77,21 @@ export function duration(ms: number): string {
 const parted = (n: number, unit: string, rest: number, small: string) =>
   rest === 0 ? `${n} ${unit}` : `${n} ${unit} ${rest} ${small}`
 
-export const moment = (at: string) => clock.format(new Date(at))
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
+const digits = (n: number) => String(n).padStart(2, '0')
+
+/** `Nov 21, 2026, 20:55:01`, on the reader's clock. */
+export function moment(at: string): string {
+  const date = new Date(at)
+  return `${MONTHS[date.getMonth()]} ${date.getDate()}, ${date.getFullYear()}, ${timeOfDay(at)}`
+}
+/** A sentence of the server, its moments as the reader's clock has them. */
+export const timed = (text: string) => text.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, moment)
 /** The time of day alone. */
-export const timeOfDay = (at: string) => daytime.format(new Date(at))
+export function timeOfDay(at: string): string {
+  const date = new Date(at)
+  return [date.getHours(), date.getMinutes(), date.getSeconds()].map(digits).join(':')
+}
 
 /** Control characters, marks of direction and what has no width, made visible: text of agents must not pretend. */
 export function visible(text: string): string {

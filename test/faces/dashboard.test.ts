@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import dashboard from '../../builtins/dashboard/index.ts'
-import { ago, duration } from '../../dashboard/ui/words.ts'
+import { ago, count, dollars, duration, moment, timed } from '../../dashboard/ui/words.ts'
 import { restHouse } from './rest-house.ts'
 
 const house = (env: Record<string, string> = {}) => restHouse({ plugins: [dashboard], env })
@@ -86,10 +86,29 @@ describe('the dashboard’s page', () => {
     const long = [740, 3_200, 9_970, 59_700, 119_600, 120_000, 3_599_600, 3_600_000, 5_400_000, 7_199_000].map(duration)
     expect(long).toEqual(['740 ms', '3.2 s', '10 s', '1 min', '2 min', '2 min', '1 h', '1 h', '1 h 30 min', '2 h'])
     const DAY = 86_400_000
-    const away = [0, -5_000, 90_000, 2 * DAY, -45 * DAY, 400 * DAY, 1_167 * DAY].map(ms =>
-      ago(new Date(ms).toISOString(), 0),
-    )
-    expect(away).toEqual(['now', '5s ago', 'in 2m', 'in 2d', '45d ago', 'in 13mo', 'in 3y'])
+    const away = (ms: number) => ago(new Date(ms).toISOString(), 0)
+    expect([0, -5_000, 59_600, 90_000, -3_599_000, 7_200_000].map(away)).toEqual([
+      ...['now', '5 s ago', 'in 1 min', 'in 2 min', '1 h ago', 'in 2 h'],
+    ])
+    expect([DAY - 1_000, 2 * DAY, -45 * DAY, 400 * DAY, 1_167 * DAY].map(away)).toEqual([
+      ...['in 1 day', 'in 2 days', '45 days ago', 'in 13 months', 'in 3 years'],
+    ])
+  })
+
+  it('writes numbers, moments and dollars by hand, as the language has them', () => {
+    const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
+    const sizes = Array.from({ length: 400 }, (_, n) => Math.floor(1.07 ** n))
+    for (const n of [0, 9_999, 999_949, 999_950, 999_949_999, 999_950_000, ...sizes])
+      expect(count(n)).toBe(compact.format(n))
+    const clock = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium', hourCycle: 'h23' })
+    for (let month = 0; month < 12; month++) {
+      const at = new Date(Date.UTC(2026, month, 2 * month + 1, 2 * month, month, 7)).toISOString()
+      expect(timed(`Frozen since ${at}; svc daemon resume`)).toBe(`Frozen since ${moment(at)}; svc daemon resume`)
+      expect(moment(at)).toBe(clock.format(new Date(at)))
+    }
+    expect([0, 0.0000042, 0.0421, 0.0996, 0.1, 12, 1_204.5].map(dollars)).toEqual([
+      ...['$0.00', '$0.0000042', '$0.042', '$0.10', '$0.10', '$12.00', '$1,204.50'],
+    ])
   })
 
   it('takes GET only, and no path leads out of its folder', async () => {

@@ -16,6 +16,9 @@ import { Steps } from './steps.tsx'
 const SHOWN = 200
 const CALLS = 200
 
+/** As cards, rows have three lines. */
+const CARD_PX = 92
+
 /** What it wanted and wants; one of them in full. */
 export function Goals({ agent, place }: ViewProps) {
   const goal_id = place.parts[2]
@@ -35,6 +38,7 @@ function AllGoals({ agent: { agent_id: id } }: { agent: Agent }) {
             <Card title={newest(goals.length, SHOWN, 'goal')}>
               <Table
                 caption="Goals"
+                cardPx={CARD_PX}
                 rows={goals}
                 keyOf={goal => goal.goal_id}
                 columns={[
@@ -42,7 +46,7 @@ function AllGoals({ agent: { agent_id: id } }: { agent: Agent }) {
                     name: 'Objective',
                     kind: 'grow',
                     cell: ({ goal_id, objective }) => (
-                      <a class="clamp" href={to('agents', [id, 'goals', goal_id])}>
+                      <a class="clamp" title={visible(objective)} href={to('agents', [id, 'goals', goal_id])}>
                         {visible(objective)}
                       </a>
                     ),

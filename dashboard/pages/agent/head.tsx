@@ -23,7 +23,7 @@ export function Head({ agent, reload }: { agent: Agent; reload: () => Promise<vo
         <div class="page-head">
           <h1>{visible(name)}</h1>
           <Status of={status} />
-          {mood && <Tag>{visible(mood)}</Tag>}
+          {mood && <Tag>feels {visible(mood)}</Tag>}
           <code class="soft">{id}</code>
           <div class="aside">
             {status !== 'dead' && (

@@ -14,14 +14,14 @@ import type { ViewProps } from './index.tsx'
 type Self = Answer<'identity.get'>
 
 /** Who it has become: its story, what it thinks, what it asks itself, and what it writes down. */
-export function Identity({ agent: { agent_id: id } }: ViewProps) {
+export function Identity({ agent: { agent_id: id, role } }: ViewProps) {
   const query = useQuery(`identity ${id}`, { ask: () => api.identity.get({ id }), on: ofAgent(id) })
   return (
     <Loaded query={query}>
       {self => (
         <div class="columns">
           <div class="stack">
-            <Story self={self} />
+            <Story self={self} role={role} />
             <Biography id={id} />
           </div>
           <div class="stack">
@@ -34,8 +34,15 @@ export function Identity({ agent: { agent_id: id } }: ViewProps) {
   )
 }
 
-function Story({ self: { display_name, traits, domains, narrative, chapters, created_at } }: { self: Self }) {
-  const tags = [...traits, ...domains]
+function Story({
+  self: { display_name, traits, domains, narrative, chapters, created_at },
+  role,
+}: {
+  self: Self
+  role: string
+}) {
+  // The first of its domains is how its role begins, which stands above already.
+  const tags = [...traits, ...domains.filter(domain => !role.startsWith(domain))]
   return (
     <Card
       title={visible(display_name)}
@@ -53,7 +60,9 @@ function Story({ self: { display_name, traits, domains, narrative, chapters, cre
             ))}
           </p>
         )}
-        {chapters.length === 0 && narrative === '' && <Empty title="Its story has not begun yet." />}
+        {chapters.length === 0 && narrative === '' && (
+          <Empty title="Its story has not begun yet.">Each goal that ends adds a line to it.</Empty>
+        )}
         {narrative && <Lines lines={narrative.split('\n').filter(Boolean)} />}
         {chapters.length > 0 && (
           <section class="stack tight">
@@ -95,7 +104,7 @@ function Thoughts({ self: { worldview, opinions, open_questions, evolution } }: 
   return (
     <Card title="What it thinks">
       {isEmpty ? (
-        <Empty title="It has formed no opinion yet." />
+        <Empty title="It has formed no opinion yet.">What it thinks, asks itself and takes back shows here.</Empty>
       ) : (
         <div class="stack">
           {worldview && <Words text={worldview} />}
@@ -170,7 +179,9 @@ function Journal({ id }: { id: string }) {
       <Loaded query={query}>
         {({ text, bytes }) =>
           text.trim() === '' ? (
-            <Empty title="Its notepad is empty." />
+            <Empty title="Its notepad is empty.">
+              It writes there with <code>write_notepad</code>.
+            </Empty>
           ) : (
             <div class="stack tight">
               <Code value={text.trim()} label="Notepad" />

@@ -52,7 +52,14 @@ export function AgentPage({ place }: { place: Place }) {
   const shown = VIEWS.find(each => each.id === view)
   return (
     <>
-      {!query.data && <h1>{visible(id)}</h1>}
+      {!query.data && (
+        <div class="page-head">
+          <h1>{visible(id)}</h1>
+          <a class="aside" href={to('')}>
+            All agents
+          </a>
+        </div>
+      )}
       <Loaded query={query}>
         {agent => (
           <>
@@ -61,7 +68,9 @@ export function AgentPage({ place }: { place: Place }) {
             {shown ? (
               <shown.view agent={agent} place={place} reload={query.reload} />
             ) : (
-              <Empty title="There is no such view." />
+              <Empty title="There is no such view.">
+                <a href={to('agents', [id])}>What it does now</a>
+              </Empty>
             )}
           </>
         )}

@@ -72,7 +72,7 @@ function Stressors({ report: { stressors } }: { report: Report }) {
   return (
     <Card title="What weighs on it">
       {stressors.length === 0 ? (
-        <Empty title="Nothing weighs on it." />
+        <Empty title="Nothing weighs on it.">What fails, repeats itself or lies idle begins to, and shows here.</Empty>
       ) : (
         <ul class="plain list tall">
           {stressors.map(({ stressor, severity, peak_severity, trend, condition, since }) => (
@@ -102,19 +102,29 @@ const words = (name: string) => name.replaceAll('_', ' ')
 
 function Persona({ report: { persona, base, home } }: { report: Report }) {
   return (
-    <Card title="Persona" aside={<small>now · without stress · by its profile</small>}>
-      <dl class="bars wide">
+    <Card title="Persona">
+      <dl class="bars thrice">
+        <div aria-hidden="true">
+          <dd>
+            <small>now</small>
+            <small>unstressed</small>
+            <small>profile</small>
+          </dd>
+        </div>
         {FIELDS.map(({ field, label }) => (
           <div key={field}>
             <dt>{label}</dt>
             <dd>
               <Meter label={label} value={persona[field]} high={1.1} />
-              <span>
-                {percent(persona[field])}{' '}
-                <small>
-                  {percent(base[field])} · {percent(home[field])}
-                </small>
-              </span>
+              <span>{percent(persona[field])}</span>
+              <small>
+                <span class="unseen">unstressed </span>
+                {percent(base[field])}
+              </small>
+              <small>
+                <span class="unseen">by its profile </span>
+                {percent(home[field])}
+              </small>
             </dd>
           </div>
         ))}
@@ -129,7 +139,9 @@ function Past({ report: { history, moments, thresholds } }: { report: Report }) 
   if (history.length === 0)
     return (
       <Card title="Over time">
-        <Empty title="Nothing has moved it yet." />
+        <Empty title="Nothing has moved it yet.">
+          Its load and its persona are drawn here from its first cycles on.
+        </Empty>
       </Card>
     )
   return (

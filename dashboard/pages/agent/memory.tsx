@@ -33,7 +33,7 @@ export function Memory({ agent: { agent_id: id }, place }: ViewProps) {
           type="search"
           class="search"
           aria-label="Search its memory"
-          placeholder="Search by meaning of words"
+          placeholder="What it may remember"
           value={q}
           onInput={event => refine({ q: event.currentTarget.value })}
         />

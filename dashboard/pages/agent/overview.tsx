@@ -7,7 +7,7 @@ import { Empty, Loaded } from '../../ui/states.tsx'
 import { Status, Tag } from '../../ui/status.tsx'
 import { When } from '../../ui/time.tsx'
 import type { Agent } from '../../ui/types.ts'
-import { count, dollars, duration, visible } from '../../ui/words.ts'
+import { count, dollars, duration, timed, visible } from '../../ui/words.ts'
 import { Request } from '../approvals/request.tsx'
 import type { ViewProps } from './index.tsx'
 import { Nudge } from './nudge.tsx'
@@ -24,7 +24,7 @@ export function Overview({ agent, reload }: ViewProps) {
         <Figure label="Spent" value={dollars(agent.cost_usd)} note={`${count(agent.tokens)} tokens`} />
         <Figure label="Active" value={<When at={agent.last_active} none="never" />} />
       </dl>
-      {agent.goal && <p class="soft">{visible(agent.next.reason)}</p>}
+      {agent.goal && <p class="soft">{visible(timed(agent.next.reason))}</p>}
       {agent.status === 'waiting_approval' && <Asked id={agent.agent_id} onDecided={reload} />}
       {agent.error && <p class="trouble">{visible(agent.error)}</p>}
       <div class="columns">
@@ -62,7 +62,11 @@ function Asked({ id, onDecided }: { id: string; onDecided: () => Promise<void> }
 function Now({ agent }: { agent: Agent }) {
   const { goal, goal_id, agent_id } = agent
   if (!goal || !goal_id)
-    return <Card title="No goal at the moment">{<Empty title={visible(agent.next.reason)} />}</Card>
+    return (
+      <Card title="Its goal">
+        <Empty title="It has none just now.">{visible(timed(agent.next.reason))}</Empty>
+      </Card>
+    )
   return (
     <Card title="Its goal" aside={<a href={to('agents', [agent_id, 'goals', goal_id])}>What was said</a>}>
       <div class="stack">
@@ -80,7 +84,9 @@ function Recent({ agent: { agent_id: id } }: { agent: Agent }) {
       <Loaded query={query}>
         {goals =>
           goals.length === 0 ? (
-            <Empty title="It has not set itself a goal yet." />
+            <Empty title="It has not set itself a goal yet.">
+              It does so when it wakes; or give it one under Goals.
+            </Empty>
           ) : (
             <ul class="plain list">
               {goals.map(({ goal_id, objective, status, completed_at, created_at }) => (

@@ -6,19 +6,21 @@ import { percent, visible } from '../../ui/words.ts'
 
 const FIELDS = ['happiness', 'concentration', 'autonomy_level', 'social_drive', 'risk_tolerance']
 
+const wordOf = (field: string) => field.replace('_level', '').replaceAll('_', ' ')
+
 /** How it is just now, in the five fields by which it acts, and what it holds dear. */
 export function Persona({ agent: { persona, mood } }: { agent: Agent }) {
   if (!persona) return null
   const fields = FIELDS.filter(field => typeof persona[field] === 'number')
   return (
-    <Card title="Just now" aside={mood && <Tag>{visible(mood)}</Tag>}>
+    <Card title="Just now" aside={mood && <Tag>feels {visible(mood)}</Tag>}>
       <div class="stack">
         <dl class="bars">
           {fields.map(field => (
             <div key={field}>
-              <dt>{field.replaceAll('_', ' ')}</dt>
+              <dt>{wordOf(field)}</dt>
               <dd>
-                <Meter label={field.replaceAll('_', ' ')} value={Number(persona[field])} high={1.1} />
+                <Meter label={wordOf(field)} value={Number(persona[field])} high={1.1} />
                 <span>{percent(Number(persona[field]))}</span>
               </dd>
             </div>

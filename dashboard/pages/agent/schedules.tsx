@@ -24,7 +24,9 @@ export function Schedules({ agent: { agent_id: id } }: ViewProps) {
       <Loaded query={schedules}>
         {all =>
           all.length === 0 ? (
-            <Empty title="No goal comes to it by a schedule." />
+            <Empty title="No goal comes to it by a schedule.">
+              A schedule gives it one by the calendar, or every so many minutes or cycles.
+            </Empty>
           ) : (
             <All schedules={all} onChanged={schedules.reload} />
           )

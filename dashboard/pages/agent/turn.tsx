@@ -1,3 +1,4 @@
+import { useWaiting } from '../../api/waiting.ts'
 import { to } from '../../routes.ts'
 import { Words } from '../../ui/said.tsx'
 import { Status } from '../../ui/status.tsx'
@@ -26,16 +27,7 @@ export function Turn(props: TurnProps) {
       <Instruction text={instruction} at={created_at} />
       <li class="by-assistant">
         {output && <Words text={output} />}
-        {status === 'waiting_approval' && (
-          <p class="held">
-            A tool call waits for you:{' '}
-            {approval_ids.map(id => (
-              <a key={id} href={to('approvals', ['item', id])}>
-                {id}
-              </a>
-            ))}
-          </p>
-        )}
+        {status === 'waiting_approval' && <Asked ids={approval_ids} />}
         {error && <p class="trouble">{visible(error.detail)}</p>}
         <small class="row">
           <Status of={status} /> {tool_calls_made > 0 && plural(tool_calls_made, 'tool call')}{' '}
@@ -43,6 +35,21 @@ export function Turn(props: TurnProps) {
         </small>
       </li>
     </>
+  )
+}
+
+/** What it waits for, by the names of the tools as far as they are known here. */
+function Asked({ ids }: { ids: readonly string[] }) {
+  const waiting = useWaiting().data ?? []
+  return (
+    <p class="held">
+      A tool call waits for you:{' '}
+      {ids.map(id => (
+        <a key={id} href={to('approvals', ['item', id])}>
+          {visible(waiting.find(({ approval_id }) => approval_id === id)?.tool_name ?? id)}{' '}
+        </a>
+      ))}
+    </p>
   )
 }
 

@@ -1,6 +1,7 @@
 import { useMemo, useState } from 'preact/hooks'
 import { api } from '../../api/client.ts'
 import { ofAgent, useQuery } from '../../api/query.ts'
+import { to } from '../../routes.ts'
 import { Card, Figure } from '../../ui/card.tsx'
 import { Meter } from '../../ui/meter.tsx'
 import { Plot } from '../../ui/plot.tsx'
@@ -21,7 +22,8 @@ const MOVES = 500
 const TOLD = 40
 const PIECE = 20
 
-const credits = (n: number) => n.toLocaleString('en', { maximumFractionDigits: 2 })
+const credits = (n: number) =>
+  n.toLocaleString('en', { minimumFractionDigits: Number.isInteger(n) ? 0 : 2, maximumFractionDigits: 2 })
 
 /** How it stands in the world: what it has, what it does for it, and what life brought it. */
 export function World({ agent: { agent_id: id } }: ViewProps) {
@@ -33,7 +35,8 @@ export function World({ agent: { agent_id: id } }: ViewProps) {
           <Lived id={id} beat={beat} />
         ) : (
           <Empty title="There is no economy in this project.">
-            With <code>economy.enabled</code>, agents earn, spend and live through what life brings.
+            With <a href={to('config', [], { q: 'economy.enabled' })}>economy.enabled</a>, agents earn, spend and live
+            through what life brings.
           </Empty>
         )
       }

@@ -44,7 +44,8 @@ export function Detail({ id }: { id: string }) {
                   <dd>{moment(approval.created_at)}</dd>
                   <dt>Decided</dt>
                   <dd>
-                    {approval.resolved_by ? visible(approval.resolved_by) : '–'} <When at={approval.resolved_at} />
+                    <When at={approval.resolved_at} />
+                    {approval.resolved_by && ` by ${visible(approval.resolved_by)}`}
                   </dd>
                   {approval.reason && (
                     <>

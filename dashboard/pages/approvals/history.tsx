@@ -6,31 +6,45 @@ import { Empty, Loaded } from '../../ui/states.tsx'
 import { Status, Tag } from '../../ui/status.tsx'
 import { Table } from '../../ui/table.tsx'
 import { When } from '../../ui/time.tsx'
-import { plural, visible } from '../../ui/words.ts'
+import type { Item } from '../../ui/types.ts'
+import { newest, visible } from '../../ui/words.ts'
 
 const SHOWN = 200
+/** As cards, rows have two lines. */
+const CARD_PX = 76
+const DECIDED = ['approved', 'denied', 'consumed'] as const
+
+/** However many wait, the newest that do not. */
+async function decided() {
+  const each = await Promise.all(DECIDED.map(status => api.approvals.queue({ status, limit: SHOWN })))
+  const at = ({ resolved_at }: Item<'approvals.queue'>) => Date.parse(resolved_at ?? '')
+  return each
+    .flat()
+    .sort((a, b) => at(b) - at(a))
+    .slice(0, SHOWN)
+}
 
 /** What was decided, by whom, newest first. */
 export function History() {
   const query = useQuery('approvals history', {
-    ask: () => api.approvals.queue({ status: 'all', limit: SHOWN }),
+    ask: decided,
     on: ofKinds('approval_'),
   })
   return (
     <Loaded query={query}>
       {all => {
-        const decided = all.filter(({ status }) => status !== 'pending')
-        if (decided.length === 0)
+        if (all.length === 0)
           return (
             <Empty title="Nothing was decided yet.">
               What is approved or denied is kept here, with who decided, when, and why.
             </Empty>
           )
         return (
-          <Card title={plural(decided.length, 'decision')}>
+          <Card title={newest(all.length, SHOWN, 'decision')}>
             <Table
               caption="Approvals that were decided"
-              rows={decided}
+              cardPx={CARD_PX}
+              rows={all}
               keyOf={each => each.approval_id}
               columns={[
                 {
@@ -42,9 +56,15 @@ export function History() {
                     </>
                   ),
                 },
-                { name: 'Agent', cell: ({ agent_id }) => visible(agent_id) },
+                { name: 'Agent', cell: ({ agent_id }) => <span class="unbroken">{visible(agent_id)}</span> },
                 { name: 'Decision', kind: 'narrow', cell: ({ status }) => <Status of={status} /> },
-                { name: 'By', wide: true, cell: ({ resolved_by }) => visible(resolved_by ?? '') },
+                {
+                  name: 'By',
+                  wide: true,
+                  cell: ({ resolved_by }) => (
+                    <span class="unbroken">{visible(resolved_by?.replace(/^rule:/, '') ?? '')}</span>
+                  ),
+                },
                 { name: 'Reason', kind: 'grow', wide: true, cell: ({ reason }) => visible(reason ?? '') },
                 { name: 'When', kind: 'narrow', cell: ({ resolved_at }) => <When at={resolved_at} /> },
               ]}

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import { QUEUE, useWaiting } from '../../api/waiting.ts'
+import { to } from '../../routes.ts'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { plural } from '../../ui/words.ts'
 import { Bulk, type Decided, Results } from './bulk.tsx'
@@ -23,7 +24,8 @@ export function Queue() {
           <Results results={results} onClose={() => setResults([])} />
           {waiting.length === 0 ? (
             <Empty title="Nothing waits for you.">
-              Tools that need approval are named in <code>approval.require_for</code>, or by their authors.
+              Which tools have to ask, and whether any does, stands in the{' '}
+              <a href={to('config', [], { section: 'approval' })}>configuration</a>.
             </Empty>
           ) : (
             <>

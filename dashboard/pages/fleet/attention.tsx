@@ -24,8 +24,12 @@ export function Attention({ members }: { members: readonly Member[] }) {
               Decide
             </a>
             <p>
-              <strong>{plural(asking.length, 'agent waits', 'agents wait')} for your approval</strong>
-              <small>{namesOf(asking)}</small>
+              <strong>
+                {asking.length === 1
+                  ? `${visible(asking[0]!.name)}: ${visible(asking[0]!.held!)}`
+                  : `${plural(asking.length, 'agent')} wait for your approval`}
+              </strong>
+              {asking.length > 1 && <small>{namesOf(asking)}</small>}
             </p>
           </li>
         )}

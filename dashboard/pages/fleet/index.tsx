@@ -57,7 +57,11 @@ function Members({ members, place }: { members: readonly Member[]; place: Place 
   const statuses = [...new Set(members.map(member => member.status))].sort()
   return (
     <Card
-      title={shown.length === members.length ? 'Agents' : `Agents · ${shown.length} of ${members.length}`}
+      title={
+        shown.length === members.length
+          ? 'Agents'
+          : `Agents · ${shown.length.toLocaleString('en')} of ${members.length.toLocaleString('en')}`
+      }
       aside={
         <>
           <input
@@ -107,6 +111,7 @@ function Members({ members, place }: { members: readonly Member[]; place: Place 
       ) : (
         <Table
           caption="Agents, what each does, and what it costs"
+          cardPx={CARD_PX}
           rows={shown}
           keyOf={member => member.agent_id}
           columns={COLUMNS}
@@ -117,6 +122,9 @@ function Members({ members, place }: { members: readonly Member[]; place: Place 
     </Card>
   )
 }
+
+/** As cards, rows have six lines where somebody is held. */
+const CARD_PX = 152
 
 const timeOf = (at: string | null) => (at === null ? null : Date.parse(at))
 
@@ -190,13 +198,28 @@ function Doing({ member: { agent_id, goal, held, steps, status } }: { member: Me
     <>
       <span class="clamp" title={goal ?? ''}>
         {goal ? visible(goal) : <span class="soft">{status === 'working' ? 'Looks for a goal' : 'No goal'}</span>}
-        {goal && steps !== null && steps > 0 && <small class="whole"> · step {steps}</small>}
+        {goal && steps !== null && steps > 0 && <small class="unbroken"> · step {steps}</small>}
       </span>
       {held && (
-        <small class="held clamp">
-          {status === 'waiting_approval' ? <a href={to('agents', [agent_id])}>{visible(held)}</a> : visible(held)}
+        <small class="held clamp" title={visible(held)}>
+          {status === 'waiting_approval' ? (
+            <Asked held={visible(held)} href={to('agents', [agent_id])} />
+          ) : (
+            visible(held)
+          )}
         </small>
       )}
+    </>
+  )
+}
+
+/** Which tool asks leads to the decision; with what, one reads there whole. */
+function Asked({ held, href }: { held: string; href: string }) {
+  const end = held.indexOf(': ')
+  return (
+    <>
+      <a href={href}>{held.slice(0, end)}</a>
+      {held.slice(end)}
     </>
   )
 }

@@ -144,7 +144,7 @@ function PluginCard({ plugin, onReload }: { plugin: Plugin; onReload: () => void
         {last_failure && !error && <p class="held">Failed last: {visible(last_failure)}</p>}
         <p class="soft">
           {origin === 'builtin' ? 'Built in' : <code>{visible(origin)}</code>} · {plural(calls, 'call')}, {failures}{' '}
-          failed · loaded in {duration(plugin.load_ms)}
+          failed{!error && ` · loaded in ${duration(plugin.load_ms)}`}
           {plugin.swaps > 0 && ` · swapped ${plural(plugin.swaps, 'time')}, last in ${duration(plugin.swap_ms ?? 0)}`}
         </p>
         <Registered things={registered} />

@@ -10,6 +10,8 @@ import { count, dollars, duration, newest, visible } from '../../ui/words.ts'
 import { Run } from './run.tsx'
 
 const SHOWN = 200
+/** As cards, rows have three lines. */
+const CARD_PX = 92
 
 /** Runs of the daemon and of one-shot tasks; one of them as a waterfall. */
 export function Runs({ place }: { place: Place }) {
@@ -30,18 +32,20 @@ function List() {
             <Card title={newest(runs.length, SHOWN, 'run')}>
               <Table
                 caption="Runs"
+                cardPx={CARD_PX}
                 rows={runs}
                 keyOf={run => run.run_id}
                 columns={[
-                  { name: 'Run', cell: ({ run_id }) => <a href={to('runs', [run_id])}>{run_id}</a> },
-                  { name: 'Kind', kind: 'narrow', cell: ({ kind }) => <Tag>{visible(kind)}</Tag> },
+                  { name: 'Run', kind: 'narrow', cell: ({ run_id }) => <a href={to('runs', [run_id])}>{run_id}</a> },
+                  { name: 'Kind', kind: 'narrow', wide: true, cell: ({ kind }) => <Tag>{visible(kind)}</Tag> },
                   { name: 'Status', kind: 'narrow', cell: ({ status }) => <Status of={status} /> },
                   { name: 'Model', wide: true, cell: ({ model }) => visible(model) },
                   {
-                    name: 'Goals',
+                    name: 'Goals reached',
                     kind: 'number',
                     wide: true,
-                    cell: ({ goals_completed, goals_generated }) => `${goals_completed} of ${goals_generated}`,
+                    cell: ({ goals_completed, goals_generated }) =>
+                      goals_generated + goals_completed > 0 ? count(goals_completed) : '–',
                   },
                   {
                     name: 'Tool calls',

@@ -34,7 +34,11 @@ export function Run({ run_id, place }: { run_id: string; place: Place }) {
           <dl class="card figures">
             <Figure label="Took" value={duration(found.duration_s * 1000)} note={<When at={found.started_at} />} />
             <Figure label="Cycles" value={count(found.cycles)} />
-            <Figure label="Goals reached" value={found.goals_completed} note={`of ${found.goals_generated}`} />
+            <Figure
+              label="Goals reached"
+              value={found.goals_completed}
+              note={`${count(found.goals_generated)} begun`}
+            />
             <Figure label="Tool calls" value={count(found.tool_calls)} note={`${found.tool_failures} failed`} />
             <Figure label="Cost" value={dollars(found.cost_usd)} note={`${count(found.tokens)} tokens`} />
             {found.exit && <Figure label="Ended" value={visible(found.exit)} />}

@@ -97,7 +97,7 @@ const MOST_MARKS = 6
 function Axis({ from, to }: { from: number; to: number }) {
   const apart = MARKS.find(ms => (to - from) / ms <= MOST_MARKS) ?? (to - from) / MOST_MARKS
   // The last one needs room for its words.
-  const marks = Array.from({ length: Math.floor(((to - from) * 0.88) / apart) + 1 }, (_, n) => n * apart)
+  const marks = Array.from({ length: Math.floor(((to - from) * 0.84) / apart) + 1 }, (_, n) => n * apart)
   return (
     <div class="axis" aria-hidden="true">
       <div class="lane">

@@ -11,6 +11,8 @@ import { count, dollars, newest, visible } from '../../ui/words.ts'
 import { Transcript } from './transcript.tsx'
 
 const SHOWN = 500
+/** As cards, rows have four lines and a button. */
+const CARD_PX = 156
 
 /** The sessions of this tenant, newest first, and what was said in each. */
 export function Sessions({ place }: { place: Place }) {
@@ -44,25 +46,29 @@ function List() {
             <Card title={newest(sessions.length, SHOWN, 'session')}>
               <Table
                 caption="Sessions"
+                cardPx={CARD_PX}
                 rows={sessions}
                 keyOf={each => each.session_id}
                 columns={[
                   {
                     name: 'Session',
+                    kind: 'narrow',
                     cell: ({ session_id, session_key }) => (
                       <a href={to('sessions', [session_id])}>{visible(session_key || session_id)}</a>
                     ),
                   },
                   {
                     name: 'Agent',
-                    kind: 'narrow',
-                    cell: ({ agent_id }) => <a href={to('agents', [agent_id])}>{visible(agent_id)}</a>,
+                    cell: ({ agent_id }) => (
+                      <a class="unbroken" href={to('agents', [agent_id])}>
+                        {visible(agent_id)}
+                      </a>
+                    ),
                   },
                   { name: 'Status', kind: 'narrow', cell: ({ status }) => <Status of={status} /> },
                   {
                     name: 'Last task',
                     kind: 'grow',
-                    wide: true,
                     cell: ({ task }) => <span class="clamp">{visible(task)}</span>,
                   },
                   {

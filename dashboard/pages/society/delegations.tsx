@@ -22,7 +22,7 @@ export function Delegations() {
       {all =>
         all.length === 0 ? (
           <Empty title="Nobody has delegated anything yet.">
-            An agent hands on a goal with <code>delegate_task</code>; you do with a message of type delegate.
+            An agent hands on a goal with <code>delegate_task</code>. You give an agent one on its page, under Goals.
           </Empty>
         ) : (
           <Card title={newest(all.length, SHOWN, 'delegation')}>
@@ -39,7 +39,7 @@ export function Delegations() {
                       <a class="clamp" href={to('agents', [to_agent, 'goals', goal_id])}>
                         {visible(objective)}
                       </a>
-                      {result && <small class="clamp">{visible(result)}</small>}
+                      {result && <small class="clamp one">{visible(result)}</small>}
                     </>
                   ),
                 },

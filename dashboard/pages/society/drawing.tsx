@@ -12,6 +12,9 @@ const LARGEST = 26
 /** Beyond so many, only the names of the few who talk most are written; all are told on focus and under the pointer. */
 const MANY = 40
 const NAMED = 12
+/** Up to so many, each can be met with a finger. */
+const FEW = 40
+const FINGER = 26
 /** So many letters of a name are written; how wide one is at most, how high a line, and how far below its node it stands. */
 const LETTERS = 24
 const LETTER = 8
@@ -34,7 +37,9 @@ export function Drawing({ agents, pairs, chosen, onChoose }: DrawingProps) {
   const drawing = useRef<SVGSVGElement>(null)
   const most = Math.max(1, ...agents.map(total))
   const liveliest = Math.max(1, ...pairs.map(({ messages }) => messages))
-  const radiusOf = (member: Member) => SMALLEST + (LARGEST - SMALLEST) * Math.sqrt(total(member) / most)
+  // As many as there may be, together they take the same share of the picture, and leave the lines to be seen.
+  const size = Math.min(1, Math.sqrt(MANY / Math.max(1, agents.length)))
+  const radiusOf = (member: Member) => size * (SMALLEST + (LARGEST - SMALLEST) * Math.sqrt(total(member) / most))
   const named = namesOf(agents, points, radiusOf)
   const current = agents.some(({ agent_id }) => agent_id === at) ? at : agents[0]?.agent_id
 
@@ -110,6 +115,7 @@ export function Drawing({ agents, pairs, chosen, onChoose }: DrawingProps) {
               }}
             >
               <title>{says}</title>
+              {agents.length <= FEW && <circle class="reach" cx={point.x} cy={point.y} r={FINGER} />}
               <circle cx={point.x} cy={point.y} r={radius} />
               {!named.has(agent_id) && <Name at={point} radius={radius} name={name} class="late" />}
             </a>

@@ -22,7 +22,11 @@ export function Society({ place }: { place: Place }) {
     <>
       <h1>Society</h1>
       <Tabs label="Society" tabs={tabs} here={view} />
-      {shown ? <shown.view place={place} /> : <Empty title="There is no such view." />}
+      {shown ? (
+        <shown.view place={place} />
+      ) : (
+        <Empty title="There is no such view.">Those that there are stand above.</Empty>
+      )}
     </>
   )
 }

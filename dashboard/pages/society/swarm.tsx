@@ -1,3 +1,4 @@
+import { useState } from 'preact/hooks'
 import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
 import { ofKinds, useQuery } from '../../api/query.ts'
@@ -51,7 +52,7 @@ function Now({ state: { policy, acts, latest, in_force } }: { state: State }) {
         </p>
         {latest && <Figures report={latest} />}
         {in_force.length === 0 ? (
-          <p class="soft">Nothing that a report did holds now.</p>
+          <p class="soft">No report has an effect just now.</p>
         ) : (
           <ul class="plain list tall">
             {in_force.map(effect => (
@@ -79,32 +80,45 @@ function Figures({ report: { agents, figures, deltas } }: { report: Report }) {
   )
 }
 
+/** So many are told at first, and with each press: those first who differ most from one kind of goal to another. */
+const PIECE = 12
+
 function Skills({ state: { specializations } }: { state: State }) {
-  const known = specializations.filter(({ goals }) => goals > 0)
+  const [shown, setShown] = useState(PIECE)
+  const known = specializations.filter(({ goals }) => goals > 0).sort((a, b) => b.score - a.score || b.goals - a.goals)
   return (
     <Card title="Who is good at what">
       {known.length === 0 ? (
-        <Empty title="No goal has ended yet." />
+        <Empty title="No goal has ended yet.">Of each agent, the kinds of goals that it reaches show here.</Empty>
       ) : (
-        <ul class="plain list tall">
-          {known.map(({ agent_id, goals, strengths, score }) => (
-            <li key={agent_id}>
-              <div class="stack tight">
-                <p>
-                  <PartyOf id={agent_id} /> <small>{plural(goals, 'goal')}</small>
-                </p>
-                <p class="row">
-                  {strengths.map(each => (
-                    <Tag key={each} kind="good">
-                      {visible(each)}
-                    </Tag>
-                  ))}
-                </p>
-              </div>
-              <small>{percent(score)} specialized</small>
-            </li>
-          ))}
-        </ul>
+        <div class="stack">
+          <ul class="plain list tall">
+            {known.slice(0, shown).map(({ agent_id, goals, strengths, score }) => (
+              <li key={agent_id}>
+                <div class="stack tight">
+                  <p>
+                    <PartyOf id={agent_id} /> <small>{plural(goals, 'goal')}</small>
+                  </p>
+                  <p class="row">
+                    {strengths.map(each => (
+                      <Tag key={each} kind="good">
+                        {visible(each)}
+                      </Tag>
+                    ))}
+                  </p>
+                </div>
+                <small>{percent(score)} specialized</small>
+              </li>
+            ))}
+          </ul>
+          {known.length > shown && (
+            <div class="row">
+              <button type="button" onClick={() => setShown(shown + PIECE)}>
+                More of {known.length.toLocaleString('en')}
+              </button>
+            </div>
+          )}
+        </div>
       )}
     </Card>
   )

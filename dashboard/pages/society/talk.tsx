@@ -42,7 +42,7 @@ export function Talk({ place }: { place: Place }) {
             </option>
           ))}
         </select>
-        {query.data && <small>{toldOf(query.data)}</small>}
+        {query.data && query.data.messages > 0 && <small>{toldOf(query.data)}</small>}
       </div>
       <Loaded query={query}>
         {graph =>
@@ -60,6 +60,9 @@ export function Talk({ place }: { place: Place }) {
     </>
   )
 }
+
+/** As cards, rows have three lines and a button. */
+const CARD_PX = 112
 
 function toldOf({ agents, messages, complete, left_out }: Graph): string {
   const more = complete ? '' : '; only the newest are counted'
@@ -116,6 +119,7 @@ function Pairs({ pairs, chosen, onChoose }: PairsProps) {
   return (
     <Table
       caption="Who talks to whom"
+      cardPx={CARD_PX}
       rows={pairs}
       keyOf={({ key }) => key}
       classOf={({ key }) => (key === chosen ? 'chosen' : '')}

@@ -21,7 +21,7 @@ const VIEWS = {
   month: { name: 'The last 30 days', bucket: 'day', length: 86_400_000, buckets: 30 },
 } as const
 const BY = { agent: 'agent', model: 'model', kind: 'purpose' } as const
-const COLORS = ['--accent', '--info', '--violet', '--warn', '--good', '--bad']
+const COLORS = ['--accent', '--info', '--violet', '--warn']
 
 /** What it costs: the budget and how fast it is used, by whom and for what. */
 export function Spend({ place }: { place: Place }) {
@@ -104,7 +104,7 @@ function Window({ budget, onReset }: { budget: Budget; onReset: () => void }) {
   }, 'Counted from 0 again.')
   return (
     <section class="card stack" aria-label="Budget">
-      <p class={exceeded ? 'trouble sentence' : 'soft sentence'}>{visible(message)}</p>
+      {exceeded && <p class="trouble sentence">{visible(message)}</p>}
       <dl class="figures">
         <Figure label="Spent" value={dollars(spent.usd)} note={`${count(spent.tokens)} tokens`} />
         <Figure label="Held for calls under way" value={dollars(reserved.usd)} />
@@ -155,7 +155,15 @@ function Over({ rows, length, buckets, by, budget }: OverProps) {
   const shown: Line[] =
     limit === null || isFar
       ? lines
-      : [...lines, { label: 'Budget', color: '--bad', dashed: true, values: times.map(() => limit) }]
+      : [
+          ...lines,
+          {
+            label: `the budget of ${write(most!)} ends at`,
+            color: '--bad',
+            dashed: true,
+            values: times.map(() => limit),
+          },
+        ]
   return (
     <div class="stack">
       {free && <p class="soft">The models cost nothing, so tokens are shown.</p>}
@@ -208,8 +216,8 @@ function plotted(rows: readonly Spending[], length: number, buckets: number, amo
       byTime.set(Date.parse(row.at) / 1000, (byTime.get(Date.parse(row.at) / 1000) ?? 0) + amount(row))
     return times.map(time => (sum += byTime.get(time) ?? 0))
   }
-  const most = totals.slice(0, COLORS.length - 1)
-  const rest = totals.slice(COLORS.length - 1).flatMap(({ own }) => own)
+  const most = totals.slice(0, COLORS.length)
+  const rest = totals.slice(COLORS.length).flatMap(({ own }) => own)
   const lines: Line[] = most.map(({ name, own }, at) => ({ label: name, color: COLORS[at]!, values: added(own) }))
   if (rest.length > 0) lines.push({ label: 'all others', color: '--soft', values: added(rest) })
   if (totals.length > 1) lines.unshift({ label: 'all', color: '--ink', fill: true, values: added(rows) })
