@@ -118,8 +118,8 @@ export class AgentDirectory implements Agents {
     return agentFared(outcome)
   }
 
-  async profileOf(agent: AgentRow): Promise<Profile> {
-    let profile = await this.#svc.use(Profiles).get(agent.preset)
+  async profileOf(agent: AgentRow, when?: 'now' | 'beat'): Promise<Profile> {
+    let profile = await this.#svc.use(Profiles).get(agent.preset, when)
     for (const each of this.#svc.list(ProfileShapes)) profile = await each.shape(agent, profile)
     return profile
   }

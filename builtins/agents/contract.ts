@@ -133,8 +133,8 @@ export interface Agents {
   nudgesDelivered(nudge_ids: readonly string[]): Effect
   /** How the agent fared: an error counts up its failures, none clears them. `waiting_for` shows it as waiting. */
   fared(outcome: { agent_id: string; error: string | null; waiting_for: string | null }): Effect
-  /** The profile that an agent lives by: its preset, as those shape it that have a say in it. */
-  profileOf(agent: AgentRow): Promise<Profile>
+  /** The profile that an agent lives by: its preset, as those shape it that have a say in it; for a cycle, as of this `beat`. */
+  profileOf(agent: AgentRow, when?: 'now' | 'beat'): Promise<Profile>
   /** The writes that make an agent, with what it is made for in the same commit. It is due at once. */
   born(agent: NewAgent): Effect[]
   /** The writes that end an agent for good; its row stays. A cycle that runs ends before its next model call. */

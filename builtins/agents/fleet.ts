@@ -1,7 +1,7 @@
 import type { PluginHandle } from '#kernel'
 import { isoTime, Store, usdOf } from '../store/contract.ts'
 import type { AgentStatus, FleetMember } from './contract.ts'
-import { type FleetRow, listFleet } from './repository.ts'
+import { type FleetRow, GLANCE, listFleet } from './repository.ts'
 
 /** Long lists are read in pieces of this length. */
 const PIECE = 1_000
@@ -36,10 +36,29 @@ function memberOf(row: FleetRow): FleetMember {
 const runs = (status: AgentStatus) => status === 'idle' || status === 'waiting'
 
 /** What keeps it from its work, of what stands in its row; `svc why` knows more. */
-function heldOf({ status, failures, error, waiting_for, held_by, approvals }: FleetRow): string | null {
+function heldOf(row: FleetRow): string | null {
+  const { status, failures, error, waiting_for, held_by } = row
   if (status === 'dead' || status === 'paused' || status === 'working') return null
-  if (status === 'waiting_approval')
-    return approvals === 1 ? 'A tool call waits for you.' : `${approvals} tool calls wait for you.`
+  if (status === 'waiting_approval') return askOf(row)
   if (failures > 0) return `Failed ${failures === 1 ? 'once' : `${failures} times in a row`}: ${error}`
   return waiting_for ?? (held_by === null ? null : `The guard "${held_by}" holds it.`)
+}
+
+/** So many characters of a call's arguments are taken in at a glance. */
+const SHOWN = 120
+
+/** What a person is asked for: of the call that has waited longest as much as one takes in at a glance, and how much is left. */
+function askOf({ approvals, asks_for, asks_with, asks_chars }: FleetRow): string {
+  const others = approvals > 1 ? `, and ${approvals - 1} more` : ''
+  const isLong = (asks_chars ?? 0) > GLANCE
+  const text = [...(isLong ? asks_with! : shortestFirst(asks_with ?? '{}'))]
+  const more = (isLong ? asks_chars! : text.length) - SHOWN
+  const rest = more > 0 ? `… ${more.toLocaleString('en')} more characters` : ''
+  return `${asks_for} waits for your approval${others}: ${text.slice(0, SHOWN).join('')}${rest}`
+}
+
+/** Arguments by name, so that no long one pushes a short one out of view. */
+function shortestFirst(json: string): string {
+  const each = Object.entries(JSON.parse(json) ?? {}).map(([name, value]) => `${name} ${JSON.stringify(value)}`)
+  return each.sort((a, b) => a.length - b.length).join(', ')
 }

@@ -13,7 +13,7 @@ import {
   FleetMember,
   NextRun,
 } from './contract.ts'
-import { agentPage, statusPage } from './page.ts'
+import { agentPage, STATUS_PAGE, statusPage } from './page.ts'
 
 const id = AgentRef
 const model = z
@@ -102,12 +102,14 @@ export function agentOperations(agents: AgentDirectory) {
     operation({
       name: 'agents.status',
       summary: 'Status of all agents',
-      input: z.object({}),
+      input: Page,
       output: z.array(AgentSummary),
       http: { method: 'GET', path: '/status' },
-      cli: { usage: 'status' },
+      // No more than a page, which is what people can read.
+      cli: { usage: 'status', defaults: { limit: STATUS_PAGE } },
       mcp: true,
-      run: () => agents.summaries({}),
+      run: page => agents.summaries(page),
+      count: () => agents.number(),
       render: statusPage,
     }),
     operation({

@@ -9,16 +9,20 @@ const STORY_LINES = 3
 type Facts = Readonly<Record<string, unknown>>
 type Row = readonly [name: string, text: string]
 
+/** So many agents are told of at a time, unless one asks for others. */
+export const STATUS_PAGE = 1_000
+
 /** All agents for people: each in a line, and below it what it is and what it is at. */
 export function statusPage(agents: readonly AgentSummary[]): string {
   if (agents.length === 0) return 'There are no agents; spawn one with: svc spawn coder'
   const width = Math.max(...agents.map(({ agent_id }) => agent_id.length))
-  return agents
-    .map(({ agent_id, status, model, role, goal }) => {
-      const head = `${MARKS[status]} ${agent_id.padEnd(width)}  ${status}${model ? `  ${model}` : ''}`
-      return [head, `    ${oneLine(role)}`, ...(goal ? [`  → ${oneLine(goal)}`] : [])].join('\n')
-    })
-    .join('\n')
+  const lines = agents.map(({ agent_id, status, model, role, goal }) => {
+    const head = `${MARKS[status]} ${agent_id.padEnd(width)}  ${status}${model ? `  ${model}` : ''}`
+    return [head, `    ${oneLine(role)}`, ...(goal ? [`  → ${oneLine(goal)}`] : [])].join('\n')
+  })
+  if (agents.length === STATUS_PAGE)
+    lines.push(`These are ${STATUS_PAGE}; the next ones: svc status --offset ${STATUS_PAGE}`)
+  return lines.join('\n')
 }
 
 /** An agent for people, in sections. What nobody knows of it is left out. */

@@ -25,7 +25,7 @@ const ROW = `SELECT a.agent_id, a.name, a.role, a.model, a.preset, ${STATUS} AS 
   a.waiting_for, a.held_by, a.failures, a.spawned_by,
   coalesce(a.root_agent_id, a.agent_id) AS root_agent_id, a.spawned_at AS created_at, nullif(l.claimed_at, 0) AS last_active, g.goal_id, g.objective,
   l.run_at, coalesce(l.cycle_num, 0) AS cycle_num
-  FROM agents a LEFT JOIN leases l ON l.agent_id = a.agent_id
+  FROM agents a LEFT JOIN leases l ON l.id = a.agent_id
   LEFT JOIN goals g ON g.goal_id = ${ofActiveGoal('goal_id')}`
 
 const BY_AGE = 'ORDER BY a.spawned_at, a.rowid'
@@ -56,7 +56,7 @@ export function listSummaries(
 ): Promise<SummaryRow[]> {
   return store.many<SummaryRow>(
     `SELECT a.agent_id, a.name, a.role, a.model, ${STATUS} AS status, ${ofActiveGoal('objective')} AS goal, a.spawned_at, a.rowid AS n
-     FROM agents a LEFT JOIN leases l ON l.agent_id = a.agent_id
+     FROM agents a LEFT JOIN leases l ON l.id = a.agent_id
      WHERE (a.spawned_at, a.rowid) > (?, ?) ${BY_AGE} LIMIT ? OFFSET ?`,
     [now, after.spawned_at, after.n, limit, offset],
   )
@@ -71,6 +71,10 @@ export interface FleetRow extends AgentSummary {
   held_by: string | null
   spawned_by: string | null
   approvals: number
+  /** Of the call that has waited longest for a decision: its tool, so much of its arguments, and how long they are. */
+  asks_for: string | null
+  asks_with: string | null
+  asks_chars: number | null
   cost_micros: number
   tokens: number
   cycle_count: number
@@ -80,6 +84,10 @@ export interface FleetRow extends AgentSummary {
   n: number
 }
 
+/** Of the arguments of a call that waits, so many characters are read where one only glances at it. */
+export const GLANCE = 2_000
+
+/** By `+ 0`, the few that wait for one agent are sorted: else all that wait would be gone through by age, for each agent. */
 export function listFleet(
   store: Store,
   now: number,
@@ -91,45 +99,43 @@ export function listFleet(
     `SELECT a.agent_id, a.name, a.role, a.model, ${STATUS} AS status, g.objective AS goal, g.steps_completed AS steps,
        a.failures, a.error, a.waiting_for, a.held_by, a.spawned_by,
        (SELECT count(*) FROM approvals p WHERE p.agent_id = a.agent_id AND p.status = 'pending' AND p.task_id IS NULL) AS approvals,
+       ask.tool_name AS asks_for, substr(ask.arguments, 1, ${GLANCE}) AS asks_with, length(ask.arguments) AS asks_chars,
        ${spent('cost_micros')} AS cost_micros, ${spent('input_tokens + output_tokens')} AS tokens,
        coalesce(l.cycle_num, 0) AS cycle_count, l.run_at, nullif(l.claimed_at, 0) AS last_active,
        a.spawned_at AS created_at, a.rowid AS n
-     FROM agents a LEFT JOIN leases l ON l.agent_id = a.agent_id
+     FROM agents a LEFT JOIN leases l ON l.id = a.agent_id
      LEFT JOIN goals g ON g.goal_id = ${ofActiveGoal('goal_id')}
+     LEFT JOIN approvals ask ON ask.approval_id = (SELECT p.approval_id FROM approvals p WHERE p.agent_id = a.agent_id
+       AND p.status = 'pending' AND p.task_id IS NULL ORDER BY p.created_at + 0, p.approval_id LIMIT 1)
      WHERE (a.spawned_at, a.rowid) > (?, ?) ${BY_AGE} LIMIT ?`,
     [now, after.created_at, after.n, limit],
   )
 }
 
 export async function numberOfAgents(store: Store): Promise<number> {
-  return (await store.get<{ n: number }>('SELECT count(*) AS n FROM agents'))?.n ?? 0
+  return (await store.get<{ n: number }>('SELECT total AS n FROM agent_number'))?.n ?? 0
 }
 
 export async function countAgents(
   store: Store,
   now: number,
 ): Promise<Record<AgentStatus | 'goals_active' | 'total', number>> {
-  const some = (fact: string) => `count(*) FILTER (WHERE ${fact})`
-  // One pass over all for what stands in their rows, and the derived status for those few that others say something of.
-  const all = await store.get<Record<'total' | 'dead' | 'paused' | 'waiting', number>>(
-    `SELECT count(*) AS total, ${some('died_at IS NOT NULL')} AS dead,
-       ${some('died_at IS NULL AND paused_at IS NOT NULL')} AS paused,
-       ${some('died_at IS NULL AND paused_at IS NULL AND waiting_for IS NOT NULL')} AS waiting FROM agents`,
+  // What stands in their rows, and the derived status for those few that others say something of.
+  const all = await store.get<Record<'total' | 'dead' | 'paused' | 'waiting' | 'goals_active', number>>(
+    'SELECT total, dead, paused, waiting, goals_active FROM agent_totals',
   )
   const busy = await store.all<{ status: AgentStatus; n: number; waiting: number }>(
     `SELECT ${STATUS} AS status, count(*) AS n, count(a.waiting_for) AS waiting
-     FROM agents a LEFT JOIN leases l ON l.agent_id = a.agent_id
+     FROM agents a LEFT JOIN leases l ON l.id = a.agent_id
      WHERE a.agent_id IN (SELECT agent_id FROM approvals WHERE status = 'pending' AND task_id IS NULL
        UNION SELECT agent_id FROM leases WHERE kind = 'agent' AND owner IS NOT NULL) GROUP BY 1`,
     [now],
   )
-  const goals = await store.get<{ n: number }>("SELECT count(*) AS n FROM goals WHERE status = 'active'")
-  const { total = 0, dead = 0, paused = 0, waiting: waits = 0 } = all ?? {}
+  const { total = 0, dead = 0, paused = 0, waiting: waits = 0, goals_active = 0 } = all ?? {}
   const of = (status: AgentStatus) => busy.find(row => row.status === status) ?? { n: 0, waiting: 0 }
   const [working, parked] = [of('working'), of('waiting_approval')]
   const waiting = waits - working.waiting - parked.waiting
   const idle = total - dead - paused - waiting - working.n - parked.n
-  const goals_active = goals?.n ?? 0
   return { working: working.n, waiting_approval: parked.n, waiting, idle, paused, dead, goals_active, total }
 }
 
@@ -219,7 +225,7 @@ export const agentDied = defineEffect({
       sql: 'UPDATE agents SET died_at = coalesce(died_at, ?), waiting_for = NULL WHERE agent_id = ?',
       params: [now, agent_id],
     },
-    { sql: 'UPDATE leases SET run_at = ? WHERE agent_id = ? AND owner IS NULL', params: [NEVER, agent_id] },
+    { sql: 'UPDATE leases SET run_at = ? WHERE id = ? AND owner IS NULL', params: [NEVER, agent_id] },
   ],
 })
 
@@ -232,7 +238,7 @@ export const pauseAgent = defineEffect({
       sql: 'UPDATE agents SET paused_at = coalesce(paused_at, ?) WHERE agent_id = ? AND died_at IS NULL',
       params: [now, agent_id],
     },
-    { sql: 'UPDATE leases SET run_at = ? WHERE agent_id = ? AND owner IS NULL', params: [NEVER, agent_id] },
+    { sql: 'UPDATE leases SET run_at = ? WHERE id = ? AND owner IS NULL', params: [NEVER, agent_id] },
   ],
 })
 
@@ -242,7 +248,7 @@ export const resumeAgent = defineEffect({
   statements: ({ agent_id }, now) => [
     { sql: 'UPDATE agents SET paused_at = NULL WHERE agent_id = ? AND died_at IS NULL', params: [agent_id] },
     {
-      sql: `UPDATE leases SET run_at = max(?, rested_at) WHERE agent_id = ? AND owner IS NULL AND run_at = ?
+      sql: `UPDATE leases SET run_at = max(?, rested_at) WHERE id = ? AND owner IS NULL AND run_at = ?
             AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.agent_id = leases.agent_id AND a.died_at IS NOT NULL)`,
       params: [now, agent_id, NEVER],
     },

@@ -4,15 +4,18 @@ import type { CheckpointsConfig } from './config.ts'
 import type { CheckpointKeeper } from './keeper.ts'
 import { livingAgents } from './repository.ts'
 
+/** Of a stop no more than these are looked at: nobody waits for a million. */
+const MOST_AT_ONCE = 10_000
+
 /** After every so many cycles of an agent, once what the cycle did is written. */
-export async function afterCycle(
+export function afterCycle(
   svc: PluginHandle,
   config: CheckpointsConfig,
   keeper: CheckpointKeeper,
   { agent_id, cycle_num }: { agent_id: string; cycle_num: number },
-): Promise<void> {
-  if (config.every_cycles === 0 || cycle_num % config.every_cycles !== 0) return
-  await keeper
+): Promise<unknown> | undefined {
+  if (config.every_cycles === 0 || cycle_num % config.every_cycles !== 0) return undefined
+  return keeper
     .note(agent_id, `after cycle ${cycle_num}`)
     .catch(error => svc.log.warn({ agent_id, cycle_num }, sentenceOf(error)))
 }
@@ -26,7 +29,7 @@ export async function atShutdown(
   if (!config.at_shutdown) return
   const { clock, log } = svc
   const until = clock.monotonic() + config.grace * 1000
-  const agents = await livingAgents(svc.use(Store))
+  const agents = await livingAgents(svc.use(Store), MOST_AT_ONCE)
   for (const [n, { agent_id }] of agents.entries()) {
     if (clock.monotonic() >= until) {
       const late = agents.length - n

@@ -37,11 +37,12 @@ export const releaseAgent = defineEffect({
   ],
 })
 
-/** Those that live, the one that was active last first. */
-export function livingAgents(store: Store): Promise<{ agent_id: string }[]> {
+/** So many at most, of those that live, the one that was active last first. */
+export function livingAgents(store: Store, limit: number): Promise<{ agent_id: string }[]> {
   return store.all(
-    `SELECT a.agent_id FROM agents a JOIN leases l ON l.agent_id = a.agent_id WHERE a.died_at IS NULL
-     ORDER BY l.claimed_at DESC, a.agent_id`,
+    `SELECT a.agent_id FROM agents a JOIN leases l ON l.id = a.agent_id WHERE a.died_at IS NULL
+     ORDER BY l.claimed_at DESC, a.agent_id LIMIT ?`,
+    [limit],
   )
 }
 

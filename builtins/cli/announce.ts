@@ -3,6 +3,9 @@ import { Agents } from '../agents/contract.ts'
 import { Models } from '../models/contract.ts'
 import { Profiles } from '../profiles/contract.ts'
 
+/** So many agents are told by name when a process comes up. */
+const MOST_NAMED = 100
+
 /** The words of `--profiles`. */
 export function presetsOf(profiles: unknown): string[] {
   return String(profiles ?? '')
@@ -42,19 +45,20 @@ export function announce(version: string, root: string, said: readonly Said[]): 
 
 export async function daemonLines(kernel: Kernel): Promise<Said[]> {
   const heartbeat = Number(kernel.config.get('daemon.heartbeat'))
-  const agents = (await kernel.use(Agents).list({})).filter(agent => agent.status !== 'dead')
-  const ids = agents.map(({ agent_id }) => agent_id)
+  const some = await kernel.use(Agents).list({ limit: MOST_NAMED })
+  const { total, dead } = await kernel.use(Agents).counts()
+  const ids = some.filter(agent => agent.status !== 'dead').map(({ agent_id }) => agent_id)
   const text = `PID ${process.pid}, a heartbeat every ${heartbeat} s`
   return [
     { label: 'Daemon', text, facts: { daemon: true, heartbeat_s: heartbeat } },
-    { label: 'Agents', text: agentsLine(ids), facts: { agents: ids } },
+    { label: 'Agents', text: agentsLine(ids, total - dead), facts: { agents: ids } },
   ]
 }
 
-function agentsLine(ids: readonly string[]): string {
-  if (ids.length === 0) return 'none yet; spawn one with: svc spawn coder'
+function agentsLine(ids: readonly string[], living: number): string {
+  if (living === 0) return 'none yet; spawn one with: svc spawn coder'
   const shown = ids.slice(0, 8)
-  return `${shown.join(', ')}${ids.length > shown.length ? ` and ${ids.length - shown.length} more` : ''}`
+  return `${shown.join(', ')}${living > shown.length ? ` and ${living - shown.length} more` : ''}`
 }
 
 /** Which model agents call, and plainly so when it is none. */

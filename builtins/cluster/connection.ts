@@ -1,7 +1,9 @@
+import { hostname } from 'node:os'
 import type pg from 'pg'
 import { type Clock, MissingDependencyError, sentenceOf } from '#kernel'
 import { DatabaseLockedError, DatabaseUnreachableError, DiskFullError } from '../store/contract.ts'
 import { stored } from './dialect.ts'
+import type { Asked } from './kept.ts'
 
 /** How long a statement is tried again while the database cannot be reached or a lock is held, in milliseconds. */
 const LIMIT_MS = 5_000
@@ -10,6 +12,8 @@ const FIRST_PAUSE_MS = 10
 const LONGEST_PAUSE_MS = 250
 /** Connections of one process. */
 const CONNECTIONS = 8
+/** Statements that the server keeps for one of them. */
+const MOST_KEPT = 400
 
 /**
  * What a session is to be like, whoever set the database up. A statement that takes so long, or a transaction that its process
@@ -18,12 +22,24 @@ const CONNECTIONS = 8
 const SESSION = `SET statement_timeout = '10s'; SET lock_timeout = '2s'; SET idle_in_transaction_session_timeout = '2s';
   SET standard_conforming_strings = on`
 
+/** By which a process's connections are known in the database; it keeps 63 characters of that. */
+export const connectionName = () => `svc ${hostname().slice(0, 48)}:${process.pid}`
+
+/** Commands that give nothing. */
+const SILENT = ['PREPARE', 'DEALLOCATE', 'DEALLOCATE ALL']
+/** There is none of this name, or one already: the connection was somebody else's in between. */
+const NOT_KEPT = ['26000', '42P05']
+
 type Row = Record<string, unknown>
 export type Result = pg.QueryResult<Row>
 
 /** Connections to the database of several machines. What can be tried again, is. */
 export class Connections {
   readonly #pool: pg.Pool
+  /** The names of the statements that the server keeps for a connection. */
+  readonly #kept = new WeakMap<pg.PoolClient, Set<string>>()
+  /** Whether it keeps any: not behind a pool that hands a connection on after each transaction. */
+  #keeps = true
   readonly #clock: Clock
   /** Where it is, without what is secret. */
   readonly at: string
@@ -32,14 +48,15 @@ export class Connections {
     this.#pool = pool
     this.#clock = clock
     this.at = at
-    // One that breaks while nobody uses it is replaced by the next that is asked for.
+    // One that breaks while nobody uses it is replaced by the next that is asked for; whoever uses it hears of it anyway.
     pool.on('error', () => {})
+    pool.on('connect', client => client.on('error', () => {}))
   }
 
   /** @throws MissingDependencyError without the package that speaks to PostgreSQL */
   static async open(url: string, clock: Clock): Promise<Connections> {
     const { Pool } = await driver()
-    const settings = { connectionString: url, max: CONNECTIONS, keepAlive: true, application_name: 'svc' }
+    const settings = { connectionString: url, max: CONNECTIONS, keepAlive: true, application_name: connectionName() }
     // More than the server's own limits: these are for a server that says nothing any more.
     const limits = { connectionTimeoutMillis: LIMIT_MS, query_timeout: 15_000, idleTimeoutMillis: 60_000 }
     const onConnect = (client: pg.ClientBase) => client.query(SESSION)
@@ -50,6 +67,47 @@ export class Connections {
   async query(text: string): Promise<Result[]> {
     const results = (await this.#pool.query<Row>(text)) as Result | Result[]
     return Array.isArray(results) ? results : [results]
+  }
+
+  /**
+   * The same with statements of rooms among them. What is asked again and again the server reads and plans once for each
+   * connection, which is most of its work.
+   */
+  async ask(parts: readonly (string | Asked)[]): Promise<Result[]> {
+    const client = await this.#pool.connect()
+    const kept = this.#kept.get(client) ?? new Set()
+    this.#kept.set(client, kept)
+    const fresh: Asked[] = []
+    let broken = true
+    try {
+      const texts = kept.size < MOST_KEPT ? [] : ['DEALLOCATE ALL']
+      if (texts.length > 0) kept.clear()
+      for (const part of parts) {
+        if (typeof part === 'string') texts.push(part)
+        else if (!this.#keeps || !part.worth) texts.push(part.text)
+        else {
+          if (!kept.has(part.name)) {
+            kept.add(part.name)
+            fresh.push(part)
+            texts.push(part.prepare)
+          }
+          texts.push(part.execute)
+        }
+      }
+      const results = (await client.query<Row>(texts.join(';\n'))) as Result | Result[]
+      broken = false
+      const all = Array.isArray(results) ? results : [results]
+      return all.length === parts.length ? all : all.filter(({ command }) => !SILENT.includes(command))
+    } catch (error) {
+      // What it had read is not known then; else the server has only said no.
+      broken = fresh.length > 0 || !isSaid(error)
+      if (NOT_KEPT.includes(codeOf(error))) this.#keeps = false
+      else if (fresh.length === 0 || !codeOf(error).startsWith('42')) throw error
+      for (const part of fresh) part.refuse()
+    } finally {
+      client.release(broken)
+    }
+    return this.ask(parts)
   }
 
   /** Several messages as one transaction: for what is done once, not for what is done all the time. */
@@ -132,7 +190,7 @@ export class Listener {
     const { url, channel, clock, heard } = this.#parts
     const { Client } = await driver()
     for (let pause = FIRST_PAUSE_MS; !this.#stop.signal.aborted; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
-      const settings = { connectionString: url, keepAlive: true, application_name: 'svc listener' }
+      const settings = { connectionString: url, keepAlive: true, application_name: connectionName() }
       const client = new Client({ ...settings, connectionTimeoutMillis: LIMIT_MS })
       this.#client = client
       const gone = new Promise<void>(resolve => {
@@ -192,6 +250,11 @@ export function codeOf(error: unknown): string {
   return (error as { code?: string }).code ?? ''
 }
 
+/** The server has refused a statement, and waits for the next. */
+function isSaid(error: unknown): boolean {
+  return (error as { severity?: string }).severity !== undefined && !isBroken(error)
+}
+
 /** A lock was waited for too long, or two transactions waited for each other: nothing was written. */
 function isHeld(error: unknown): boolean {
   return ['55P03', '40P01', '40001'].includes(codeOf(error))
@@ -201,6 +264,8 @@ function isHeld(error: unknown): boolean {
 function isBroken(error: unknown): boolean {
   const code = codeOf(error)
   if (/^(08...|57P0[1-5]|25006|25P03|53300)$/.test(code)) return true
+  // A newer program has changed a table meanwhile.
+  if (code === '0A000' && /cached plan/.test(sentenceOf(error))) return true
   if (/^E(CONN|PIPE|HOST|NET|TIMEDOUT|AI_AGAIN)/.test(code)) return true
   return (
     code === '' &&

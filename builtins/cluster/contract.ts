@@ -45,6 +45,13 @@ export const NodesAtWorkError = defineError({
   sentence: (p: { nodes: readonly string[] }) =>
     `Agents of this database are driven by ${p.nodes.join(', ')}; stop them first (svc stop on each machine; svc cluster shows them).`,
 })
+export const OpenElsewhereError = defineError({
+  code: 'open_elsewhere',
+  status: 409,
+  title: 'Open elsewhere',
+  sentence: (p: { processes: readonly string[] }) =>
+    `What this project knows is in use by ${p.processes.join(', ')}, as by svc serve; end that first, or wait for its end with --wait.`,
+})
 export const AlreadyMovedError = defineError({
   code: 'already_moved',
   status: 409,

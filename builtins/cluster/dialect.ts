@@ -5,7 +5,7 @@
  */
 
 /** A statement cut at its placeholders, with the words of PostgreSQL between them. */
-type Template = readonly string[]
+export type Template = readonly string[]
 
 const TOKEN = /'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\w+|\s+|./gs
 /** So many templates are kept: lists of placeholders make ever new ones. */
@@ -14,20 +14,25 @@ const templates = new Map<string, Template>()
 
 /** One statement of a room with its parameters, as a text that says the same to PostgreSQL. */
 export function toPostgres(sql: string, params: readonly unknown[] = []): string {
-  const template = templateOf(sql)
-  if (template.length - 1 !== params.length) {
-    throw new RangeError(`${params.length} parameters for ${template.length - 1} placeholders: ${sql}`)
-  }
+  return inFull(templateFor(sql, params), params)
+}
+
+export function inFull(template: Template, params: readonly unknown[]): string {
   let text = template[0]!
   for (let n = 0; n < params.length; n++) {
-    const value = params[n]
-    const unlimited = typeof value === 'number' && value < 0 && LIMIT.test(template[n]!)
-    text += (unlimited ? 'ALL' : literal(value)) + template[n + 1]!
+    text += (unlimited(template, n, params[n]) ? 'ALL' : literal(params[n])) + template[n + 1]!
   }
   return text
 }
 
-const LIMIT = /\bLIMIT\s+$/
+/** @throws RangeError when these are not the parameters that it has places for */
+export function templateFor(sql: string, params: readonly unknown[]): Template {
+  const template = templateOf(sql)
+  if (template.length - 1 !== params.length) {
+    throw new RangeError(`${params.length} parameters for ${template.length - 1} placeholders: ${sql}`)
+  }
+  return template
+}
 
 function templateOf(sql: string): Template {
   let template = templates.get(sql)
@@ -37,6 +42,13 @@ function templateOf(sql: string): Template {
     templates.set(sql, template)
   }
   return template
+}
+
+const LIMIT = /\bLIMIT\s+$/
+
+/** Whether this is a LIMIT that sets none, which needs another word. */
+export function unlimited(template: Template, n: number, value: unknown): boolean {
+  return typeof value === 'number' && value < 0 && LIMIT.test(template[n]!)
 }
 
 function cut(sql: string): Template {

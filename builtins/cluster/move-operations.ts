@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path'
-import { operation, type PluginHandle, z } from '#kernel'
-import { Daemon, DaemonRunningError } from '../daemon/contract.ts'
+import { type OperationCall, operation, type PluginHandle, z } from '#kernel'
+import { DaemonRunningError } from '../daemon/contract.ts'
 import { DatabaseImages, FileExistsError, Store, StoreSchema } from '../store/contract.ts'
 import { place } from './connection.ts'
 import {
@@ -9,10 +9,12 @@ import {
   MoveTargetError,
   NoClusterError,
   NodesAtWorkError,
+  OpenElsewhereError,
   TargetInUseError,
 } from './contract.ts'
 import { backUp, moveBack, moveTo, restore } from './move.ts'
 import type { Nodes } from './nodes.ts'
+import { nobodyElse, untilNobodyElse } from './still.ts'
 import { PACKED_GONE, unpack } from './unpack.ts'
 
 const POSTGRES = /^postgres(ql)?:\/\//
@@ -25,13 +27,9 @@ export function moveOperations(svc: PluginHandle, nodes: () => Nodes | undefined
   }
   const backups = () => join(svc.project.svc, 'backups')
   const stamp = () => svc.clock.now().toISOString().replaceAll(/[-:]/g, '').slice(0, 15).replace('T', '-')
-  /** @throws DaemonRunningError, NodesAtWorkError */
-  const still = async () => {
-    const found = svc.has(Daemon) ? await svc.use(Daemon).find() : undefined
-    if (found?.alive) throw new DaemonRunningError({ pid: found.holder.pid })
-    const living = ((await nodes()?.list()) ?? []).filter(({ silent }) => !silent)
-    if (living.length > 0) throw new NodesAtWorkError({ nodes: living.map(({ owner }) => owner) })
-  }
+  const still = (wait: boolean, { progress, signal }: Pick<OperationCall, 'progress' | 'signal'>) =>
+    wait ? untilNobodyElse(svc, nodes(), { tell: progress, signal }) : nobodyElse(svc, nodes())
+  const inUse = [DaemonRunningError, NodesAtWorkError, OpenElsewhereError]
   const Report = z.object({ file: z.string(), version: z.number().int(), bytes: z.number().int() })
   return [
     operation({
@@ -45,6 +43,7 @@ export function moveOperations(svc: PluginHandle, nodes: () => Nodes | undefined
           .describe("The database, as in postgres://user@host/name; .svc/svc.db for the project's own file"),
         back: z.boolean().default(false).describe("Into the project's own file"),
         switch: z.boolean().default(false).describe('Have store.url in .svc/config.yaml say so, once all was compared'),
+        wait: z.boolean().default(false).describe('Wait until nobody else has it open, instead of refusing'),
       }),
       output: z.object({
         to: z.string(),
@@ -55,12 +54,9 @@ export function moveOperations(svc: PluginHandle, nodes: () => Nodes | undefined
         kept: z.string().nullable().describe("Where the project's own file of before is now"),
         switched: z.boolean(),
       }),
-      errors: [
-        ...[DaemonRunningError, NodesAtWorkError, AlreadyMovedError, MoveTargetError, TargetInUseError],
-        MoveFailedError,
-      ],
+      errors: [...inUse, ...[AlreadyMovedError, MoveTargetError, TargetInUseError, MoveFailedError]],
       cli: { usage: 'db move' },
-      async run({ to, back, switch: switched }) {
+      async run({ to, back, switch: switched, wait }, call) {
         const { project, config } = svc
         const file = back || (to !== undefined && resolve(project.root, to) === project.database)
         const elsewhere = nodes() !== undefined
@@ -69,7 +65,7 @@ export function moveOperations(svc: PluginHandle, nodes: () => Nodes | undefined
         if (!file && elsewhere) throw new AlreadyMovedError()
         if (!file && !POSTGRES.test(to ?? ''))
           throw new MoveTargetError({ here: 'in its own file', to: '--to postgres://user@host/name' })
-        await still()
+        await still(wait, call)
         if (file) {
           const moved = await moveBack(svc, url(), join(backups(), `svc-replaced-${stamp()}`))
           if (switched) await config.unset('store.url')
@@ -100,9 +96,9 @@ export function moveOperations(svc: PluginHandle, nodes: () => Nodes | undefined
       summary: 'Put a backup in the place of all that a database of several machines holds, which is backed up first',
       input: z.object({ file: z.string() }),
       output: z.object({ file: z.string(), tables: z.number().int(), rows: z.number().int(), kept: z.string() }),
-      errors: [NoClusterError, DaemonRunningError, NodesAtWorkError, MoveFailedError],
-      async run({ file }) {
-        await still()
+      errors: [NoClusterError, ...inUse, MoveFailedError],
+      async run({ file }, call) {
+        await still(false, call)
         const kept = join(backups(), `svc-replaced-${stamp()}.db`)
         await backUp(svc, url(), kept)
         return { ...(await restore(svc, url(), resolve(file))), file: resolve(file), kept }

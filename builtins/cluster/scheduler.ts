@@ -2,8 +2,9 @@ import { type Clock, type CommitResult, crashPoint, type Effect, type Lease, typ
 import { wakeAgents } from '../store/contract.ts'
 import { type Connections, Listener } from './connection.ts'
 import { literal } from './dialect.ts'
+import { Asked } from './kept.ts'
 import type { Nodes } from './nodes.ts'
-import { underLock } from './schema.ts'
+import { TURN } from './schema.ts'
 import type { ClusterStore } from './store.ts'
 import type { DatabaseClock } from './time.ts'
 
@@ -11,14 +12,30 @@ import type { DatabaseClock } from './time.ts'
 const NEVER = Number.MAX_SAFE_INTEGER
 /** A lease that could not be renewed counts as lost when so much of it is over: before others may take it. */
 const LOST_AFTER = 0.8
-/** Wakes of so many milliseconds are told to the other nodes at once. */
+/** Other nodes are told of wakes this often at most, in milliseconds; of the first at once. */
 const COALESCED_MS = 5
 const CHANNEL = 'svc_wake'
 /** How often the marks of writes are cleared, in milliseconds. */
 const CLEARED_MS = 60_000
 
+/** A commit prolongs a lease of which less than this is left. */
+const FRESH = 2 / 3
+
 const PARKED =
   'EXISTS (SELECT 1 FROM agents a WHERE a.agent_id = leases.agent_id AND (a.paused_at IS NOT NULL OR a.died_at IS NOT NULL))'
+/** In words that are looked at for each row, in the order of the index: of a million that are due only the first are read. */
+const AWAKE =
+  'coalesce((SELECT a.paused_at IS NULL AND a.died_at IS NULL FROM agents a WHERE a.agent_id = leases.agent_id), true)'
+
+/** What takes leases. Its parameters: how many agents, by whom, for how many milliseconds. @param time now, in SQL */
+function claimOf(time: string): string {
+  const due = (kind: Lease['kind']) => `SELECT id FROM leases WHERE kind = '${kind}' AND run_at <= (SELECT at FROM now)`
+  return `WITH now AS MATERIALIZED (SELECT ${time} AS at),
+    sys AS (${due('sys')} FOR UPDATE SKIP LOCKED),
+    agents_due AS (${due('agent')} AND ${AWAKE} ORDER BY run_at LIMIT ? FOR UPDATE OF leases SKIP LOCKED)
+    UPDATE leases SET owner = ?, epoch = epoch + 1, woken = 0, cycle_num = cycle_num + 1, claimed_at = now.at, run_at = now.at + ?
+    FROM now WHERE id IN (SELECT id FROM sys UNION ALL SELECT id FROM agents_due) RETURNING id, kind, epoch, cycle_num`
+}
 
 export interface ClusterSchedulerParts {
   connections: Connections
@@ -45,9 +62,12 @@ export class ClusterScheduler implements Scheduler {
   readonly #held = new Map<string, number>()
   readonly #listener: Listener
   #cancelNotice: (() => void) | undefined
+  #noticed = Number.NEGATIVE_INFINITY
   #cleared: number
   #appeared = Number.NEGATIVE_INFINITY
-  #draining = false
+  #appearing = Promise.resolve()
+  /** undefined until it is known. */
+  #draining: boolean | undefined
 
   constructor(parts: ClusterSchedulerParts) {
     this.#parts = parts
@@ -67,23 +87,21 @@ export class ClusterScheduler implements Scheduler {
   /** Others that claim are passed by: nobody waits for anybody. */
   async claim(limit: number): Promise<Lease[]> {
     const { connections, time, lease_ms, store, clock } = this.#parts
-    await this.#appear()
+    // Only the first time somebody waits for it: who was woken is not to.
+    const appearing = this.#appear()
+    if (this.#draining === undefined) await appearing
     if (this.#draining) return []
-    const due = (kind: Lease['kind']) =>
-      `SELECT id FROM leases WHERE kind = '${kind}' AND run_at <= (SELECT at FROM now)`
-    const text = `WITH now AS MATERIALIZED (SELECT ${time.sql} AS at),
-      sys AS (${due('sys')} FOR UPDATE SKIP LOCKED),
-      agents_due AS (${due('agent')} AND NOT ${PARKED} ORDER BY run_at LIMIT ${limit} FOR UPDATE OF leases SKIP LOCKED)
-      UPDATE leases SET owner = ${literal(store.owner)}, epoch = epoch + 1, woken = 0, cycle_num = cycle_num + 1,
-        claimed_at = now.at, run_at = now.at + ${lease_ms} FROM now
-      WHERE id IN (SELECT id FROM sys UNION ALL SELECT id FROM agents_due) RETURNING id, kind, epoch, cycle_num;
-      SELECT ${time.sql} AS at`
+    const message = [new Asked(claimOf(time.sql), [limit, store.owner, lease_ms]), `SELECT ${time.sql} AS at`]
+    let asked = 0
     const { rows } = await time.learn(async () => {
-      const [claimed, told] = await connections.trying(() => connections.query(text))
+      const [claimed, told] = await connections.trying(() => {
+        asked = clock.monotonic()
+        return connections.ask(message)
+      })
       return { rows: claimed!.rows as unknown as Omit<Lease, 'owner'>[], at: Number(told!.rows[0]?.at) }
     })
     crashPoint('leases claimed')
-    for (const { id } of rows) this.#held.set(id, clock.monotonic())
+    for (const { id } of rows) this.#held.set(id, asked)
     if (rows.some(({ kind }) => kind === 'sys')) this.#clear()
     return rows.map(row => ({ ...row, owner: store.owner }))
   }
@@ -94,11 +112,11 @@ export class ClusterScheduler implements Scheduler {
     const began = clock.monotonic()
     const since = Math.min(...held.map(({ id }) => this.#held.get(id) ?? began))
     const pairs = held.map(({ id, epoch }) => `(${literal(id)}, ${literal(epoch)})`)
-    const text = underLock(`UPDATE leases SET run_at = ${time.sql} + ${lease_ms}
-      WHERE owner = ${literal(store.owner)} AND (id, epoch) IN (${pairs.join(', ')}) RETURNING id`)
+    const text = `UPDATE leases SET run_at = ${time.sql} + ${lease_ms}
+      WHERE owner = ${literal(store.owner)} AND (id, epoch) IN (${pairs.join(', ')}) RETURNING id`
     try {
       const left = since + lease_ms * LOST_AFTER - began
-      const [, renewed] = await connections.trying(() => connections.query(text), Math.max(left, 0))
+      const [, renewed] = await connections.trying(() => connections.ask([TURN, text]), Math.max(left, 0))
       const kept = new Set(renewed!.rows.map(({ id }) => id))
       for (const { id } of held) if (kept.has(id)) this.#held.set(id, began)
       return held.filter(({ id }) => !kept.has(id))
@@ -110,20 +128,20 @@ export class ClusterScheduler implements Scheduler {
 
   async commit(lease: Lease, effects: readonly Effect[], next: Next): Promise<CommitResult> {
     const { time, lease_ms, rest, store } = this.#parts
-    const ours = `id = ${literal(lease.id)} AND owner = ${literal(lease.owner)} AND epoch = ${literal(lease.epoch)}`
+    const ours = 'id = ? AND owner = ? AND epoch = ?'
+    const which = [lease.id, lease.owner, lease.epoch]
     if (next === 'keep') {
-      return store.write(effects, `UPDATE leases SET run_at = ${time.sql} + ${lease_ms} WHERE ${ours}`)
+      // As it is while little of it is over: its place in the index then stays, which is most of what a change costs.
+      const sql = `UPDATE leases SET run_at = CASE WHEN run_at > ${time.sql} + ? THEN run_at ELSE ${time.sql} + ? END WHERE ${ours}`
+      return store.write(effects, { sql, params: [Math.round(lease_ms * FRESH), lease_ms, ...which] })
     }
     this.#held.delete(lease.id)
-    const rested = `${time.sql} + ${rest()}`
+    const rested = `${time.sql} + ?`
+    // A wake never makes it later than the cycle itself wants to go on.
+    const sql = `UPDATE leases SET owner = NULL, woken = 0, rested_at = ${rested},
+       run_at = CASE WHEN ${PARKED} THEN ${NEVER} WHEN woken = 1 THEN least(${rested}, ?) ELSE ? END WHERE ${ours}`
     const run_at = time.toDatabase(next.run_at)
-    return store.write(
-      effects,
-      // A wake never makes it later than the cycle itself wants to go on.
-      `UPDATE leases SET owner = NULL, woken = 0, rested_at = ${rested},
-         run_at = CASE WHEN ${PARKED} THEN ${NEVER} WHEN woken = 1 THEN least(${rested}, ${run_at}) ELSE ${run_at} END
-       WHERE ${ours}`,
-    )
+    return store.write(effects, { sql, params: [rest(), rest(), run_at, run_at, ...which] })
   }
 
   async wake(agents: readonly string[] | undefined, reason: string): Promise<void> {
@@ -134,7 +152,7 @@ export class ClusterScheduler implements Scheduler {
     const { store, time } = this.#parts
     const next = await store.get<{ run_at: number | null }>(
       `SELECT min(run_at) AS run_at FROM (SELECT run_at FROM leases WHERE kind = 'sys' UNION ALL SELECT run_at FROM
-       (SELECT run_at FROM leases WHERE kind = 'agent' AND NOT ${PARKED} ORDER BY run_at LIMIT 1) agent) next`,
+       (SELECT run_at FROM leases WHERE kind = 'agent' AND ${AWAKE} ORDER BY run_at LIMIT 1) agent) next`,
     )
     return next?.run_at != null && next.run_at < NEVER ? time.fromDatabase(next.run_at) : null
   }
@@ -149,21 +167,42 @@ export class ClusterScheduler implements Scheduler {
     for (const listener of this.#listeners) listener()
   }
 
-  /** Tells the loops of all nodes to look. A hint: whoever misses it looks again by himself. */
-  woken(): void {
-    const { connections, store, clock } = this.#parts
+  /**
+   * For a commit that wakes somebody: the statement with which it tells the loops of the other nodes to look, as soon as it is
+   * there; undefined where they were told a moment ago.
+   */
+  notice(): string | undefined {
+    const now = this.#parts.clock.monotonic()
+    if (now - this.#noticed < COALESCED_MS) return undefined
+    this.#noticed = now
+    return this.#notice
+  }
+
+  /**
+   * After a wake: tells the loop of this process to look, and in a moment those of the others, unless the commit told them. A
+   * hint: whoever misses it looks again by himself.
+   */
+  woken(told = false): void {
+    const { connections, clock } = this.#parts
     this.notify()
+    if (told) return
     this.#cancelNotice ??= clock.after(COALESCED_MS, () => {
       this.#cancelNotice = undefined
-      connections.query(`SELECT pg_notify('${CHANNEL}', ${literal(store.owner)})`).catch(() => {})
+      this.#noticed = clock.monotonic()
+      connections.query(this.#notice).catch(() => {})
     })
+  }
+
+  get #notice(): string {
+    return `SELECT pg_notify('${CHANNEL}', ${literal(this.#parts.store.owner)})`
   }
 
   /** A shorter heartbeat counts from the last start of each agent, not from its next one. */
   async reschedule(): Promise<void> {
     const { heartbeat } = this.#parts
     await this.#write(
-      `UPDATE leases SET run_at = least(run_at, claimed_at + ${heartbeat()}) WHERE owner IS NULL AND run_at < ${NEVER}`,
+      `UPDATE leases SET run_at = claimed_at + ${heartbeat()}
+       WHERE owner IS NULL AND run_at > claimed_at + ${heartbeat()} AND run_at < ${NEVER}`,
     )
     this.notify()
   }
@@ -172,9 +211,14 @@ export class ClusterScheduler implements Scheduler {
   async recover(living: readonly string[]): Promise<number> {
     const { time, heartbeat, store } = this.#parts
     const kept = [store.owner, ...living].map(literal)
-    await this.#write(
-      `UPDATE leases SET run_at = least(run_at, ${time.sql} + ${heartbeat()}) WHERE owner IS NULL AND run_at < ${NEVER}`,
-    )
+    // Of each kind, as their indices are: of a million that are due in time none is read.
+    for (const kind of ['agent', 'sys']) {
+      await this.#write(
+        `WITH late AS MATERIALIZED (SELECT ${time.sql} + ${heartbeat()} AS at)
+         UPDATE leases SET run_at = late.at FROM late
+         WHERE kind = '${kind}' AND owner IS NULL AND run_at > (SELECT at FROM late) AND run_at < ${NEVER}`,
+      )
+    }
     return this.#write(
       `UPDATE leases SET owner = NULL, run_at = ${time.sql}
        WHERE starts_with(owner, ${literal(store.place)}) AND owner NOT IN (${kept.join(', ')})`,
@@ -192,15 +236,25 @@ export class ClusterScheduler implements Scheduler {
   }
 
   /** Whoever claims is a node, and says so as often as it renews. */
-  async #appear(): Promise<void> {
+  #appear(): Promise<void> {
     const now = this.#parts.clock.monotonic()
-    if (now - this.#appeared < this.renew_ms) return
-    this.#appeared = now
-    this.#draining = await this.nodes.appear()
+    if (now - this.#appeared >= this.renew_ms) {
+      this.#appeared = now
+      const said = this.nodes.appear().then(draining => {
+        this.#draining = draining
+      })
+      this.#appearing = said.catch(error => {
+        this.#appeared = Number.NEGATIVE_INFINITY
+        // Later the claim beside it fails too, and tells why.
+        if (this.#draining === undefined) throw error
+      })
+    }
+    return this.#appearing
   }
 
   async close(): Promise<void> {
     this.#cancelNotice?.()
+    await this.#appearing.catch(() => {})
     await this.#letGo().catch(() => {})
     await this.nodes.leave().catch(() => {})
     await this.#listener.close()
@@ -210,15 +264,16 @@ export class ClusterScheduler implements Scheduler {
   async #letGo(): Promise<void> {
     const { connections, time, store } = this.#parts
     if (this.#appeared === Number.NEGATIVE_INFINITY) return
-    await connections.query(
-      underLock(`UPDATE leases SET owner = NULL, run_at = ${time.sql} WHERE owner = ${literal(store.owner)}`),
-    )
+    await connections.ask([
+      TURN,
+      `UPDATE leases SET owner = NULL, run_at = ${time.sql} WHERE owner = ${literal(store.owner)}`,
+    ])
   }
 
   /** @returns how many rows it changed */
   async #write(text: string): Promise<number> {
     const { connections } = this.#parts
-    const [, changed] = await connections.trying(() => connections.query(underLock(text)))
+    const [, changed] = await connections.trying(() => connections.ask([TURN, text]))
     return changed!.rowCount ?? 0
   }
 

@@ -2,15 +2,14 @@ import { DatabaseUnusableError, type EngineParts } from '../store/contract.ts'
 import type { Connections } from './connection.ts'
 import { PROGRESS } from './copy.ts'
 import { schemaToPostgres } from './dialect.ts'
+import { TOTALS } from './totals.ts'
 
 /** Taken by who brings the schema up to date; `svc1` in ASCII, and by who writes, the number after it. */
 const SCHEMA_LOCK = 0x73766331
 const WRITE_LOCK = SCHEMA_LOCK + 1
 
-/** Statements as one message that takes its turn among those that write. */
-export function underLock(text: string): string {
-  return `SELECT pg_advisory_xact_lock(${WRITE_LOCK});\n${text}`
-}
+/** The first statement of a message that takes its turn among those that write. */
+export const TURN = `SELECT pg_advisory_xact_lock(${WRITE_LOCK})`
 
 /**
  * What only PostgreSQL needs beside the tables that both have. A write that is not sure to have arrived is known by its row in
@@ -21,7 +20,7 @@ const OWN = `
 CREATE TABLE svc_schema (one BIGINT PRIMARY KEY CHECK (one = 1), version BIGINT NOT NULL);
 INSERT INTO svc_schema VALUES (1, 0);
 CREATE TABLE svc_writes (write_id TEXT PRIMARY KEY, at TIMESTAMPTZ NOT NULL DEFAULT now());
-CREATE INDEX svc_writes_by_time ON svc_writes (at);
+CREATE INDEX svc_writes_by_time ON svc_writes USING brin (at);
 CREATE TABLE svc_files (path TEXT COLLATE "C" PRIMARY KEY, version BIGINT NOT NULL, body TEXT NOT NULL, at BIGINT NOT NULL);
 CREATE TABLE svc_lines (
   path TEXT COLLATE "C" NOT NULL REFERENCES svc_files (path) ON DELETE CASCADE, n BIGINT GENERATED ALWAYS AS IDENTITY, line TEXT NOT NULL,
@@ -38,15 +37,28 @@ CREATE FUNCTION svc_changed(changed BIGINT, otherwise TEXT) RETURNS BIGINT LANGU
     RETURN changed;
   END $$;
 `
+/**
+ * Leases are what a million idle agents cost, and what every cycle changes: their numbers are as long as they need to be, and the
+ * one index by agent is their key.
+ */
 const AFTER: Record<string, string> = {
-  '003-durable-agents': ['agents', 'spend']
+  '003-durable-agents': `${['agents', 'spend']
     .map(table => `ALTER TABLE ${table} ADD COLUMN rowid BIGINT GENERATED ALWAYS AS IDENTITY;`)
-    .join(''),
+    .join('')}
+    DROP INDEX leases_by_agent;
+    ALTER TABLE leases DROP CONSTRAINT leases_agent_id_fkey, ALTER epoch TYPE INT, ALTER woken TYPE SMALLINT, ALTER cycle_num TYPE INT;
+    CREATE FUNCTION svc_lease_ends() RETURNS TRIGGER LANGUAGE plpgsql AS $$
+      BEGIN DELETE FROM leases WHERE id = OLD.agent_id; RETURN OLD; END $$;
+    CREATE TRIGGER svc_lease_ends AFTER DELETE ON agents FOR EACH ROW EXECUTE FUNCTION svc_lease_ends();`,
+  '005-approvals': 'ALTER TABLE leases ALTER wakes TYPE INT;',
 }
+
+/** Steps that are others here. */
+const INSTEAD: Record<string, string> = { '018-totals': TOTALS }
 
 /** A step of the schema as PostgreSQL takes it, with what it needs there beside it; first of all what it needs in any case. */
 export function stepsOf(schema: EngineParts['schema']): string[] {
-  return [OWN, ...schema.map(({ name, sql }) => schemaToPostgres(sql) + (AFTER[name] ?? ''))]
+  return [OWN, ...schema.map(({ name, sql }) => INSTEAD[name] ?? schemaToPostgres(sql) + (AFTER[name] ?? ''))]
 }
 
 /** The classes of errors that `svc_changed` raises. */

@@ -7,16 +7,18 @@ import {
   RemovedMeanwhileError,
   type Statement,
   type Store,
+  wakeAgents,
 } from '../store/contract.ts'
 import { type Connections, codeOf } from './connection.ts'
-import { literal, toPostgres } from './dialect.ts'
+import { Asked } from './kept.ts'
 import type { ClusterScheduler } from './scheduler.ts'
-import { FENCED, REFUSED, underLock } from './schema.ts'
+import { FENCED, REFUSED, TURN } from './schema.ts'
 
 /** What was read is told again for so long, in milliseconds, when nobody has written; what depends on the time may change. */
 const KNOWN_MS = 500
 /** So many answers are kept. */
 const KNOWN = 50
+const WAKE = wakeAgents.kind.name
 
 interface StoreParts {
   connections: Connections
@@ -58,11 +60,12 @@ export class ClusterStore implements Store {
     return (await this.write(effects, undefined)) === 'ok'
   }
 
-  /** @param fence a statement that changes one row as long as the lease is held, as PostgreSQL takes it */
-  async write(effects: readonly Effect[], fence: string | undefined, limit_ms?: number): Promise<CommitResult> {
+  /** @param fence a statement that changes one row as long as the lease is held */
+  async write(effects: readonly Effect[], fence: Statement | undefined, limit_ms?: number): Promise<CommitResult> {
     for (const { effect } of effects) crashPoint('before', effect)
     const planned = this.#parts.planner.plan(effects, this.#parts.now())
-    let result = await this.#transact(planned, fence, limit_ms)
+    const notice = effects.some(({ effect }) => effect === WAKE) ? this.scheduler.notice() : undefined
+    let result = await this.#transact(planned, fence, limit_ms, notice)
     // What has happened in any case is booked, and a lease that was to be given back is.
     const booked = planned.filter(({ always }) => always)
     if (result === 'refused' && (fence || booked.length > 0)) {
@@ -70,19 +73,23 @@ export class ClusterStore implements Store {
     }
     if (result === 'fenced' && booked.length > 0) await this.#transact(booked, undefined, limit_ms)
     for (const { effect } of effects) crashPoint('after', effect)
-    if (result === 'ok') await this.#parts.planner.tell(effects, () => this.scheduler.woken())
+    if (result === 'ok') await this.#parts.planner.tell(effects, () => this.scheduler.woken(notice !== undefined))
     return result
   }
 
   async all<R>(sql: string, params?: readonly unknown[]): Promise<R[]> {
-    const text = toPostgres(sql, params)
     const { connections } = this.#parts
-    const results = await connections.trying(() => connections.query(text))
-    return results.at(-1)!.rows as R[]
+    const asked = [new Asked(sql, params)]
+    const [result] = await connections.trying(() => connections.ask(asked))
+    return result!.rows as R[]
   }
 
   many<R>(sql: string, params?: readonly unknown[]): Promise<R[]> {
     return this.all<R>(sql, params)
+  }
+
+  glance<R>(sql: string, params?: readonly unknown[]): Promise<R | undefined> {
+    return this.get<R>(sql, params)
   }
 
   async get<R>(sql: string, params?: readonly unknown[]): Promise<R | undefined> {
@@ -138,24 +145,28 @@ export class ClusterStore implements Store {
 
   /**
    * Whether a write that broke off arrived is known by its row, which goes with it: trying again finds it, or writes it anew.
+   * @param notice what else is said with it, to those who listen
    * @returns also `ok` for what an earlier try has written
    */
   async #transact(
     planned: readonly PlannedEffect[],
-    fence: string | undefined,
+    fence: Statement | undefined,
     limit_ms: number | undefined,
+    notice?: string,
   ): Promise<CommitResult> {
     const { connections } = this.#parts
     const id = `${this.owner}/${++this.#writes}`
     const message = [
-      `INSERT INTO svc_writes (write_id) VALUES (${literal(id)})`,
+      TURN,
+      new Asked('INSERT INTO svc_writes (write_id) VALUES (?)', [id]),
       ...(fence ? [changing(fence, FENCED)] : []),
       ...planned.flatMap(({ statements, must }) =>
-        statements.map(statement => (must ? changing(textOf(statement), REFUSED) : textOf(statement))),
+        statements.map(each => (must ? changing(each, REFUSED) : new Asked(each.sql, each.params))),
       ),
-    ].join(';\n')
+      ...(notice ? [notice] : []),
+    ]
     try {
-      await connections.trying(() => connections.query(underLock(message)), limit_ms)
+      await connections.trying(() => connections.ask(message), limit_ms)
       return 'ok'
     } catch (error) {
       const code = codeOf(error)
@@ -168,11 +179,8 @@ export class ClusterStore implements Store {
   }
 }
 
-function textOf({ sql, params }: Statement): string {
-  return toPostgres(sql, params)
-}
-
 /** A statement that raises an error unless it changes exactly one row. */
-function changing(text: string, otherwise: string): string {
-  return `WITH svc_change AS (${text} RETURNING 1) SELECT svc_changed(count(*), '${otherwise}') FROM svc_change`
+function changing({ sql, params }: Statement, otherwise: string): Asked {
+  const counted = `WITH svc_change AS (${sql} RETURNING 1) SELECT svc_changed(count(*), '${otherwise}') FROM svc_change`
+  return new Asked(counted, params)
 }

@@ -35,6 +35,7 @@ const SUBJECTS: Readonly<Record<string, () => Promise<() => Promise<Row[]>>>> = 
   recording: async () => (await import('./recording.ts')).recording,
   repair: async () => (await import('./repair.ts')).repair,
   guardrails: async () => (await import('./guardrails.ts')).guardrails,
+  cluster: async () => (await import('./cluster.ts')).several,
 }
 
 const { values, positionals } = parseArgs({

@@ -21,6 +21,18 @@ export interface Machine {
   url: string
 }
 
+/** A lease as somebody holds it. */
+export interface Held {
+  id: string
+  epoch: number
+  cycle_num: number
+}
+
+interface MachineOptions {
+  files?: Readonly<Record<string, string>>
+  url?: string
+}
+
 /** Machines as far as one can have them on one: folders and processes of their own, on one database server. */
 export class Machines {
   readonly server: PostgresServer
@@ -43,10 +55,20 @@ export class Machines {
     return new Machines(server, await testDatabase(server.url), config)
   }
 
+  /** Of the database. */
+  get url(): string {
+    return this.#database.url
+  }
+
   /** Starts `svc` with these words in a folder of its own. */
-  async start(...words: string[]): Promise<Machine> {
-    const dir = await project({ '.svc/config.yaml': this.#config })
-    const svc = new RunningSvc(words, { cwd: dir.path, env: { SVC_STORE_URL: this.#database.url } })
+  start(...words: string[]): Promise<Machine> {
+    return this.startWith({}, ...words)
+  }
+
+  /** The same, with these files in it, and with the database at another place. */
+  async startWith({ files = {}, url = this.url }: MachineOptions, ...words: string[]): Promise<Machine> {
+    const dir = await project({ '.svc/config.yaml': this.#config, ...files })
+    const svc = new RunningSvc(words, { cwd: dir.path, env: { SVC_STORE_URL: url } })
     const machine = { dir, svc, url: '' }
     this.#all.push(machine)
     if (words.includes('serve')) machine.url = (await svc.says(/(http:\/\/127\.0\.0\.1:\d+)/))[1]!
@@ -63,8 +85,8 @@ export class Machines {
   }
 
   /** The leases of agents that a process holds now. */
-  async heldBy({ svc }: Machine): Promise<{ id: string; epoch: number }[]> {
-    const sql = `SELECT id, epoch::int FROM leases WHERE kind = 'agent' AND owner LIKE '%:${svc.pid}-%'`
+  async heldBy({ svc }: Machine): Promise<Held[]> {
+    const sql = `SELECT id, epoch::int, cycle_num::int FROM leases WHERE kind = 'agent' AND owner LIKE '%:${svc.pid}-%'`
     return this.rows(sql)
   }
 

@@ -7,7 +7,7 @@ import memory from '../../builtins/memory/index.ts'
 import { Store } from '../../builtins/store/contract.ts'
 import { FAST, project } from '../cli/project.ts'
 import { asksForGoal, detail, goalsOf, lived, spawn } from '../spec/rooms.ts'
-import { svc as cold } from '../support/cli.ts'
+import { svc as cold, RunningSvc } from '../support/cli.ts'
 import { house, text, toolCall, until } from '../support/index.ts'
 import { cluster, postgresOr, testDatabase } from '../support/postgres.ts'
 import { svc } from '../support/warm.ts'
@@ -86,7 +86,14 @@ it.skipIf(!server)('a move that is killed goes on, there and back; a backup is p
     const line = `${JSON.stringify({ memory_id: 'mem-1', thought: 'the shed is green', ts: '2026-01-01T00:00:00Z' })}\n`
     await dir.write({ [`.svc/memory/${agent_id}/memories.jsonl`]: line })
 
-    await killed(['db', 'move', '--to', database.url], 'rows copied agents')
+    await using web = new RunningSvc(['serve', '--port', '0'], { cwd })
+    await web.says(/http:/)
+    const refused = await svc(['db', 'move', '--to', database.url], { cwd })
+    expect(refused.code).toBe(1)
+    expect(refused.stderr).toContain(`in use by process ${web.pid}`)
+    const waiting = killed(['db', 'move', '--to', database.url, '--wait'], 'rows copied agents')
+    expect(await web.end('SIGTERM')).toBe(0)
+    await waiting
     const early = await svc(['status'], { cwd, env: { SVC_STORE_URL: database.url } })
     expect(early.stderr).toContain('holds a copy that is not finished')
     await killed(['db', 'move', '--to', database.url], 'rows copied leases')
@@ -100,6 +107,16 @@ it.skipIf(!server)('a move that is killed goes on, there and back; a backup is p
     await done('spawn', 'tester')
     expect(await done('db', 'restore', 'copy.db')).toContain('is kept as')
     expect(await names()).toEqual(['coder', 'writer'])
+
+    await using daemon = new RunningSvc(['serve', '--with-daemon', '--port', '0'], { cwd })
+    await daemon.says(/^Logs: /m)
+    expect((await svc(['db', 'move', '--back'], { cwd })).stderr).toContain(`PID ${daemon.pid}`)
+    // What it leaves behind is nobody at work.
+    await daemon.end('SIGKILL')
+    await using server = new RunningSvc(['serve', '--port', '0'], { cwd })
+    await server.says(/http:/)
+    expect((await svc(['db', 'move', '--back'], { cwd })).stderr).toMatch(new RegExp(`in use by \\S+:${server.pid},`))
+    expect(await server.end('SIGTERM')).toBe(0)
 
     await killed(['db', 'move', '--back'], 'rows copied agents')
     await killed(['db', 'move', '--back'], 'database filled')

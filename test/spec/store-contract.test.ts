@@ -4,7 +4,15 @@ import budget from '../../builtins/budget/index.ts'
 import { holdSpend } from '../../builtins/budget/repository.ts'
 import cluster from '../../builtins/cluster/index.ts'
 import models from '../../builtins/models/index.ts'
-import { appendEvent, defineEffect, Effects, Store, setValue, wakeAgents } from '../../builtins/store/contract.ts'
+import {
+  appendEvent,
+  defineEffect,
+  Effects,
+  type OpenedStore,
+  Store,
+  setValue,
+  wakeAgents,
+} from '../../builtins/store/contract.ts'
 import store from '../../builtins/store/index.ts'
 import { type House, heldClock, house, tempDir } from '../support/index.ts'
 import { postgresOr, type TestDatabase, testDatabase } from '../support/postgres.ts'
@@ -271,6 +279,67 @@ describe.each(['sqlite', 'postgres'] as const)('the store on %s', engine => {
       expect(await store_().recover([])).toBe(1)
       expect(await store_().commit(lease, [put('stale')], 'keep')).toBe('fenced')
     })
+  })
+
+  describe('a singleton', () => {
+    it_('is held by one of many who ask, beside all agents, and counts on whoever has it', async () => {
+      await store_().apply([sql("UPDATE leases SET run_at = 0 WHERE id = 'sys:beat'")])
+      const claims = await Promise.all([here, there, here, there].map(home => scheduler(home).claim(0)))
+      const [beat, ...others] = claims.flat()
+      expect([beat?.id, beat?.kind, others.length]).toEqual(['sys:beat', 'sys', 0])
+      expect(await store_().commit(beat!, [], { run_at: 0 })).toBe('ok')
+      const [again] = await scheduler(there).claim(0)
+      expect(again?.cycle_num).toBe(beat!.cycle_num + 1)
+      expect(await store_(there).commit(again!, [], { run_at: NEVER })).toBe('ok')
+    })
+  })
+
+  it_('brings forward what is further away than a heartbeat that has become shorter', async () => {
+    const lease = await leased('a')
+    const began = clock.ms()
+    await store_().commit(lease, [], { run_at: began + 3_600_000 })
+    await (scheduler() as OpenedStore['scheduler']).reschedule()
+    expect(await scheduler(there).nextDue()).toBe(began + 1000 * Number(here.kernel.config.get('daemon.heartbeat')))
+  })
+
+  it_('counts agents and active goals as they are, whatever changes them', async () => {
+    await empty()
+    const goal = (id: string, agent: string) =>
+      sql("INSERT INTO goals (goal_id, agent_id, objective, created_at) VALUES (?, ?, 'o', 1)", id, agent)
+    const counted = () => store_(there).get('SELECT total, dead, paused, waiting, goals_active FROM agent_totals')
+    const are = (total: number, dead: number, paused: number, waiting: number, goals_active: number) =>
+      counted().then(row => expect(row).toEqual({ total, dead, paused, waiting, goals_active }))
+    await are(0, 0, 0, 0, 0)
+    await add('a', 'b', 'c')
+    await store_().apply([goal('g1', 'a'), goal('g2', 'a'), goal('g3', 'b')])
+    await are(3, 0, 0, 0, 3)
+    await store_().apply([
+      sql("UPDATE agents SET waiting_for = 'x', paused_at = 1 WHERE agent_id <> 'c'"),
+      sql("UPDATE goals SET status = 'completed' WHERE goal_id = 'g1'"),
+    ])
+    await are(3, 0, 2, 0, 2)
+    await store_().apply([
+      sql("UPDATE agents SET died_at = 1 WHERE agent_id = 'a'"),
+      sql('UPDATE agents SET paused_at = NULL'),
+    ])
+    await are(3, 1, 0, 1, 2)
+    await store_().apply([sql("DELETE FROM agents WHERE agent_id <> 'c'")])
+    await are(1, 0, 0, 0, 0)
+    expect(
+      await store_().get(
+        "SELECT (SELECT total FROM agent_number) AS n, count(*) AS leases FROM leases WHERE kind = 'agent'",
+      ),
+    ).toEqual({ n: 1, leases: 1 })
+  })
+
+  it_('tells that it can be reached, who else is at work, and gives back room', async () => {
+    await store_().health()
+    await scheduler(there).claim(0)
+    expect(await store_().elsewhere()).toBe(false)
+    // Of a file one is told by the processes' own locks.
+    expect(await store_().elsewhere(store_().place)).toBe(engine === 'postgres')
+    expect(await store_().shrink(AbortSignal.timeout(1_000))).toBeGreaterThanOrEqual(0)
+    await store_().trimLog()
   })
 
   it_('never reserves more than the budget, however many ask at once', async () => {

@@ -27,6 +27,8 @@ const TEMPLATE_LOCK = 7
 export interface PostgresServer {
   /** Of its `postgres` database. */
   url: string
+  /** Of a process of which all of the server's are children. */
+  readonly pid: number
   /** As after a power cut: nobody is waited for. */
   kill(): Promise<void>
   /** On the same data and the same port again. */
@@ -36,9 +38,10 @@ export interface PostgresServer {
 
 /**
  * Starts one, from npm's binaries, else from Debian's package.
+ * @param durable whether it waits for the disk, as one must whose databases may not be lost
  * @throws Error that says what is missing
  */
-export async function postgresServer(): Promise<PostgresServer> {
+export async function postgresServer({ durable = false } = {}): Promise<PostgresServer> {
   const bin = await binaries()
   const root = await mkdtemp(join(tmpdir(), 'svc-pg-'))
   const as = await unprivileged()
@@ -61,7 +64,8 @@ export async function postgresServer(): Promise<PostgresServer> {
   if (made.status !== 0) throw new Error(`PostgreSQL's initdb failed: ${made.stderr || made.error?.message}`)
   const port = await freePort()
   const url = `postgres://svc@127.0.0.1:${port}/postgres`
-  const settings = ['fsync=off', 'full_page_writes=off', 'max_connections=200', 'unix_socket_directories=', 'jit=off']
+  const hasty = durable ? [] : ['fsync=off', 'full_page_writes=off']
+  const settings = [...hasty, 'max_connections=200', 'unix_socket_directories=', 'jit=off']
   let child: ChildProcess
   const start = async () => {
     const args = ['-D', data, '-p', String(port), '-h', '127.0.0.1', ...settings.flatMap(each => ['-c', each])]
@@ -76,7 +80,12 @@ export async function postgresServer(): Promise<PostgresServer> {
     await gone
   }
   await start()
-  return { url, start, kill: () => end('keep\n'), stop: () => end('') }
+  return {
+    ...{ url, start, kill: () => end('keep\n'), stop: () => end('') },
+    get pid() {
+      return child.pid!
+    },
+  }
 }
 
 /** Ends the server at once when its standard input ends, as it does when the test's process is killed, and leaves nothing behind. */

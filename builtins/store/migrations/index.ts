@@ -13,6 +13,7 @@ import { identity } from './014-identity.ts'
 import { economy } from './015-economy.ts'
 import { society } from './016-society.ts'
 import { structuredTasks } from './017-structured-tasks.ts'
+import { totals } from './018-totals.ts'
 
 /** `svc1` in ASCII: how a file of ours is told from another program's. */
 export const APPLICATION_ID = 0x73766331
@@ -42,4 +43,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '015-economy', sql: economy },
   { name: '016-society', sql: society },
   { name: '017-structured-tasks', sql: structuredTasks },
+  { name: '018-totals', sql: totals },
 ]

@@ -1,0 +1,79 @@
+/**
+ * A node of several, which drives agents when it is told to and says how many cycles it ended. A cycle holds what its model may
+ * cost, waits for so long as if for an answer, and books that with a message in one commit, before it gives its lease back.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Cycle, definePlugin, Kernel, z } from '#kernel'
+import { bookSpend } from '../../builtins/budget/contract.ts'
+import budget from '../../builtins/budget/index.ts'
+import { holdSpend } from '../../builtins/budget/repository.ts'
+import cluster from '../../builtins/cluster/index.ts'
+import { appendEvent, Store } from '../../builtins/store/contract.ts'
+import store from '../../builtins/store/index.ts'
+import { instantModel } from './instant-model.ts'
+import { cpu } from './measures.ts'
+
+export interface Told {
+  cycles: number
+  /** Milliseconds of processor time since it began. */
+  cpu: number
+}
+
+const [, , root, thinks] = process.argv
+const TEXT = 'All tests pass but one; the parser takes an empty line for the end. '.repeat(8)
+
+const model = definePlugin({
+  name: 'thinking',
+  setup(svc) {
+    svc.event('thought', z.object({ text: z.string() }))
+    svc.tap('goal_generation', 'thinks', async (cycle: Cycle) => {
+      const { agent_id, cycle_num } = cycle
+      const call_id = `${agent_id}/${cycle_num}`
+      const call = {
+        call_id,
+        agent_id,
+        root_agent_id: agent_id,
+        goal_id: null,
+        kind: 'goal_pursuit',
+        model: 'm',
+        priced: 'list',
+      }
+      const [amount, limits] = [
+        { micros: 10, tokens: 10 },
+        { micros: 1_000_000_000, tokens: 0 },
+      ]
+      const expires_at = svc.clock.ms() + 60_000
+      await svc.use(Store).apply([holdSpend({ ...call, owner: 'bench', by_daemon: true, amount, limits, expires_at })])
+      await sleep(Number(thinks))
+      const cost = {
+        cost_micros: 10,
+        input_tokens: 100,
+        output_tokens: 10,
+        estimated: false,
+        attempts: 1,
+        duration_ms: 200,
+      }
+      const data = { text: TEXT }
+      await cycle.save([bookSpend({ ...call, ...cost }), appendEvent({ type: 'thought', agent_id, cycle_num, data })])
+      // Always due, in turn.
+      cycle.run_at = svc.clock.ms()
+    })
+  },
+})
+
+const kernel = await Kernel.open({
+  root: root!,
+  roles: ['daemon'],
+  builtins: [store, cluster, instantModel, budget, model],
+  ports: { env: {} },
+  log: { level: 'error' },
+})
+let cycles = 0
+kernel.hooks.on('cycle_end', () => cycles++)
+process.on('message', async (word: 'start' | 'stop' | 'tell') => {
+  if (word === 'start') kernel.heartbeat.start()
+  if (word === 'stop') await kernel.heartbeat.stop()
+  process.send!({ cycles, cpu: cpu() } satisfies Told)
+})
+process.on('disconnect', () => process.exit())
+process.send!({ cycles, cpu: cpu() } satisfies Told)
