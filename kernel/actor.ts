@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { promiseHooks } from 'node:v8'
 import type { Lease } from './cycle.ts'
 import type { Clock, Ports } from './ports.ts'
@@ -31,9 +32,17 @@ export interface Noted {
   params: readonly unknown[]
 }
 
+/** A turn has up to 32 calls at once, each of which listens for the end of its cycle; more than twice as many are a leak. */
+const MOST_LISTENERS = 64
+
 /** Ends a cycle before its time; whoever records it is told first, at a fraction of what a listener costs. */
 export class CycleEnd extends AbortController {
   told: ((reason: unknown) => void) | undefined
+
+  constructor() {
+    super()
+    setMaxListeners(MOST_LISTENERS, this.signal)
+  }
 
   override abort(reason: unknown): void {
     if (!this.signal.aborted) this.told?.(reason)

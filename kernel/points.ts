@@ -31,8 +31,9 @@ export interface Contribution<C> {
 }
 
 interface Registry {
-  contributions: readonly Contribution<unknown>[]
-  byKey: ReadonlyMap<string, Contribution<unknown>>
+  /** Frozen once somebody has them: then a change begins with a copy. */
+  contributions: Contribution<unknown>[]
+  byKey: Map<string, Contribution<unknown>>
   hook: Hook<unknown, unknown>
   listeners: Set<() => void>
 }
@@ -67,19 +68,21 @@ export class Points {
           ask(value, question as never),
         )
       : undefined
-    this.#change(registry, [...registry.contributions, contribution])
+    if (Object.isFrozen(registry.contributions)) registry.contributions = [...registry.contributions]
+    registry.contributions.push(contribution)
+    registry.byKey.set(key, contribution)
+    this.#tell(registry)
     return () => {
       void untap?.()
-      this.#change(
-        registry,
-        registry.contributions.filter(other => other !== contribution),
-      )
+      registry.contributions = registry.contributions.filter(other => other !== contribution)
+      if (registry.byKey.get(key) === contribution) registry.byKey.delete(key)
+      this.#tell(registry)
     }
   }
 
   /** All contributions, in the order in which they were added. */
   list<C>(point: Point<C>): readonly Contribution<C>[] {
-    return this.#registry(point).contributions as readonly Contribution<C>[]
+    return Object.freeze(this.#registry(point).contributions) as readonly Contribution<C>[]
   }
 
   find<C>(point: Point<C>, key: string): C | undefined {
@@ -93,7 +96,7 @@ export class Points {
 
   /** Every point that is in use, by name, with its contributions. */
   all(): ReadonlyMap<string, readonly Contribution<unknown>[]> {
-    return new Map([...this.#registries].map(([name, { contributions }]) => [name, contributions]))
+    return new Map([...this.#registries].map(([name, { contributions }]) => [name, Object.freeze(contributions)]))
   }
 
   /** Tells when contributions came or went. */
@@ -113,9 +116,7 @@ export class Points {
     return registry
   }
 
-  #change(registry: Registry, contributions: readonly Contribution<unknown>[]): void {
-    registry.contributions = Object.freeze(contributions)
-    registry.byKey = new Map(contributions.map(contribution => [contribution.key, contribution]))
+  #tell(registry: Registry): void {
     for (const listener of registry.listeners) listener()
   }
 }

@@ -66,7 +66,7 @@ export function recordingOperations(room: RecordingRoom) {
       http: { method: 'GET', path: '/runs/{id}/recording' },
       cli: { usage: 'recordings show <id>' },
       mcp: true,
-      errors: [RecordingNotFoundError],
+      errors: [RecordingNotFoundError, NotReplayableError],
       run: async ({ id }) => ({ ...(await room.get(id)), steps_taken: await room.steps(id) }),
       render: shown => renderRecording(shown),
     }),

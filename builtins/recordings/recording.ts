@@ -4,7 +4,7 @@ import type { RecordingsConfig } from './config.ts'
 import type { Recording } from './contract.ts'
 import { TAPE_VERSION } from './entries.ts'
 import { TapeRecorder } from './recorder.ts'
-import type { RecordingShelf } from './shelf.ts'
+import type { RecordingShelf, TapeFile } from './shelf.ts'
 
 /** How often what was recorded is written, in milliseconds, and how many entries at a time. */
 const WRITE_MS = 1_000
@@ -24,6 +24,7 @@ export class LiveRecording {
   #cancel: () => void = () => {}
   #over = false
   #data_version: number | undefined
+  #file: TapeFile | undefined
 
   constructor(
     svc: PluginHandle,
@@ -70,6 +71,7 @@ export class LiveRecording {
     this.#cancel()
     await this.write()
     this.tape.stop()
+    await this.#close()
     const last = await this.#store().get<{ seq: number | null }>(
       'SELECT max(seq) AS seq FROM events WHERE run_id = ?',
       [this.about.events_of],
@@ -89,7 +91,8 @@ export class LiveRecording {
     Object.assign(this.about, this.tape.counts)
     for (let from = 0; from < lines.length; from += MOST_AT_ONCE) {
       const piece = this.#mask(`[${lines.slice(from, from + MOST_AT_ONCE).join()}]`)
-      this.about.bytes += await this.#shelf.append(this.about.run_id, piece)
+      this.#file ??= await this.#shelf.tape(this.about.run_id)
+      this.about.bytes += await this.#file.append(piece)
     }
     if (this.about.bytes > this.#config.max_mb * MB)
       this.#cut(`it is larger than recordings.max_mb (${this.#config.max_mb})`)
@@ -114,6 +117,13 @@ export class LiveRecording {
     this.about.cut ??= why
     this.#svc.log.warn({}, `the recording of ${this.about.run_id} ends here: ${why}`)
     void this.#shelf.write(this.about).catch(() => {})
+    void this.#close()
+  }
+
+  async #close(): Promise<void> {
+    const file = this.#file
+    this.#file = undefined
+    await file?.close().catch(() => {})
   }
 }
 

@@ -2,14 +2,16 @@ import { type PluginHandle, sentenceOf, type Tape, type Undo } from '#kernel'
 import { RunRecords } from '../runs/contract.ts'
 import { isoTime, Store } from '../store/contract.ts'
 import type { RecordingsConfig } from './config.ts'
-import type {
-  ForkOptions,
-  RecordedStep,
-  Recording,
-  Recordings,
-  ReplayOptions,
-  ReplayVerdict,
-  RunDiff,
+import {
+  type ForkOptions,
+  NotReplayableError,
+  type RecordedStep,
+  type Recording,
+  RecordingNotFoundError,
+  type Recordings,
+  type ReplayOptions,
+  type ReplayVerdict,
+  type RunDiff,
 } from './contract.ts'
 import { diffOf } from './diff.ts'
 import { isFile, readFixture, writeFixture } from './fixture.ts'
@@ -22,6 +24,8 @@ import { RecordingShelf } from './shelf.ts'
 
 /** So many events of a log are read at most. */
 const MOST_EVENTS = 1_000_000
+
+const ON_SERVER = 'its database is on a server, and only what happens to one in a file of the project is recorded'
 
 /** What holds the tasks of a process in which no daemon runs. */
 const PROCESS = 'process'
@@ -133,7 +137,7 @@ export class RecordingRoom implements Recordings {
   }
 
   async get(run_id: string): Promise<Recording> {
-    const about = await this.shelf.about(run_id)
+    const about = await this.#about(run_id)
     if (about.within !== null) {
       const host = await this.get(about.within)
       const { kind, within, started_at } = about
@@ -158,7 +162,7 @@ export class RecordingRoom implements Recordings {
   /** All that a recording consists of. @throws RecordingNotFoundError, NotReplayableError */
   async whole(run_id: string): Promise<Original> {
     if (isFile(run_id)) return readFixture(this.#svc, run_id)
-    const { within } = await this.shelf.about(run_id)
+    const { within } = await this.#about(run_id)
     const about = await this.get(within ?? run_id)
     const entries = await this.shelf.entries(about.run_id)
     const state = about.state === null ? Buffer.alloc(0) : await this.shelf.state(about.state)
@@ -203,7 +207,7 @@ export class RecordingRoom implements Recordings {
 
   /** The answers of models in a recording, in the order in which they were given. */
   async steps(run_id: string): Promise<RecordedStep[]> {
-    const { within } = await this.shelf.about(run_id)
+    const { within } = await this.#about(run_id)
     await this.#written(within ?? run_id)
     const entries = await this.shelf.entries(within ?? run_id)
     return stepsIn(entries, within === null ? undefined : taskIn(entries, run_id).actor)
@@ -212,6 +216,14 @@ export class RecordingRoom implements Recordings {
   async save(run_id: string, file: string): Promise<void> {
     const whole = await this.whole(run_id)
     await writeFixture(this.#svc, whole, file)
+  }
+
+  /** @throws RecordingNotFoundError, NotReplayableError where nothing ever is recorded */
+  async #about(run_id: string): Promise<Recording> {
+    return this.shelf.about(run_id).catch(error => {
+      const isKept = this.#svc.use(Store).image !== undefined || !(error instanceof RecordingNotFoundError)
+      throw isKept ? error : new NotReplayableError({ run_id, why: ON_SERVER })
+    })
   }
 
   #newId(): string {

@@ -69,6 +69,8 @@ export interface Belongings {
   /** Toolkits of its plugins, and the tools in them: these are called as often as all others together. */
   toolkits: readonly string[]
   tools: readonly string[]
+  /** Rooms of this program that must be there; all of them where nobody knows which. */
+  needs: readonly string[] | 'everything'
 }
 
 /** A world and its event log, line by line. */

@@ -307,6 +307,12 @@ export class Disk {
     return resolve(`${this.#open.get(Number(fd)) ?? '/nowhere'}${below ?? ''}`)
   }
 
+  /** Which file lies at a path. */
+  inodeOf(path: string): bigint | undefined {
+    const entry = this.#entries.get(this.#real(path))
+    return entry && BigInt(entry.ino)
+  }
+
   #get(path: string, op: string): Entry {
     const entry = this.#entries.get(path)
     if (entry) return entry

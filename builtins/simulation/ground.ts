@@ -31,7 +31,7 @@ export class Ground {
     const dice = new Dice(0, 'ground')
     const time = new WorldTime(dice)
     const disk = new Disk(() => time.wall)
-    const { files } = rulesOf(dice, { seed: 0, cycles: 0, faults: 'none' }, NOTHING)
+    const { files } = rulesOf(dice, { seed: 0, cycles: 0, faults: 'none' }, { ...NOTHING, needs: 'everything' })
     for (const [path, text] of Object.entries(files)) disk.put(`${ROOT}/${path}`, text)
     const database = new SharedDatabase()
     const random = keyedRandom(0)

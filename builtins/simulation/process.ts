@@ -102,7 +102,7 @@ export class SimulatedProcess {
     // One that is not up yet has nothing to put in order.
     if (!kernel) return this.kill()
     await kernel.close()
-    if (this.#alive) this.#witnessStop()
+    if (this.#alive) this.#witnessStop(kernel.heartbeat.inFlight.length)
   }
 
   /** Ends it at once: no line of it runs on. */
@@ -114,9 +114,8 @@ export class SimulatedProcess {
     witness?.gone(this.number)
   }
 
-  #witnessStop(): void {
-    const timers = this.timers
-    this.#world.witness?.stopped(this.number, timers)
+  #witnessStop(cycles: number): void {
+    this.#world.witness?.stopped(this.number, this.timers, cycles)
     this.kill()
   }
 
@@ -128,6 +127,7 @@ export class SimulatedProcess {
       random,
       ids,
       files: disk.filesFor(String(this.number), alive, trouble.disk),
+      inodeOf: path => disk.inodeOf(path),
       env: {},
       fetch: refused('there is no network here'),
       lookup: refused('there is no network here'),

@@ -1,22 +1,54 @@
 import type { Belongings, SimulationOptions } from './contract.ts'
 import type { Dice } from './dice.ts'
 
-/** The faces that people have, and what looks at the machine itself: none of it takes part in a cycle. */
+/** The faces that people have, what looks at the machine itself, and what has no part in a cycle. */
 const OFF = [
-  'rest',
-  'dashboard',
-  'docs',
-  'mcp',
-  'a2a-protocol',
-  'cli',
-  'watchdog',
-  'telemetry',
-  'recordings',
-  'benchmark',
-  'demos',
-  'doctor',
-  'authoring',
+  ...[
+    'rest',
+    'dashboard',
+    'docs',
+    'mcp',
+    'a2a-protocol',
+    'cli',
+    'watchdog',
+    'telemetry',
+    'benchmark',
+    'demos',
+    'doctor',
+  ],
+  ...['authoring', 'recordings', 'trials', 'export', 'plugins-admin', 'cluster', 'toolkit-shell', 'toolkit-git'],
+  ...['toolkit-web', 'net', 'mcp-client'],
 ]
+
+/** Rooms without which the service lives too, each with those that need it, and how often it is there. */
+const FURNITURE: readonly (readonly [share: number, rooms: readonly string[]])[] = [
+  [0.5, ['checkpoints']],
+  [0.5, ['tasks', 'sessions']],
+  [0.5, ['runs']],
+  [0.5, ['schedules', 'toolkit-schedule', 'toolkit-alarm']],
+  [0.4, ['events']],
+  [0.3, ['sub-agents', 'toolkit-orchestrator']],
+  [0.3, ['memory', 'toolkit-memory', 'toolkit-knowledge', 'toolkit-links', 'toolkit-clipboard']],
+  [0.3, ['a2a', 'toolkit-comms', 'toolkit-a2a', 'delegation', 'toolkit-delegation', 'patterns']],
+  [0.3, ['suffering']],
+  [0.3, ['identity']],
+  [0.3, ['guardrails']],
+  [0.3, ['retention', 'metrics']],
+  [0.2, ['swarm']],
+  [0.2, ['economy', 'toolkit-world']],
+]
+/** So many worlds have all of them. */
+const WHOLE = 0.1
+
+/** The rooms that a world does without. */
+function emptyRooms(dice: Dice, needs: Belongings['needs']): string[] {
+  const isWhole = dice.chance(WHOLE) || needs === 'everything'
+  return FURNITURE.flatMap(([share, rooms]) => {
+    const isThere = dice.chance(share) || isWhole || rooms.some(room => needs.includes(room))
+    return isThere ? [] : rooms
+  })
+}
+
 /** Toolkits that only act inside: no network, no programs. */
 const TOOLKITS = [
   'notepad',
@@ -49,7 +81,7 @@ export interface Rules {
   longest_cycle: number
 }
 
-export const NOTHING: Belongings = { profiles: {}, pluginConfig: {}, toolkits: [], tools: [] }
+export const NOTHING: Belongings = { profiles: {}, pluginConfig: {}, toolkits: [], tools: [], needs: [] }
 
 export function rulesOf(dice: Dice, { faults, presets }: SimulationOptions, belongings: Belongings): Rules {
   const { profiles, pluginConfig } = belongings
@@ -75,7 +107,7 @@ export function rulesOf(dice: Dice, { faults, presets }: SimulationOptions, belo
   const config = {
     ...{ daemon, model },
     approval: { enabled: approval, timeout_cycles: dice.pick([0, 0, 4, 8]) },
-    plugins: { enabled: false, disabled: OFF, config: pluginConfig },
+    plugins: { enabled: false, disabled: [...OFF, ...emptyRooms(dice, belongings.needs)], config: pluginConfig },
   }
   const files: Record<string, string> = { '.svc/config.yaml': JSON.stringify(config) }
   const names = presets ?? []

@@ -69,6 +69,7 @@ async function belongingsOf(svc: PluginHandle, presets: readonly string[]): Prom
   return {
     profiles,
     pluginConfig: plugins?.config ?? {},
+    needs: owners.size > 0 || presets.length > 0 ? 'everything' : [],
     toolkits: toolkits.map(({ value }) => value.name),
     tools: toolkits.flatMap(({ value }) => value.tools.map(({ name }) => name)),
   }

@@ -284,10 +284,12 @@ export class World {
       error => this.witness.uncaught(error),
     )
     await this.#until(() => ready, 'operations are not answered')
+    // One that another agent works on a part of may wait for it; that part must move.
     const goals = () =>
       this.look.all<{ goal_id: string; agent_id: string; steps_completed: number; run_at: number }>(
         `SELECT g.goal_id, g.agent_id, g.steps_completed, l.run_at FROM goals g JOIN leases l ON l.agent_id = g.agent_id
-         WHERE g.status = 'active' ORDER BY g.goal_id`,
+         WHERE g.status = 'active' AND NOT EXISTS (SELECT 1 FROM goals sub
+           WHERE sub.parent_goal_id = g.goal_id AND sub.agent_id <> g.agent_id AND sub.status = 'active') ORDER BY g.goal_id`,
       )
     const before = new Map(goals().map(({ agent_id, run_at }) => [agent_id, run_at]))
     const begun = new Map([...before.keys()].map(id => [id, this.#progress(id)]))
@@ -298,21 +300,26 @@ export class World {
     await this.#time.run(this.#time.elapsed + Math.max(0, last - this.#time.wall), () => {
       return this.witness.violation !== null || [...before.keys()].every(moved)
     })
-    const still = [...before.keys()].filter(id => !moved(id))
+    // What a full disk kept from being written then, how long somebody rests, is known only now.
+    const rests = (id: string) =>
+      this.look.get(
+        'SELECT 1 FROM leases l JOIN agents a ON a.agent_id = l.agent_id WHERE a.agent_id = ? AND a.failures > 0 AND l.run_at > ?',
+        [id, this.#time.wall + heartbeat],
+      )
+    const still = [...before.keys()].filter(id => !moved(id) && !rests(id))
     if (still.length > 0) this.witness.stands(still.join(', '))
   }
 
-  /** Changes whenever one of an agent's goals does. */
+  /** Changes whenever one of an agent's goals does, or asks for an approval. */
   #progress(agent_id: string): string {
-    const row = this.look.get<{ n: number; steps: number }>(
-      "SELECT count(*) AS n, sum(steps_completed) AS steps FROM goals WHERE agent_id = ? AND status = 'active'",
-      [agent_id],
+    const row = this.look.get<Record<string, number>>(
+      `SELECT count(*) AS goals, sum(steps_completed) AS steps,
+         (SELECT count(*) FROM tool_calls WHERE agent_id = @id AND state = 'done') AS calls,
+         (SELECT count(*) FROM approvals WHERE agent_id = @id) AS asked
+       FROM goals WHERE agent_id = @id AND status = 'active'`,
+      [{ id: agent_id }],
     )
-    const calls = this.look.get<{ n: number }>(
-      "SELECT count(*) AS n FROM tool_calls WHERE agent_id = ? AND state = 'done'",
-      [agent_id],
-    )
-    return `${row?.n}/${row?.steps}/${calls?.n}`
+    return JSON.stringify(row)
   }
 
   async #letGo(kernel: Kernel): Promise<void> {

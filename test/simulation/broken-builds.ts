@@ -17,7 +17,7 @@ export const BROKEN_BUILDS: readonly BrokenBuild[] = [
   },
   {
     name: 'a double take of an approval',
-    within: 60,
+    within: 20,
     statement: /(UPDATE approvals SET status = 'consumed'[\s\S]*) AND status = 'approved'$/,
     instead: '$1',
   },

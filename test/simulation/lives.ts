@@ -18,7 +18,10 @@ type Options = Partial<SimulationOptions> & { seed: number }
 
 async function worldOf(options: Options, more: Partial<Pick<WorldParts, 'rewrite' | 'also'>> = {}): Promise<World> {
   laid ??= Ground.prepare(opener, turn)
-  const parts = { opener, ground: await laid, also: [], belongings: NOTHING, ...more }
+  // What the last world left is only given back between two turns of the event loop.
+  await turn()
+  const needs = (more.also ?? []).flatMap(plugin => plugin.needs ?? [])
+  const parts = { opener, ground: await laid, also: [], belongings: { ...NOTHING, needs }, ...more }
   return new World({ cycles: CYCLES, faults: 'some', ...options }, parts)
 }
 

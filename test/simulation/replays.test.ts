@@ -3,8 +3,9 @@ import { measured } from '../support/measure.ts'
 import { taped, told } from './lives.ts'
 import { replayer } from './tapes.ts'
 
-const RUNS = measured(200, 4)
+const RUNS = measured(200, 30)
 const LEVELS = ['none', 'some', 'many'] as const
+const CYCLES = 10
 
 it(`${RUNS} random runs of the simulated daemon, each with its faults and up to its being killed, replay offline to the same log`, async () => {
   await using again = await replayer()
@@ -13,8 +14,8 @@ it(`${RUNS} random runs of the simulated daemon, each with its faults and up to 
   let steps = 0
   for (let seed = 1; same + differ.length < RUNS; seed++) {
     const faults = LEVELS[seed % LEVELS.length]!
-    const { run, recordings } = await taped({ seed, cycles: 15, faults })
-    expect(told(run, faults, 15)).toEqual([])
+    const { run, recordings } = await taped({ seed, cycles: CYCLES, faults })
+    expect(told(run, faults, CYCLES)).toEqual([])
     for (const recording of recordings) {
       const verdict = await again.replay(recording)
       steps += verdict.steps

@@ -11,7 +11,8 @@ const send = (to: string, more = {}) => toolCall('send', { to, ...more })
 
 describe('a gated tool', () => {
   it('does not run: its call is asked about, its goal stays, and the agent waits without a model call', async () => {
-    await using home = await gated([send('ann'), finish()])
+    const text = 'Dear Ann, '.repeat(50)
+    await using home = await gated([toolCall('send', { text, to: 'ann' }), finish()])
     const asked = await parked(home)
     expect(asked).toMatchObject({ agent_id: home.id, tool_name: 'send', arguments: { to: 'ann' }, status: 'pending' })
     expect(asked.goal_id).toBe((await goalsOf(home, home.id))[0]?.goal_id)
@@ -19,6 +20,13 @@ describe('a gated tool', () => {
       status: 'waiting_approval',
       next: { at: null, reason: expect.stringContaining(asked.approval_id) },
     })
+    expect(await home.kernel.invoke('agents.fleet')).toMatchObject([
+      {
+        held: expect.stringMatching(
+          /^send waits for your approval: to "ann", text "(Dear Ann, )+.*… 3\d\d more characters$/,
+        ),
+      },
+    ])
     const before = home.server.requests.length
     const results: string[] = []
     home.kernel.hooks.on('cycle_end', ({ result }) => void results.push(result))
@@ -228,6 +236,9 @@ describe('an approval', () => {
     await using home = await gated([send('ann', { text: payload }), finish()])
     const listed = await parked(home)
     expect(listed).toMatchObject({ arguments: null, args_sha256: expect.stringMatching(/^[0-9a-f]{64}$/) })
+    expect(await home.kernel.invoke('agents.fleet')).toMatchObject([
+      { held: expect.stringMatching(/^send waits for your approval: .{120}… 99,9\d\d more characters$/) },
+    ])
     expect(listed.args_chars).toBeGreaterThan(100_000)
     expect((await show(home, listed.approval_id)).arguments).toEqual({ to: 'ann', text: payload })
   })

@@ -1,7 +1,19 @@
+import * as fs from 'node:fs/promises'
 import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import Sqlite from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
+import a2a from '../../builtins/a2a/index.ts'
+import approvals from '../../builtins/approvals/index.ts'
+import daemon from '../../builtins/daemon/index.ts'
+import identity from '../../builtins/identity/index.ts'
+import memory from '../../builtins/memory/index.ts'
+import runs from '../../builtins/runs/index.ts'
+import schedules from '../../builtins/schedules/index.ts'
 import { Store } from '../../builtins/store/contract.ts'
 import { Database } from '../../builtins/store/database.ts'
+import subAgents from '../../builtins/sub-agents/index.ts'
+import suffering from '../../builtins/suffering/index.ts'
 import { drive, house, prepare } from '../bench/cycles.ts'
 import { AIM, promptsOf, SHIPPED, sumOf } from '../bench/prompts.ts'
 import { beat, settled } from '../support/index.ts'
@@ -50,18 +62,23 @@ async function perCycle(agents: number, cycles: number) {
   }
 }
 
+function mapped<K extends string>(of: Record<K, number>, value: (n: number, key: K) => number): Record<K, number> {
+  const entries = Object.entries(of) as [K, number][]
+  return Object.fromEntries(entries.map(([key, n]) => [key, value(n, key)])) as Record<K, number>
+}
+
 describe('what a cycle costs', () => {
   it('of the database does not grow with the number of agents', async () => {
     const [few, many] = [await perCycle(6, 200), await perCycle(400, 200)]
     console.log(`a cycle: ${JSON.stringify(few)} with 6 agents, ${JSON.stringify(many)} with 400`)
     expect(many.reads).toBeLessThan(few.reads * 1.5)
     expect(many.statements).toBeLessThan(few.statements * 1.5)
-    expect(few.transactions).toBeLessThan(5)
-    expect(few.reads).toBeLessThan(25)
+    expect(few.transactions).toBeLessThan(4)
+    expect(few.reads).toBeLessThan(12)
     expect(few.statements).toBeLessThan(25)
     // Claimed, what its model answered, what its tools returned, given back.
     expect(few.transactions / few.answers).toBeLessThan(2.5)
-    expect(few.writes / few.answers).toBeLessThan(15)
+    expect(few.writes / few.answers).toBeLessThan(13)
   })
 
   it('of models is nothing while there is nothing to do', async () => {
@@ -75,6 +92,42 @@ describe('what a cycle costs', () => {
     await beat(home)
     expect(cycles).toBe(1)
     expect(home.server.requests.length).toBe(asked)
+  })
+
+  it('of a cycle in which there is nothing to do is a glance: ten reads, one commit of two rows, and no file', async () => {
+    let looks = 0
+    const files = new Proxy(fs, {
+      get(of, name) {
+        looks++
+        return Reflect.get(of, name)
+      },
+    })
+    await using home = await lived(() => goalAnswer(''), {
+      builtins: [suffering, identity, memory, approvals, schedules, subAgents, a2a, daemon, runs],
+      ports: { files },
+    })
+    using counting = counted()
+    /** What a heartbeat costs in which so many agents more sleep. */
+    const asleep = async (more: number) => {
+      for (let n = 0; n < more; n++) await spawn(home)
+      for (let n = 0; n < 3; n++) await beat(home)
+      using db = Object.assign(new Sqlite(join(home.root, '.svc', 'svc.db')), { [Symbol.dispose]: () => db.close() })
+      db.prepare('UPDATE idle_agents SET ask_again_at = ask_again_at + 1000000000').run()
+      await beat(home)
+      const before = { ...counting.counts, looks, asked: home.server.requests.length }
+      await beat(home)
+      return { ...mapped(counting.counts, (n, name) => n - before[name]), looks: looks - before.looks }
+    }
+    const [one, nine] = [await asleep(1), await asleep(8)]
+    const each = mapped(nine, (n, name) => (n - one[name]) / 8)
+    console.log(`an idle cycle: ${JSON.stringify(each)}`)
+    // Of the agent: whether it waits, how it fares, who it is, whether it sleeps, what it is told of; five times whether all are
+    // frozen. And what is due.
+    expect(each.reads).toBeLessThanOrEqual(12)
+    // Where it stands, how it fares; and its share in being taken, eight at a time.
+    expect(each.transactions).toBeLessThanOrEqual(1.3)
+    expect(each.statements - 2 * each.transactions).toBeLessThanOrEqual(2)
+    expect(each.looks).toBeLessThan(0.5)
   })
 
   it(`of a prompt for a goal is at most ${AIM} tokens for each profile as it is shipped`, async () => {

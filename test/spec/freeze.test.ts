@@ -202,7 +202,8 @@ it.each([
           if (params?.[1] === 'frozen') return Promise.reject(new Error('the page is torn'))
           return store.get(sql, params)
         }) as typeof store.get
-        svc.provide(Store, new Proxy(store, { get: (of, name) => (name === 'get' ? get : bound(of, name)) }))
+        const torn = (of: Store, name: string | symbol) => (name === 'get' || name === 'glance' ? get : bound(of, name))
+        svc.provide(Store, new Proxy(store, { get: torn }))
         broken = false
       })
     },

@@ -92,6 +92,45 @@ test('a one-shot task is a run that replays: in a process of its own, in the dae
   expect(steps_taken.map(({ says }: { says: string }) => says)).toEqual(['look', 'look', 'That is all.'])
 }, 60_000)
 
+test('a task is left at a step, too: with another model, and with a plugin that is there from then on', async () => {
+  await using home = await recorded(
+    request =>
+      asksForGoal(request) ? text('nothing') : request.body.model === 'brief' ? text('Done.') : ofTask(request),
+    { tasks: { toolkits: ['hands', 'memory'] } },
+  )
+  const agent = await spawn(home)
+  const task = async () => (await home.ask('POST', `/agents/${agent}/tasks`, { instruction: 'look twice' })).task_id
+  await task()
+  const [run = ''] = await taskRunsOf(home, await task())
+  const { steps_taken } = await home.ask('GET', `/runs/${run}/recording`)
+  const from = steps_taken[1].step
+  const { fork, diff } = await home.ask('POST', `/runs/${run}/replay`, { from, model: 'openai:brief' })
+  expect(fork).toMatchObject({ kind: 'fork', events_of: run, forked_from: { run_id: run, step: from } })
+  expect(diff).toMatchObject({ same: false, a: { after: { steps: 2 } }, b: { after: { steps: 1, tool_calls: 0 } } })
+  expect(await replayOf(home, fork.run_id)).toMatchObject({ same: true, divergence: null })
+  const plugin = join(home.root, 'calm.mjs')
+  await writeFile(plugin, "export default { name: 'calm', setup(svc) { svc.on('task_ended', () => {}) } }\n")
+  const again = (await home.kernel.invoke('recordings.replay_file', { run, from, plugin })) as typeof diff
+  expect(again.fork).toMatchObject({ forked_from: { plugin: 'calm.mjs', model: null } })
+  // The same model says the same again; the tool never gives the same twice.
+  expect(again.diff).toMatchObject({ a: { steps: 3 }, b: { steps: 3 } })
+  expect(await replayOf(home, again.fork.run_id)).toMatchObject({ same: true, divergence: null })
+}, 60_000)
+
+test('where the database is on a server nothing is recorded, and that is said', async () => {
+  await using home = await recorded(scripted(finish))
+  const store = home.kernel.use(Store)
+  await home.stop()
+  Object.defineProperty(store, 'image', { value: undefined })
+  await home.start()
+  await home.stop()
+  const [run] = await store.all<{ run_id: string }>('SELECT run_id FROM runs ORDER BY rowid DESC LIMIT 1')
+  expect(await runsOf(home)).not.toContain(run!.run_id)
+  const answer = await home.ask('POST', `/runs/${run!.run_id}/replay`)
+  expect(answer).toMatchObject({ code: 'not_replayable', status: 409 })
+  expect(answer.detail).toContain('its database is on a server')
+})
+
 const taskRunsOf = async ({ kernel }: House, task_id: string): Promise<string[]> => {
   const rows = await kernel
     .use(Store)
@@ -117,7 +156,9 @@ test('one altered result of a tool is found as the first divergence', async () =
   const entries = await shelfOf(home).entries(run)
   const altered = JSON.parse(JSON.stringify(entries).replace(/saw 0/, 'saw 1')) as typeof entries
   await writeFile(tape, '')
-  await shelfOf(home).append(run, JSON.stringify(altered))
+  const written = await shelfOf(home).tape(run)
+  await written.append(JSON.stringify(altered))
+  await written.close()
   const verdict = await replayOf(home, run)
   expect(verdict).toMatchObject({ same: false, divergence: { step: 2, cycle_num: 2 } })
   expect(verdict.divergence?.what).toContain('tool_result')

@@ -7,6 +7,7 @@ import { definePlugin, type Lease, SchedulerToken, z } from '#kernel'
 import { appendEvent, defineEffect, Effects, Store, setValue, wakeAgents } from '../../builtins/store/contract.ts'
 import store from '../../builtins/store/index.ts'
 import { APPLICATION_ID, MIGRATIONS } from '../../builtins/store/migrations/index.ts'
+import { NEVER } from '../../builtins/store/scheduler.ts'
 import { house, tempDir } from '../support/index.ts'
 
 const take = defineEffect({
@@ -382,4 +383,29 @@ describe('the wall clock', () => {
     await home.clock.advance(5_000)
     expect((await scheduler.claim(9)).map(lease => lease.id).sort()).toEqual(['a', 'sys:beat'])
   })
+
+  it.each(['while the service runs', 'while it does not'])(
+    'may be set back %s: an agent that was paused then rests no longer for it',
+    async when => {
+      const { home, db, scheduler } = await open()
+      await using _ = home
+      addAgents(home.root, 'a')
+      for (const lease of await scheduler.claim(9))
+        await scheduler.commit(lease, [], { run_at: home.clock.ms() + 10_000 })
+      const paused = (at: number | null) => {
+        const other = beside(home.root)
+        other.prepare('UPDATE agents SET paused_at = ?').run(at)
+        other.prepare("UPDATE leases SET run_at = ? WHERE id = 'a'").run(NEVER)
+        other.close()
+      }
+      paused(home.clock.ms())
+      home.clock.jump(-3_600_000)
+      if (when === 'while the service runs') await scheduler.claim(9)
+      else await db.recover([])
+      paused(null)
+      await scheduler.wake(['a'], 'resumed')
+      await home.clock.advance(1_000)
+      expect((await scheduler.claim(9)).map(lease => lease.id)).toContain('a')
+    },
+  )
 })
