@@ -99,11 +99,12 @@ export class Config {
     return this.#keys.get(path)?.live
   }
 
-  /** One of the three views as a tree, secrets masked. What is on disk is shown with the keys that nobody knows. */
-  tree(view: ConfigView): Tree {
+  /** One of the three views as a tree, or one section of it, secrets masked. What is on disk is shown with the keys that nobody knows. */
+  tree(view: ConfigView, section?: string): Tree {
     const tree: Tree = {}
     if (view === 'persisted') for (const { path, shown } of this.#unknown()) setIn(tree, path, shown)
     for (const key of this.#keys.all()) {
+      if (section !== undefined && !key.path.startsWith(`${section}.`)) continue
       if (key[view] !== undefined) setIn(tree, key.path.split('.'), key.meta.secret && key[view] ? MASK : key[view])
     }
     return tree

@@ -30,16 +30,24 @@ export interface RegisteredGuard {
 
 export const Guards = point<RegisteredGuard>('guards', {
   key: registered => `${registered.phase}/${registered.name}`,
-  async ask({ guard, phase, failClosed, failed, name }, gate: Gate) {
+  // Asked before each phase of each cycle: one that answers at once is not waited for.
+  ask({ guard, phase, failClosed, failed, name }, gate: Gate) {
     if (phase !== '*' && phase !== gate.phase) return undefined
-    try {
-      const verdict: unknown = await guard.shouldProceed(gate)
+    const judged = (verdict: unknown) => {
       if (typeof verdict !== 'boolean')
         throw new TypeError(`the guard "${name}" answered ${typeof verdict}, not a boolean`)
       return verdict ? undefined : name
-    } catch (error) {
+    }
+    const thrown = (error: unknown) => {
       failed(gate, error)
       return failClosed() ? name : undefined
+    }
+    try {
+      const verdict: unknown = guard.shouldProceed(gate)
+      if (typeof verdict !== 'object' || verdict === null) return judged(verdict)
+      return Promise.resolve(verdict).then(judged).catch(thrown)
+    } catch (error) {
+      return thrown(error)
     }
   },
 })

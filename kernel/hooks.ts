@@ -128,27 +128,54 @@ export class Hook<In, Out = void> {
     const hook = new Kind<[In], Out>(['input'], this.name) as unknown as AsyncSeriesHook<[In]>
     for (const { fn, name, stage, before } of this.#taps) {
       const place = { name, ...(stage === undefined ? {} : { stage }), ...(before === undefined ? {} : { before }) }
-      hook.tapPromise(
-        place as { name: string },
-        (async (input: In) => this.#call(name, fn, input)) as (input: In) => Promise<Out & void>,
-      )
+      hook.tapAsync(place as { name: string }, (input, done) => {
+        const told = done as (error: unknown, answer?: unknown) => void
+        const thrown = (error: unknown) => told(error ?? new Error(`the handler "${name}" threw nothing`))
+        try {
+          const given = this.#call(name, fn, input)
+          if (isThenable(given)) given.then(answer => told(null, answer), thrown)
+          else told(null, given)
+        } catch (error) {
+          thrown(error)
+        }
+      })
     }
     return hook as unknown as { promise(input: In): Promise<Out> }
   }
 
-  async #call(name: string, fn: Tap<In, Out>['fn'], input: In): Promise<Out | undefined> {
-    const { failed, limit_ms, clock } = this.#options
+  /** One that answers at once costs no promise: most do, and all of them are asked in each cycle. */
+  #call(name: string, fn: Tap<In, Out>['fn'], input: In): Out | undefined | Promise<Out | undefined> {
     try {
       const result = fn(input)
+      return isThenable(result) ? this.#waited(name, result as Promise<Out | undefined>) : result
+    } catch (error) {
+      return this.#failed(name, error)
+    }
+  }
+
+  async #waited(name: string, result: Promise<Out | undefined>): Promise<Out | undefined> {
+    const { limit_ms, clock } = this.#options
+    try {
       if (!limit_ms || !clock || !(result instanceof Promise)) return await result
       return await within(clock, limit_ms, `The handler "${name}" of ${this.name}`, result)
     } catch (error) {
-      if (!failed) throw error
-      failed(name, error)
-      return undefined
+      return this.#failed(name, error)
     }
   }
+
+  #failed(name: string, error: unknown): undefined {
+    const { failed } = this.#options
+    if (!failed) throw error
+    failed(name, error)
+  }
 }
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
+}
+
+/** Told to nobody. */
+const UNHEARD = Promise.resolve(undefined)
 
 export const UnknownHookError = defineError({
   code: 'unknown_hook',
@@ -232,7 +259,9 @@ export class Hooks {
 
   /** Tells an event to whoever listens. Handlers run one after another; their errors are logged, never thrown. */
   emit<E extends EventName>(event: E, payload: Events[E]): Promise<void | undefined> {
-    const tell = () => this.get<Events[E], void>(event).promise(payload)
+    const hook = this.get<Events[E], void>(event)
+    if (hook.taps.length === 0) return UNHEARD
+    const tell = () => hook.promise(payload)
     const who = actor()
     return who ? (who.aside(event, tell) as Promise<void>) : tell()
   }

@@ -172,12 +172,22 @@ export class Host {
         swapped_at: swap?.at ?? null,
       }
     })
-    const liveFiles = new Set(live.map(({ origin }) => origin))
+    return [...live, ...this.#absent()]
+  }
+
+  /** The same in brief, for who asks often. */
+  outline(): Pick<PluginState, 'name' | 'version' | 'origin' | 'state'>[] {
+    const live = [...this.#live.values()].map(version => version.outline)
+    return [...live, ...this.#absent()]
+  }
+
+  #absent(): PluginState[] {
+    const liveFiles = new Set([...this.#live.values()].map(({ origin }) => origin))
     const failed = [...this.#seen.values()]
       .filter(({ file, error }) => error !== undefined && !liveFiles.has(file))
       .map(({ file, stem, name, error }) => absent(name ?? stem, file, 'failed', error ?? null))
     const disabled = [...this.#disabledPlugins].map(([name, origin]) => absent(name, origin, 'disabled', null))
-    return [...live, ...failed, ...disabled]
+    return [...failed, ...disabled]
   }
 
   /** What the files' plugins that are live were made of: to be tried out in a house apart from this one. */

@@ -20,7 +20,8 @@ import { PluginWatch } from './watch.ts'
 /** The store's part of scheduling, as the heartbeat sees it. */
 export const SchedulerToken: Token<Scheduler> = token('scheduler')
 /** The plugins of this process, for those that show or steer them. */
-export const HostToken: Token<Pick<Host, 'list' | 'apply' | 'changed' | 'check' | 'blame' | 'ofFiles'>> = token('host')
+export const HostToken: Token<Pick<Host, 'list' | 'apply' | 'changed' | 'check' | 'blame' | 'ofFiles' | 'outline'>> =
+  token('host')
 
 /** Opens another project with the same builtins and some more, apart from this one: for what is tried out in a house of its own. */
 export interface Opener {

@@ -1,6 +1,7 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import type { LookupAddress } from 'node:dns'
+import { statSync } from 'node:fs'
 import * as fs from 'node:fs/promises'
 import { TimeLimitError } from './errors.ts'
 import { type Presence, systemPresence } from './presence.ts'
@@ -42,6 +43,8 @@ export interface Ports {
   random: Random
   ids: Ids
   files: typeof fs
+  /** Which file lies at a path, undefined for none; at once, for what is asked before every write. */
+  inodeOf: (path: string) => bigint | undefined
   fetch: Fetch
   spawn: (command: string, args: readonly string[], options: SpawnOptions) => ChildProcess
   /** All addresses of a host. */
@@ -57,12 +60,21 @@ export function systemPorts(overrides: Partial<Ports> = {}): Ports {
     random: keyedRandom(randomBytes(4).readUInt32LE()),
     ids: { make: (prefix, digits) => `${prefix}-${hexDigits(digits)}` },
     files: fs,
+    inodeOf,
     fetch: (input, init) => fetch(input, init),
     spawn: (command, args, options) => spawn(command, args, options),
     lookup: async host => (await import('node:dns/promises')).lookup(host, { all: true }),
     presence: systemPresence,
     env: process.env,
     ...overrides,
+  }
+}
+
+function inodeOf(path: string): bigint | undefined {
+  try {
+    return statSync(path, { bigint: true, throwIfNoEntry: false })?.ino
+  } catch {
+    return undefined
   }
 }
 

@@ -100,15 +100,17 @@ export class Version implements Loaded {
   }
 
   /** What people are shown of it. */
+  get outline(): Pick<PluginState, 'name' | 'version' | 'origin' | 'state'> {
+    const { name, definition, origin } = this
+    return { name, version: definition.version ?? '', origin, state: this.activity.suspended ? 'suspended' : 'live' }
+  }
+
   get state(): Omit<PluginState, 'error' | 'swaps' | 'swap_ms' | 'swapped_at'> {
-    const { name, definition, origin, labels, load_ms } = this
-    const { suspended, calls, failures, lastFailure } = this.activity
+    const { definition, labels, load_ms } = this
+    const { calls, failures, lastFailure } = this.activity
     return {
-      name,
+      ...this.outline,
       description: definition.description ?? '',
-      version: definition.version ?? '',
-      origin,
-      state: suspended ? 'suspended' : 'live',
       registered: labels,
       ...{ calls, failures, last_failure: lastFailure, load_ms },
     }

@@ -12,6 +12,7 @@ import {
   mailboxTaken,
   messageOf,
   messagesAfter,
+  newestMessage,
   prunedBefore,
 } from './repository.ts'
 
@@ -43,6 +44,8 @@ export class Mailboxes {
   readonly #boxes = new Map<string, Mailbox>()
   #turn: Promise<unknown> = Promise.resolve()
   #problem: string | undefined
+  /** The newest message that is known to be written down. */
+  #newest: number | undefined
 
   constructor(svc: PluginHandle) {
     this.#svc = svc
@@ -67,6 +70,8 @@ export class Mailboxes {
 
   /** Where the system would tell of a new line: the folder of folders, and each of them while they are few. */
   async #places(): Promise<Watched[]> {
+    // A folder that is not there could not be watched.
+    await this.#svc.ports.files.mkdir(this.#folder, { recursive: true, mode: 0o700 }).catch(() => {})
     const folders = await this.#folders()
     const watched = folders.length > WATCHED ? [] : folders.map(name => ({ folder: join(this.#folder, name) }))
     return [{ folder: this.#folder }, ...watched]
@@ -102,7 +107,13 @@ export class Mailboxes {
 
   async #write(): Promise<void> {
     const store = this.#svc.use(Store)
-    if ((await messagesAfter(store, await this.#cursor(store), 1)).length === 0) return
+    const newest = await newestMessage(store)
+    if (newest === this.#newest) return
+    if (newest > (await this.#cursor(store))) await this.#writeLocked(store)
+    this.#newest = newest
+  }
+
+  async #writeLocked(store: Store): Promise<void> {
     const { files } = this.#svc.ports
     await files.mkdir(this.#folder, { recursive: true, mode: 0o700 })
     // A daemon that joined the project's own writes too.

@@ -11,6 +11,7 @@ const LONGEST = 2_000
 export function mailNews(svc: PluginHandle): NewsSource {
   return {
     name: 'a2a',
+    portion: AT_ONCE,
     async news(agent_id) {
       const mail = svc.use(Mail)
       const messages = await mail.unread(agent_id, AT_ONCE)

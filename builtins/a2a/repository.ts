@@ -65,6 +65,11 @@ export function unreadMessages(store: Store, owner: string, limit: number): Prom
   )
 }
 
+/** The seq of the newest message; 0 when there is none. */
+export async function newestMessage(store: Store): Promise<number> {
+  return (await store.get<{ seq: number | null }>('SELECT max(seq) AS seq FROM a2a_messages'))?.seq ?? 0
+}
+
 export async function unreadCount(store: Store, owner: string): Promise<number> {
   const row = await store.get<{ n: number }>(
     `SELECT count(*) AS n FROM a2a_messages WHERE to_agent ${isOwner(owner)} AND read_at IS NULL`,

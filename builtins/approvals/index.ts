@@ -5,7 +5,7 @@ import { Approvals } from './contract.ts'
 import { settle } from './decisions.ts'
 import { ApprovalConfig, Gate } from './gate.ts'
 import { approvalOperations } from './operations.ts'
-import { APPROVAL_EFFECTS, holding } from './repository.ts'
+import { APPROVAL_EFFECTS, holding, isHeld } from './repository.ts'
 import { approvalsForget } from './retention.ts'
 import { ruleOperations } from './rule-operations.ts'
 import { RULE_EFFECTS } from './rule-repository.ts'
@@ -51,7 +51,7 @@ export default definePlugin({
     svc.on('goal_abandoned', () => settle(svc, config))
     svc.on('goal_completed', () => settle(svc, config))
     svc.tap('approval_gate', 'approvals', async (cycle: Cycle) => {
-      if ((await held(cycle.agent_id)).length === 0) return
+      if (!(await isHeld(svc.use(Store), cycle.agent_id))) return
       cycle.result = 'parked'
       cycle.done = true
     })

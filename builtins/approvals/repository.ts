@@ -97,6 +97,15 @@ export async function holding(store: Store, agent_id: string): Promise<string[]>
   return rows.map(row => row.approval_id)
 }
 
+/** Whether there are any. */
+export async function isHeld(store: Store, agent_id: string): Promise<boolean> {
+  const row = await store.get(
+    "SELECT 1 FROM approvals WHERE agent_id = ? AND status = 'pending' AND task_id IS NULL LIMIT 1",
+    [agent_id],
+  )
+  return row !== undefined
+}
+
 /** Pending ones that nobody needs to decide any more: made before `overdue`, or for a goal that has ended. */
 export function settledByThemselves(store: Store, overdue: number | null): Promise<(ApprovalRow & { moot: number })[]> {
   return store.all(

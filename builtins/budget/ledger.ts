@@ -66,8 +66,11 @@ export class Ledger implements Budget, CallLimit {
   }
 
   /** Whether no limit is reached. @throws BudgetUnreadableError when it is not known what was spent */
-  async allows(): Promise<boolean> {
-    if (this.#unlimited) return true
+  allows(): boolean | Promise<boolean> {
+    return this.#unlimited || this.#allows()
+  }
+
+  async #allows(): Promise<boolean> {
     const trouble = await this.#trouble()
     if (trouble) throw trouble
     if (!reached(await budgetRow(this.#store), this.#limits)) return true
@@ -138,9 +141,12 @@ export class Ledger implements Budget, CallLimit {
   }
 
   /** Tells, once in each window, that a limit is reached; and shows what is spent. */
-  async tell(): Promise<void> {
+  tell(): Promise<void> | undefined {
     if (this.#config.budget_persist) void outside(() => this.#saved.show())
-    if (this.#unlimited) return
+    return this.#unlimited ? undefined : this.#tell()
+  }
+
+  async #tell(): Promise<void> {
     const row = await budgetRow(this.#store)
     if (row.told_window === row.budget_window || !reached(row, this.#limits)) return
     const { budget_window, spent_micros, spent_tokens } = row

@@ -26,10 +26,18 @@ const thawDaemon = defineEffect({
 })
 export const FREEZE_EFFECTS = [freezeDaemon, thawDaemon]
 
+const SINCE = 'SELECT value FROM plugin_values WHERE namespace = ? AND key = ?'
+
 /** Since when the daemon is frozen, in milliseconds; null when it is not. */
 export async function frozenSince(store: Store): Promise<number | null> {
-  const row = await store.get<{ value: string }>('SELECT value FROM plugin_values WHERE namespace = ? AND key = ?', ROW)
+  const row = await store.get<{ value: string }>(SINCE, ROW)
   return row ? Number(row.value) : null
+}
+
+/** Whether a phase may be entered; at once where the engine can tell. */
+export function isThawed(store: Store): boolean | Promise<boolean> {
+  const row = store.glance<{ value: string }>(SINCE, ROW)
+  return row instanceof Promise ? row.then(found => found === undefined) : row === undefined
 }
 
 /** Freezes, unless that is so already. @returns since when it holds, in milliseconds */

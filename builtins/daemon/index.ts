@@ -2,7 +2,7 @@ import { definePlugin, z } from '#kernel'
 import { CallLimits } from '../models/contract.ts'
 import { Effects, Store } from '../store/contract.ts'
 import { Daemon, Freeze } from './contract.ts'
-import { FREEZE_EFFECTS, freezeLimit, frozenSince } from './freeze.ts'
+import { FREEZE_EFFECTS, freezeLimit, frozenSince, isThawed } from './freeze.ts'
 import { findDaemon, findDaemons } from './holder.ts'
 import { DaemonLife } from './life.ts'
 import { leaveDaemon, takeDaemon } from './lock.ts'
@@ -28,7 +28,7 @@ export default definePlugin({
     const since = () => frozenSince(svc.use(Store))
     const frozen = async () => (await since()) !== null
     svc.provide(Freeze, { since, frozen })
-    svc.guard('*', { name: 'freeze', shouldProceed: async () => !(await frozen()) })
+    svc.guard('*', { name: 'freeze', shouldProceed: () => isThawed(svc.use(Store)) })
     svc.add(CallLimits, freezeLimit(frozen))
     svc.event('daemon_paused', z.object({}).describe('The operator froze all agents'))
     svc.event('daemon_resumed', z.object({}).describe('The freeze has ended'))

@@ -30,6 +30,8 @@ export class EventLog {
   readonly #fsync: () => boolean
   readonly #journals = new Map<string, Journal>()
   #problem: string | undefined
+  /** The newest event that is known to be written down. */
+  #newest: number | undefined
 
   constructor(svc: PluginHandle, fsync: () => boolean) {
     this.#svc = svc
@@ -58,6 +60,7 @@ export class EventLog {
   async write(): Promise<void> {
     const store = this.#svc.use(Store)
     const newest = await newestSeq(store)
+    if (newest === this.#newest) return
     const begin = await this.#cursor(store)
     let cursor = begin
     for (; cursor < newest; await this.#svc.clock.yield()) {
@@ -67,6 +70,7 @@ export class EventLog {
       cursor = upTo
     }
     if (cursor > begin) await store.apply([setValue({ ...CURSOR, value: cursor })])
+    this.#newest = newest
   }
 
   async #append(store: Store, agent: string, upTo: number): Promise<void> {

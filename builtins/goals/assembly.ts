@@ -9,7 +9,7 @@ export async function assemble(svc: PluginHandle, cycle: Cycle): Promise<void> {
   const agents = svc.use(Agents)
   const agent = await agents.find(cycle.agent_id)
   cycle.set(ActiveAgent, agent)
-  cycle.set(ActiveProfile, await agents.profileOf(agent))
+  cycle.set(ActiveProfile, await agents.profileOf(agent, 'beat'))
   if (agent.goal_id === null) return
   const goal = await activeGoal(svc.use(Store), agent.agent_id)
   if (!goal) return

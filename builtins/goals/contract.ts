@@ -106,8 +106,8 @@ declare module '#kernel' {
   interface GeneratedGoal {
     /** What the model call cost, where there was one; it then stands for cost_usd and tokens. */
     spend?: Spend
-    /** What the model was asked about: it is not asked about the same again soon when nothing comes of it. */
-    world?: { world: string; wakes: number }
+    /** The agent's own model was asked: it is not asked about the same again soon when nothing comes of it. */
+    asked?: true
   }
 }
 
@@ -142,6 +142,11 @@ export interface NewsItem {
 /** Tells agents what reached them, between two steps of a pursuit and when they look for something to do. */
 export interface NewsSource {
   name: string
+  /**
+   * How many items it tells at a time, where all that it tells wakes the agent in the commit that brings it: who sleeps is then
+   * not asked about. Without it the source is asked at each heartbeat.
+   */
+  portion?: number
   /** What the agent has not been told yet; `told` belongs into the commit that records the answer to the prompt that held it. */
   news(agent_id: string): Promise<{ items: readonly NewsItem[]; told: readonly Effect[] }>
 }

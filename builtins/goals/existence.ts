@@ -2,20 +2,22 @@ import { type GeneratedGoal, type GoalContext, type GoalStrategy, type PluginHan
 import { Models } from '../models/contract.ts'
 import { outlineOf, Profiles } from '../profiles/contract.ts'
 import type { GoalsConfig } from './config.ts'
-import { isAsleep, worldOf } from './idle.ts'
+import { isAsleep, standingOf } from './idle.ts'
 import { generationMessage, selfPrompt } from './prompt.ts'
 
 const Answer = z.object({ goal: z.string(), reasoning: z.string().optional() })
 
+export const EXISTENCE_LOOP = 'existence-loop'
+
 /** The built-in strategy, asked last: the agent's own model is asked what is worth doing, unless it just said that nothing is. */
 export function existenceLoop(svc: PluginHandle, config: GoalsConfig): GoalStrategy {
   return {
-    name: 'existence-loop',
+    name: EXISTENCE_LOOP,
     stage: 1000,
     async generateGoal(context: GoalContext): Promise<GeneratedGoal> {
-      const world = await worldOf(svc, context)
-      if (await isAsleep(svc, config, context, world)) return { objective: null, cost_usd: 0, tokens: 0 }
-      const { profile, agent_id, cycle_num, signal } = context
+      const { profile, agent_id, cycle_num, signal, nudges, news } = context
+      if (nudges.length === 0 && news.length === 0 && isAsleep(svc, config, await standingOf(svc, context)))
+        return { objective: null, cost_usd: 0, tokens: 0 }
       const skills = outlineOf(await svc.use(Profiles).skills(profile))
       const answer = await svc.use(Models).call({
         model: context.model,
@@ -38,7 +40,7 @@ export function existenceLoop(svc: PluginHandle, config: GoalsConfig): GoalStrat
         cost_usd: cost_micros / 1e6,
         tokens: input_tokens + output_tokens,
         spend: answer.spend,
-        world,
+        asked: true,
       }
     },
   }

@@ -1,17 +1,18 @@
-import { type Cycle, type GeneratedGoal, type GoalContext, GoalStrategies, type PluginHandle, z } from '#kernel'
-import { Agents, NUDGES_AT_ONCE } from '../agents/contract.ts'
+import { type Cycle, type GeneratedGoal, type GoalContext, GoalStrategies, type PluginHandle, taken, z } from '#kernel'
+import { type AgentRow, Agents, NUDGES_AT_ONCE } from '../agents/contract.ts'
 import type { Spend } from '../models/contract.ts'
-import { Runtime } from '../runtime/contract.ts'
+import type { Profile } from '../profiles/contract.ts'
 import { appendEvent, Store } from '../store/contract.ts'
 import { assembled } from './assembly.ts'
 import type { GoalsConfig } from './config.ts'
 import type { GoalRow } from './contract.ts'
+import { EXISTENCE_LOOP } from './existence.ts'
 import { heard, newsFor } from './guarded.ts'
-import { sleepLonger, wokeUp } from './idle.ts'
+import { sleepLonger, sleepsOn, standingOf, wokeUp } from './idle.ts'
 import { fared, spent } from './outcome.ts'
 import { remembered } from './recall.ts'
 import { insertGoal, listGoals } from './repository.ts'
-import { partsFor, sectionsFor } from './sections.ts'
+import { partsFor, sectionsFor, toolsDescription } from './sections.ts'
 
 const RECENT = 5
 const PEERS = 8
@@ -29,6 +30,14 @@ const Generated = z.object({
 /** `goal_generation`: asks the strategies for something to do, and takes it when it is new and well-formed. */
 export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cycle): Promise<void> {
   const { agent_id } = cycle
+  // Who has nothing to do is found so at each heartbeat: without all that a strategy would be told, of which nobody asks.
+  const sleeper = sleeperOf(cycle)
+  if (isLeftToItsModel(svc) && (await taken('asleep', () => sleepsOn(svc, config, sleeper)))) {
+    cycle.effects.push(...fared(svc, cycle))
+    return
+  }
+  // Before it hears anything: what comes from now on wakes it.
+  const standing = await standingOf(svc, sleeper)
   const store = svc.use(Store)
   const agents = svc.use(Agents)
   const nudges = await agents.waitingNudges(agent_id)
@@ -51,7 +60,8 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
   cycle.effects.push(...news.told, ...fared(svc, cycle))
   const goal = newGoal(svc, cycle, answer, recent)
   if (!goal) {
-    if (answer?.world) cycle.effects.push(...(await sleepLonger(svc, config, cycle, answer.world)))
+    const heardAll = nudges.length < NUDGES_AT_ONCE && !news.more
+    if (answer?.asked && heardAll) cycle.effects.push(...sleepLonger(svc, config, cycle, standing))
     return
   }
   const goal_id = svc.ports.ids.make('goal', 8)
@@ -73,6 +83,22 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
   cycle.result = 'generated'
   // There is something to do now: no reason to wait for the next heartbeat.
   cycle.run_at = svc.clock.ms()
+}
+
+/** No plugin's strategy is asked first: those are asked at each heartbeat. */
+function isLeftToItsModel(svc: PluginHandle): boolean {
+  const [first, ...others] = svc.list(GoalStrategies)
+  return first?.name === EXISTENCE_LOOP && others.length === 0
+}
+
+function sleeperOf(cycle: Cycle) {
+  const { agent, profile } = assembled(cycle)
+  return { agent_id: cycle.agent_id, profile, model: modelOf(agent, profile) }
+}
+
+/** As the agent's row or its profile names it; null for the default. */
+function modelOf(agent: AgentRow, profile: Profile): string | null {
+  return agent.model || profile.model || null
 }
 
 /** What a strategy answered, if it is a goal and worth taking. */
@@ -106,21 +132,12 @@ async function contextFor(
     ...(await partsFor(svc, agent, profile)),
     ...{ agent_id, cycle_num, signal, profile, nudges, news },
     sections: await sectionsFor(svc, 'goal_generation', agent, profile),
-    model: agent.model || profile.model || null,
+    model: modelOf(agent, profile),
     recent_goals: recent,
     peer_summaries: await svc.use(Agents).peers(agent_id, PEERS),
     memory_snippets: await remembered(svc, agent_id, about, false),
-    tools_description: svc
-      .use(Runtime)
-      .toolsFor(profile)
-      .specs.map(({ name, description }) => `- ${name}: ${firstSentence(description)}`)
-      .join('\n'),
+    tools_description: toolsDescription(svc, profile),
   }
-}
-
-/** Of a tool's description: enough to know what could be done with it. How is told in pursuit. */
-function firstSentence(text: string): string {
-  return /^.*?[.!?](?=\s|$)/s.exec(text)?.[0] ?? text
 }
 
 function spendOf(cycle: Cycle, answer: GeneratedGoal & { spend?: Spend }) {

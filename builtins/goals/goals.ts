@@ -1,6 +1,7 @@
 import type { Effect, PluginHandle } from '#kernel'
 import { appendEvent, Store } from '../store/contract.ts'
 import { GoalEndedError, GoalNotFoundError, type GoalRow, type NewGoal, TooManySubgoalsError } from './contract.ts'
+import { wokeUp } from './idle.ts'
 import { ended } from './outcome.ts'
 import { activeBelow, depthOf, findGoal, insertGoal } from './repository.ts'
 
@@ -19,6 +20,7 @@ export function added(svc: PluginHandle, goal: NewGoal): { goal_id: string; effe
     effects: [
       insertGoal({ place: 0, ...goal, goal_id, reasoning: null }),
       appendEvent({ type: 'goal_added', agent_id, data }),
+      wokeUp({ agent_id }),
     ],
   }
 }

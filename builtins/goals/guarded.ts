@@ -10,13 +10,18 @@ export function heard(svc: PluginHandle, agent_id: string, message: string): Pro
   return checked(svc, 'input', agent_id, sanitize(message), BLOCKED)
 }
 
-/** What reached an agent from others than the operator, each cleaned and checked, and the writes once it is told. */
-export async function newsFor(svc: PluginHandle, agent_id: string): Promise<{ texts: string[]; told: Effect[] }> {
-  const found = await Promise.all(svc.list(News).map(source => source.news(agent_id)))
+/** What reached an agent from others than the operator, each cleaned and checked, the writes once it is told, and whether there may be more. */
+export async function newsFor(
+  svc: PluginHandle,
+  agent_id: string,
+): Promise<{ texts: string[]; told: Effect[]; more: boolean }> {
+  const sources = svc.list(News)
+  const found = await Promise.all(sources.map(source => source.news(agent_id)))
+  const more = found.some(({ items }, n) => items.length >= (sources[n]?.portion ?? Number.POSITIVE_INFINITY))
   const texts = found.flatMap(({ items }) =>
     items.map(async ({ from, text }) => `${from}: ${await checked(svc, 'peer', agent_id, sanitize(text), BLOCKED)}`),
   )
-  return { texts: await Promise.all(texts), told: found.flatMap(({ told }) => told) }
+  return { texts: await Promise.all(texts), told: found.flatMap(({ told }) => told), more }
 }
 
 /** What an agent says it achieved, as people read it. */

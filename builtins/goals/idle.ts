@@ -1,24 +1,48 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { type Cycle, type Effect, type GoalContext, type PluginHandle, z } from '#kernel'
 import type { Profile } from '../profiles/contract.ts'
 import { defineEffect, Store } from '../store/contract.ts'
 import { PERSONA_FIELDS } from '../suffering/contract.ts'
 import type { GoalsConfig } from './config.ts'
+import { News } from './contract.ts'
+import { toolsDescription } from './sections.ts'
 
 /** What an agent decides by: the same again brings the same again. */
 export interface World {
-  /** A fingerprint; what others are at changes all the time and is left out. */
+  /** A fingerprint of who it is and what it could do. A new goal ends its sleep by itself, and what others are at changes all the time. */
   world: string
   /** How often the agent was woken until then. */
   wakes: number
 }
 
-export async function worldOf(svc: PluginHandle, context: GoalContext): Promise<World> {
-  const { agent_id, profile, model, recent_goals, memory_snippets, tools_description } = context
-  const goals = recent_goals.map(({ goal_id, status }) => [goal_id, status])
-  const world = JSON.stringify([settled(profile), model, goals, memory_snippets, tools_description])
-  const lease = await svc.use(Store).get<{ wakes: number }>('SELECT wakes FROM leases WHERE agent_id = ?', [agent_id])
-  return { world: createHash('sha256').update(world).digest('hex'), wakes: lease?.wakes ?? 0 }
+/** Whose sleep it is. */
+type Sleeper = Pick<GoalContext, 'agent_id' | 'profile' | 'model'>
+
+/** How an agent stands that may have nothing to do: its world, and how it was when its model found nothing to do the last time. */
+interface Standing extends World {
+  before: { times: number; asked_at: number; ask_again_at: number } | undefined
+}
+
+export async function standingOf(svc: PluginHandle, { agent_id, profile, model }: Sleeper): Promise<Standing> {
+  const row = await svc.use(Store).get<{ wakes: number } & Nullable<IdleRow>>(
+    `SELECT l.wakes, i.times, i.world, i.asked_at, i.ask_again_at FROM leases l
+     LEFT JOIN idle_agents i ON i.agent_id = l.id AND i.wakes = l.wakes WHERE l.id = ?`,
+    [agent_id],
+  )
+  const world = fingerprint(svc, profile, model)
+  return { world, wakes: row?.wakes ?? 0, before: row?.world === world ? (row as IdleRow) : undefined }
+}
+
+interface IdleRow {
+  times: number
+  world: string
+  asked_at: number
+  ask_again_at: number
+}
+type Nullable<T> = { [K in keyof T]: T[K] | null }
+
+function fingerprint(svc: PluginHandle, profile: Profile, model: string | null): string {
+  return hash('sha256', JSON.stringify([settled(profile), model, toolsDescription(svc, profile)]))
 }
 
 /** The profile without what moves by itself as a person does: an agent that only feels otherwise lives in the same world. */
@@ -28,47 +52,38 @@ function settled({ temperature: _, max_steps: __, persona, ...lasting }: Profile
 }
 
 /** Whether the model has just said of this world that there is nothing to do. */
-export async function isAsleep(
-  svc: PluginHandle,
-  config: GoalsConfig,
-  { agent_id, nudges, news }: GoalContext,
-  now: World,
-): Promise<boolean> {
-  if (!config.idle_backoff || nudges.length > 0 || news.length > 0) return false
-  const before = await idleOf(svc.use(Store), agent_id)
-  if (!before || !isSame(before, now)) return false
-  const time = svc.clock.ms()
+export function isAsleep(svc: PluginHandle, { idle_backoff }: GoalsConfig, { before }: Standing): boolean {
+  if (!idle_backoff || !before) return false
+  const now = svc.clock.ms()
   // A clock that was set back must not prolong it.
-  return before.asked_at <= time && time < before.ask_again_at
+  return before.asked_at <= now && now < before.ask_again_at
+}
+
+/**
+ * The same before anything is put together that a strategy would be told. What the operator says, and most of what others do,
+ * wakes the agent in the commit that brings it; the other sources are asked.
+ */
+export async function sleepsOn(svc: PluginHandle, config: GoalsConfig, sleeper: Sleeper): Promise<boolean> {
+  if (!isAsleep(svc, config, await standingOf(svc, sleeper))) return false
+  const { agent_id } = sleeper
+  for (const source of svc.list(News)) {
+    if (source.portion === undefined && (await source.news(agent_id)).items.length > 0) return false
+  }
+  return true
 }
 
 /** The model found nothing to do: it is asked again after twice as long as the last time, as long as nothing changes. */
-export async function sleepLonger(
+export function sleepLonger(
   svc: PluginHandle,
   config: GoalsConfig,
   { agent_id }: Cycle,
-  now: World,
-): Promise<Effect[]> {
+  { world, wakes, before }: Standing,
+): Effect[] {
   if (!config.idle_backoff) return []
-  const before = await idleOf(svc.use(Store), agent_id)
-  const times = before && isSame(before, now) ? before.times + 1 : 1
+  const times = (before?.times ?? 0) + 1
   const heartbeat = Number(svc.config.get('daemon.heartbeat')) * 1000
   const rest = Math.min(heartbeat * 2 ** Math.min(times, 30), Math.max(config.idle_backoff_limit * 1000, heartbeat))
-  return [fellAsleep({ agent_id, times, ...now, rest: Math.round(rest) })]
-}
-
-interface IdleRow extends World {
-  times: number
-  asked_at: number
-  ask_again_at: number
-}
-
-function idleOf(store: Store, agent_id: string): Promise<IdleRow | undefined> {
-  return store.get('SELECT times, world, wakes, asked_at, ask_again_at FROM idle_agents WHERE agent_id = ?', [agent_id])
-}
-
-function isSame(a: World, b: World): boolean {
-  return a.world === b.world && a.wakes === b.wakes
+  return [fellAsleep({ agent_id, times, world, wakes, rest: Math.round(rest) })]
 }
 
 /** There is something to do again. */
@@ -110,7 +125,7 @@ export const IDLE_EFFECTS = [wokeUp, allWokeUp, fellAsleep]
 /** Until when an agent's model is not asked as things stand, in milliseconds; null when it would be. */
 export async function asleepUntil(svc: PluginHandle, agent_id: string): Promise<number | null> {
   const row = await svc.use(Store).get<{ ask_again_at: number }>(
-    `SELECT i.ask_again_at FROM idle_agents i JOIN leases l ON l.agent_id = i.agent_id AND l.wakes = i.wakes
+    `SELECT i.ask_again_at FROM idle_agents i JOIN leases l ON l.id = i.agent_id AND l.wakes = i.wakes
      WHERE i.agent_id = ? AND i.ask_again_at > ?`,
     [agent_id, svc.clock.ms()],
   )

@@ -1,6 +1,8 @@
 import type { GoalContext, PluginHandle } from '#kernel'
 import type { AgentRow } from '../agents/contract.ts'
+import type { ToolSpec } from '../models/contract.ts'
 import type { Profile } from '../profiles/contract.ts'
+import { Runtime } from '../runtime/contract.ts'
 import { GoalContextParts, type PromptSection, PromptSections } from './contract.ts'
 
 /** What rooms say of an agent's situation in one kind of prompt, in order. */
@@ -23,4 +25,22 @@ export async function sectionsFor(
 /** What rooms add to the situation that goal strategies are given. */
 export async function partsFor(svc: PluginHandle, agent: AgentRow, profile: Profile): Promise<Partial<GoalContext>> {
   return Object.assign({}, ...(await Promise.all(svc.list(GoalContextParts).map(each => each.part(agent, profile)))))
+}
+
+const described = new WeakMap<readonly ToolSpec[], string>()
+
+/** What tools a profile's agents have, a line each: for who looks for something to do. How they are used is told in pursuit. */
+export function toolsDescription(svc: PluginHandle, profile: Profile): string {
+  const { specs } = svc.use(Runtime).toolsFor(profile)
+  let text = described.get(specs)
+  if (text === undefined) {
+    text = specs.map(({ name, description }) => `- ${name}: ${firstSentence(description)}`).join('\n')
+    described.set(specs, text)
+  }
+  return text
+}
+
+/** Of a tool's description: enough to know what could be done with it. */
+function firstSentence(text: string): string {
+  return /^.*?[.!?](?=\s|$)/s.exec(text)?.[0] ?? text
 }

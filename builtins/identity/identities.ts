@@ -17,8 +17,8 @@ import {
   listNotes,
   listOpinions,
   listQuestions,
-  newestEventOf,
   shown,
+  standingOf,
   tellStory,
 } from './repository.ts'
 
@@ -87,13 +87,15 @@ export class Identities implements Identity {
   /** `cleanup`: what happened until the cycle began goes into the story, in the cycle's commit. */
   async tell(cycle: Cycle): Promise<void> {
     const { agent_id } = cycle
+    const { told, newest } = await standingOf(this.#svc.use(Store), agent_id)
+    if (newest <= told) return
     const { from, story, sealed } = await this.#told(agent_id)
     if (story.seq > from) {
       cycle.effects.push(tellStory({ agent_id, from, story, sealed }))
       return
     }
-    const newest = await newestEventOf(this.#svc.use(Store), agent_id)
-    if (newest - from < FAR_BEHIND) return
+    // Who works is told of often enough; who rests looks back once, and then at nothing.
+    if (cycle.result !== 'idle' && newest - from < FAR_BEHIND) return
     cycle.effects.push(tellStory({ agent_id, from, story: { ...story, seq: newest }, sealed: [] }))
   }
 

@@ -43,6 +43,16 @@ export function findStory(store: Store, id: string): Promise<(Story & { worldvie
   return store.get(`SELECT ${STORY}, worldview FROM identities WHERE agent_id = ?`, [id])
 }
 
+/** Up to where a story is told, and which event of the agent is the newest: what each cycle asks. */
+export async function standingOf(store: Store, id: string): Promise<{ told: number; newest: number }> {
+  const row = await store.get<{ told: number; newest: number }>(
+    `SELECT coalesce((SELECT seq FROM identities WHERE agent_id = ?), 0) AS told,
+       coalesce((SELECT max(seq) FROM events WHERE agent_id = ?), 0) AS newest`,
+    [id, id],
+  )
+  return row ?? { told: 0, newest: 0 }
+}
+
 /** Oldest first. */
 export function listChapters(store: Store, id: string) {
   return store.all<Kept['chapters'][number]>(
@@ -90,12 +100,6 @@ export async function happenedSince(store: Store, id: string, seq: number, types
     [id, seq, ...types, limit],
   )
   return rows.map((row): EventRow => ({ ...row, data: JSON.parse(row.data) as Record<string, unknown> }))
-}
-
-export async function newestEventOf(store: Store, id: string): Promise<number> {
-  return (
-    (await store.get<{ seq: number | null }>('SELECT max(seq) AS seq FROM events WHERE agent_id = ?', [id]))?.seq ?? 0
-  )
 }
 
 export function goalsOf(store: Store, goal_ids: readonly string[]) {

@@ -81,7 +81,8 @@ export class Caller {
   async #ask(target: Target, call: ModelCall, share: number, failover_from?: string): Promise<ModelAnswer> {
     const { ports, log } = this.#svc
     const { config, retries, catalogue, governorOf } = this.#parts
-    const price = target.provider.free ? 'free' : priceOf(await catalogue(), target.id)
+    const listed = await catalogue()
+    const price = target.provider.free ? 'free' : priceOf(listed, target.id)
     const call_id = ports.ids.make('call', 12)
     const { purpose } = call
     const limits = this.#svc.list(CallLimits)
@@ -92,7 +93,7 @@ export class Caller {
     const settle = async (spend: Spend | null, answered: boolean) => {
       for (const limit of limits) await limit.settle({ call_id, purpose, spend, answered })
     }
-    const mode = (await catalogue()).tool_calls[target.id] ?? config.providers[target.provider.name]?.tool_calls
+    const mode = listed.tool_calls[target.id] ?? config.providers[target.provider.name]?.tool_calls
     const ended = this.#observed({ call_id, model: target.id, call })
     const answer = await callModel(call, this.#abilities.understood(target, mode), {
       ...{ ...config, max_retries: retries.max_retries, share, ports, log, call_id, price, admit, failover_from },

@@ -1,5 +1,8 @@
 import type { Clock } from '#kernel'
 
+/** Why what is left of a work is aborted: one for all, because a reason made anew has a stack. */
+const OVER = 'the work is over'
+
 /** A limit in time that is also an abort signal for the work under it. */
 export interface Limit {
   readonly signal: AbortSignal
@@ -26,7 +29,7 @@ export function limit(clock: Clock, outer: AbortSignal, ms: number, reason: () =
     end() {
       cancel()
       outer.removeEventListener('abort', follow)
-      controller.abort()
+      controller.abort(OVER)
     },
   }
 }

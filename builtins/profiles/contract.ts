@@ -54,8 +54,12 @@ export type Profile = z.infer<typeof Profile>
 export interface Profiles {
   /** The profile as it is on disk now, for whoever starts something new from it. @throws ProfileNotFoundError, BadFileError */
   read(name: string): Promise<Profile>
-  /** The same for agents that live by it: a file that became bad or vanished gives the last good copy, with one warning. @throws ProfileNotFoundError, BadFileError */
-  get(name: string): Promise<Profile>
+  /**
+   * The same for agents that live by it: a file that became bad or vanished gives the last good copy, with one warning.
+   * @param when `beat`: for a cycle, as of this heartbeat, for which a look at the file within the last second will do
+   * @throws ProfileNotFoundError, BadFileError
+   */
+  get(name: string, when?: 'now' | 'beat'): Promise<Profile>
   /** The text of the profile's skills, in order; missing ones are left out. */
   skills(profile: Profile): Promise<string>
   /** All presets by name, the bad ones with their error. */

@@ -19,7 +19,7 @@ export default definePlugin({
     const profiles = new ProfileFiles(svc, profiles_dir)
     svc.provide(Profiles, {
       read: name => taken(`profile ${name}`, () => profiles.read(name)),
-      get: name => taken(`profile ${name}`, () => profiles.get(name)),
+      get: (name, when) => taken(`profile ${name}`, () => profiles.get(name, when)),
       skills: profile => taken(`skills of ${profile.name}`, () => profiles.skills(profile)),
       list: () => profiles.list(),
     })

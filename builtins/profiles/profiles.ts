@@ -5,6 +5,8 @@ import { type Profile, ProfileNotFoundError, type Profiles } from './contract.ts
 import { parseProfile } from './profile.ts'
 import { Shelf } from './shelf.ts'
 
+/** For so long a look at a profile's file is good for all agents that live by it, in milliseconds. */
+const FRESH_MS = 1_000
 const MAX_PROFILE_BYTES = 1024 * 1024
 /** Skills go into every prompt of their agents. */
 const MAX_SKILL_BYTES = 64 * 1024
@@ -19,6 +21,8 @@ export class ProfileFiles implements Profiles {
   readonly #skills: Shelf<string>
   readonly #lastGood = new Map<string, Profile>()
   readonly #warned = new Map<string, unknown>()
+  /** When agents had their profiles looked at last, on the clock that never jumps. */
+  readonly #looked = new Map<string, number>()
 
   /** @param dir the folder of the profiles, relative to the project; empty for `profiles/` and the packaged ones */
   constructor(svc: PluginHandle, dir: string) {
@@ -53,7 +57,22 @@ export class ProfileFiles implements Profiles {
     return profile
   }
 
-  async get(name: string): Promise<Profile> {
+  async get(name: string, when: 'now' | 'beat' = 'now'): Promise<Profile> {
+    const now = this.#svc.clock.monotonic()
+    const looked = this.#looked.get(name)
+    const isFresh = looked !== undefined && now - looked < this.#freshFor
+    if (when === 'beat' && isFresh) return this.#lastGood.get(name)!
+    const profile = await this.#get(name)
+    this.#looked.set(name, now)
+    return profile
+  }
+
+  /** It is honoured on every heartbeat: agents whose cycles come in between need not look at the disk again. */
+  get #freshFor(): number {
+    return Math.min(FRESH_MS, Number(this.#svc.config.get('daemon.heartbeat')) * 1000)
+  }
+
+  async #get(name: string): Promise<Profile> {
     try {
       return await this.read(name)
     } catch (error) {
@@ -66,19 +85,22 @@ export class ProfileFiles implements Profiles {
   }
 
   async skills({ name, skills }: Profile): Promise<string> {
-    const texts: string[] = []
-    for (const skill of skills) {
-      try {
-        const text = await this.#skill(skill)
-        if (text) texts.push(text)
-        if (text !== undefined) this.#warned.delete(`skills/${skill}`)
-        else
-          this.#warnOnce(`skills/${skill}`, 'gone', `profile "${name}" names the skill "${skill}", which is not there`)
-      } catch (error) {
-        this.#warnOnce(`skills/${skill}`, error, `the skill "${skill}" is left out: ${sentenceOf(error)}`)
-      }
+    const texts = await Promise.all(skills.map(skill => this.#skillOf(name, skill)))
+    return texts.filter(Boolean).join('\n\n')
+  }
+
+  /** Without it, or with one that is bad, the others go on. */
+  async #skillOf(profile: string, skill: string): Promise<string | undefined> {
+    try {
+      const text = await this.#skill(skill)
+      if (text !== undefined) this.#warned.delete(`skills/${skill}`)
+      else
+        this.#warnOnce(`skills/${skill}`, 'gone', `profile "${profile}" names the skill "${skill}", which is not there`)
+      return text
+    } catch (error) {
+      this.#warnOnce(`skills/${skill}`, error, `the skill "${skill}" is left out: ${sentenceOf(error)}`)
+      return undefined
     }
-    return texts.join('\n\n')
   }
 
   async list() {

@@ -39,6 +39,7 @@ export class Shelf<T> {
   readonly #listings = new Map<string, Listing>()
   readonly #held = new Map<string, Held<T>>()
   readonly #reading = new Map<string, Promise<T | undefined>>()
+  readonly #looking = new Map<string, Promise<ReadonlyMap<string, Found>>>()
 
   constructor(options: ShelfOptions<T>) {
     this.#options = options
@@ -73,7 +74,16 @@ export class Shelf<T> {
     return undefined
   }
 
-  async #list(folder: string): Promise<ReadonlyMap<string, Found>> {
+  /** Those who ask at the same time look once. */
+  #list(folder: string): Promise<ReadonlyMap<string, Found>> {
+    const running = this.#looking.get(folder)
+    if (running) return running
+    const looking = this.#look(folder).finally(() => this.#looking.delete(folder))
+    this.#looking.set(folder, looking)
+    return looking
+  }
+
+  async #look(folder: string): Promise<ReadonlyMap<string, Found>> {
     const { files } = this.#options
     const stats = await files.stat(folder, { bigint: true }).catch(() => undefined)
     if (!stats) return new Map()

@@ -1,4 +1,4 @@
-import { defineError, token, z } from '#kernel'
+import { defineError, type Effect, token, z } from '#kernel'
 import type { EventEnvelope } from '../store/contract.ts'
 
 /** `daemon`: one life of the heartbeat in one process. `task`: one one-shot task. Rooms may have kinds of their own. */
@@ -144,6 +144,10 @@ export interface Runs {
   begin(kind: string, about?: RunBeginning): Promise<string>
   /** Ends it; the rest of its log is written behind. One that has ended stays as it is. */
   end(run_id: string, exit: string): Promise<void>
+  /** The same as a write for the commit in which all ends, … */
+  ends(run_id: string, exit: string): Effect
+  /** … and what is left to be done after it. */
+  ended(run_id: string): void
   /** Removes all but the newest `keep` of those that have ended, rows and files; 0 keeps all. @returns how many went */
   prune(keep: number): Promise<number>
 }

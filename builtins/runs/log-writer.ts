@@ -14,6 +14,8 @@ export interface LogWriterOptions {
   rotateAt: () => number
   /** Something at the end of a file could not be read, and was set aside. */
   onDamage: (file: string, bytes: number) => void
+  /** The run has just begun: there is nothing of it yet. */
+  anew?: boolean
 }
 
 /**
@@ -25,8 +27,11 @@ export class LogWriter {
   /** Where the next line goes, once that is known. */
   #place: { path: string; size: number; seq: number } | undefined
 
+  #anew: boolean
+
   constructor(options: LogWriterOptions) {
     this.#options = options
+    this.#anew = options.anew ?? false
   }
 
   /** The seq of the last line; 0 for an empty log. What is broken after it is set aside first. */
@@ -39,6 +44,7 @@ export class LogWriter {
       this.#place = undefined
     }
     await files.mkdir(folder, { recursive: true, mode: 0o700 })
+    if (this.#anew) return 0
     for (const { path } of (await segmentsOf(files, folder)).reverse()) {
       const end = await this.#repair(path)
       if (!end) continue
@@ -58,6 +64,7 @@ export class LogWriter {
     const path = next ? segmentPath(folder, first.seq) : place.path
     const bytes = Buffer.from(lines.map(({ text }) => `${text}\n`).join(''))
     this.#place = undefined
+    this.#anew = false
     await files.appendFile(path, bytes, { mode: 0o600 })
     crashPoint('run log appended')
     const size = (next ? 0 : place.size) + bytes.length

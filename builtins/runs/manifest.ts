@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { HostToken, type PluginHandle, packageVersion, replaceFile, Toolkits, within, z } from '#kernel'
+import { HostToken, type PluginHandle, packageVersion, replaceFile, Toolkits, within } from '#kernel'
 import { Models } from '../models/contract.ts'
 import { Profiles } from '../profiles/contract.ts'
 import { isoTime, Store } from '../store/contract.ts'
@@ -9,7 +9,7 @@ import { findRun, listRunAgents } from './repository.ts'
 /** What a run that begins now is made of. */
 export async function factsOf(svc: PluginHandle, kind: string, about: RunBeginning): Promise<RunFacts> {
   const { config, ports } = svc
-  const plugins = svc.has(HostToken) ? svc.use(HostToken).list() : []
+  const plugins = svc.has(HostToken) ? svc.use(HostToken).outline() : []
   return {
     svc_version: await packageVersion(svc.ports),
     node: process.version,
@@ -18,15 +18,25 @@ export async function factsOf(svc: PluginHandle, kind: string, about: RunBeginni
     ...(svc.use(Store).place ? { place: svc.use(Store).place } : {}),
     seed: ports.random.seed,
     heartbeat: kind === 'daemon' ? Number(config.get('daemon.heartbeat')) : null,
-    model_config: z.record(z.string(), z.unknown()).catch({}).parse(config.tree('live').model),
+    model_config: (config.tree('live', 'model').model ?? {}) as Record<string, unknown>,
     default_model: about.model ?? (await defaultModel(svc)),
     profiles: kind === 'daemon' && svc.has(Profiles) ? (await svc.use(Profiles).list()).map(({ name }) => name) : [],
     plugins: plugins.map(({ name, version, origin, state }) => ({ name, version, origin, state })),
-    tools: svc.list(Toolkits).flatMap(({ tools }) => tools.map(({ name }) => name)),
+    tools: toolsOf(svc),
     agent_id: about.agent_id ?? null,
     task_id: about.task_id ?? null,
     session_id: about.session_id ?? null,
   }
+}
+
+const tools = new WeakMap<object, string[]>()
+
+/** The names of all tools, worked out anew when a toolkit comes or goes. */
+function toolsOf(svc: PluginHandle): string[] {
+  const kits = svc.contributions(Toolkits)
+  const names = tools.get(kits) ?? kits.flatMap(({ value }) => value.tools.map(({ name }) => name))
+  tools.set(kits, names)
+  return names
 }
 
 /**
@@ -57,9 +67,16 @@ export async function writeManifest(
       first_at: isoTime(first_at),
     })),
   }
-  await svc.ports.files.mkdir(folder, { recursive: true, mode: 0o700 })
-  const masked = JSON.parse(mask(JSON.stringify(manifest))) as unknown
-  await replaceFile(svc.ports.files, join(folder, 'manifest.json'), `${JSON.stringify(masked, null, 2)}\n`)
+  const plain = JSON.stringify(manifest)
+  const hidden = mask(plain)
+  const masked: unknown = hidden === plain ? manifest : JSON.parse(hidden)
+  const write = () =>
+    replaceFile(svc.ports.files, join(folder, 'manifest.json'), `${JSON.stringify(masked, null, 2)}\n`)
+  await write().catch(async error => {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    await svc.ports.files.mkdir(folder, { recursive: true, mode: 0o700 })
+    await write()
+  })
   return agents.length
 }
 

@@ -6,7 +6,7 @@ import { countsOf } from './counts.ts'
 import { LONGEST_LINE } from './log.ts'
 import { type LogLine, LogWriter } from './log-writer.ts'
 import { writeManifest } from './manifest.ts'
-import { countRun, findRun, type RunEventRow, runEvents } from './repository.ts'
+import { countRun, findRun, newestSeq, type RunEventRow, runEvents } from './repository.ts'
 import { masker } from './secrets.ts'
 
 /** How often the runs of this process are brought up to date, in milliseconds. */
@@ -37,6 +37,8 @@ export class Recorder {
   readonly #mask: (json: string) => string
   readonly #followed = new Map<string, Writing>()
   #cancel: (() => void) | undefined
+  /** The newest event that a round has seen to; undefined when there is something else to see to. */
+  #seen: number | undefined
 
   constructor(svc: PluginHandle, config: RunsConfig) {
     this.#svc = svc
@@ -53,7 +55,7 @@ export class Recorder {
    * manifest is written when it is, or at the first round
    */
   follow(run_id: string, brief = false): void {
-    const writing = this.#follow(run_id)
+    const writing = this.#follow(run_id, true)
     if (!brief) this.#work(run_id, writing, () => this.#describe(run_id, writing))
     this.#cancel ??= this.#svc.clock.after(FOLLOW_MS, () => this.#round())
   }
@@ -90,9 +92,10 @@ export class Recorder {
     this.#followed.clear()
   }
 
-  #follow(run_id: string): Writing {
-    const writing = this.#followed.get(run_id) ?? this.#writing(run_id)
+  #follow(run_id: string, anew = false): Writing {
+    const writing = this.#followed.get(run_id) ?? this.#writing(run_id, anew)
     this.#followed.set(run_id, writing)
+    this.#seen = undefined
     return writing
   }
 
@@ -105,14 +108,20 @@ export class Recorder {
   }
 
   async #round(): Promise<void> {
-    await Promise.all(this.followed.map(run_id => this.catchUp(run_id)))
+    const newest = await newestSeq(this.#svc.use(Store)).catch(() => undefined)
+    // Where nothing has happened, nothing is to be carried.
+    if (newest === undefined || newest !== this.#seen) {
+      await Promise.all(this.followed.map(run_id => this.catchUp(run_id)))
+      this.#seen = [...this.#followed.values()].some(({ failing }) => failing) ? undefined : newest
+    }
     this.#cancel = this.#followed.size > 0 ? this.#svc.clock.after(FOLLOW_MS, () => this.#round()) : undefined
   }
 
-  #writing(run_id: string): Writing {
+  #writing(run_id: string, anew = false): Writing {
     const log = new LogWriter({
       files: this.#svc.ports.files,
       folder: this.folderOf(run_id),
+      anew,
       rotateAt: () => this.#config.rotateAt,
       onDamage: (file, bytes) =>
         this.#svc.log.warn({}, `${bytes} bytes at the end of ${file} were broken; they are in ${file}.corrupt now`),

@@ -97,6 +97,11 @@ export function runEvents(store: Store, run_id: string, after: number, limit: nu
   )
 }
 
+/** The seq of the newest event of all. */
+export async function newestSeq(store: Store): Promise<number> {
+  return (await store.get<{ seq: number | null }>('SELECT max(seq) AS seq FROM events'))?.seq ?? 0
+}
+
 export async function lastEventAt(store: Store, run_id: string): Promise<number | undefined> {
   const row = await store.get<{ at: number }>('SELECT at FROM events WHERE run_id = ? ORDER BY seq DESC LIMIT 1', [
     run_id,

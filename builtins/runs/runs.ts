@@ -1,4 +1,4 @@
-import { type PluginHandle, sentenceOf } from '#kernel'
+import { type Effect, type PluginHandle, sentenceOf } from '#kernel'
 import { Daemon } from '../daemon/contract.ts'
 import { isoTime, Store, usdOf } from '../store/contract.ts'
 import {
@@ -69,7 +69,15 @@ export class RunDirectory implements Runs {
   }
 
   async end(run_id: string, exit: string): Promise<void> {
-    await this.#store.apply([endRun({ run_id, exit })])
+    await this.#store.apply([this.ends(run_id, exit)])
+    this.ended(run_id)
+  }
+
+  ends(run_id: string, exit: string): Effect {
+    return endRun({ run_id, exit })
+  }
+
+  ended(run_id: string): void {
     void this.#recorder.finish(run_id)
   }
 

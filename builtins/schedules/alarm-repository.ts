@@ -40,10 +40,13 @@ export function dueAlarms(store: Store, now: number, limit: number): Promise<Ala
   ])
 }
 
+/** So many stand in one prompt. */
+export const TOLD_AT_ONCE = 20
+
 /** Those that went off and that the agent has not been told of. */
 export function untoldAlarms(store: Store, agent_id: string): Promise<AlarmRow[]> {
   return store.all<AlarmRow>(
-    `${ROW} WHERE agent_id = ? AND status = 'fired' AND told_at IS NULL ORDER BY fire_at, alarm_id LIMIT 20`,
+    `${ROW} WHERE agent_id = ? AND status = 'fired' AND told_at IS NULL ORDER BY fire_at, alarm_id LIMIT ${TOLD_AT_ONCE}`,
     [agent_id],
   )
 }

@@ -13,6 +13,7 @@ import {
   listAlarms,
   pendingAlarms,
   shownAlarm,
+  TOLD_AT_ONCE,
   untoldAlarms,
 } from './alarm-repository.ts'
 import { timeOf } from './calendar.ts'
@@ -115,6 +116,7 @@ export async function ringAlarms(svc: PluginHandle): Promise<boolean> {
 export function alarmNews(svc: PluginHandle): NewsSource {
   return {
     name: 'alarms',
+    portion: TOLD_AT_ONCE,
     async news(agent_id) {
       const alarms = await untoldAlarms(svc.use(Store), agent_id)
       const items = alarms.map(({ fire_at, created_by, description }) => ({

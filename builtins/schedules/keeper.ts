@@ -17,8 +17,10 @@ export function timeKeeper(svc: PluginHandle, config: SchedulesConfig): WakeSour
   const round = async (signal: AbortSignal) => {
     pause = new AbortController()
     const { clock } = svc
-    const more = [await ringAlarms(svc), await settleTimes(svc, config)].includes(true)
-    const at = more ? clock.ms() : await nextTime(svc.use(Store))
+    const store = svc.use(Store)
+    const waits = (await nextTime(store)) !== null
+    const more = waits && [await ringAlarms(svc), await settleTimes(svc, config)].includes(true)
+    const at = more ? clock.ms() : waits ? await nextTime(store) : null
     const left = at === null ? LOOK_MS : at - clock.ms()
     // What is due and is held is looked at again like anything else.
     if (!signal.aborted) await clock.sleep(more ? 0 : left > 0 ? Math.min(left, LOOK_MS) : LOOK_MS, pause.signal)

@@ -125,6 +125,8 @@ export interface Store {
   unchanged<T>(key: string, read: () => Promise<T>): Promise<T>
   /** The first row of a query. */
   get<R>(sql: string, params?: readonly unknown[]): Promise<R | undefined>
+  /** The same, at once where the engine can: for what is asked again and again. */
+  glance<R>(sql: string, params?: readonly unknown[]): R | undefined | Promise<R | undefined>
   /** This process, as it stands in the leases that it holds. */
   readonly owner: string
   /** Where the database serves several machines: the one and the project by whose files alone it can be told who lives. */

@@ -12,6 +12,8 @@ import { isDamage, unusable } from './damage.ts'
 const LOCK_LIMIT_MS = 5_000
 const WRITE = 'write'
 
+type Looks = Pick<Ports, 'inodeOf'>
+
 /**
  * One connection. SQLite's own waiting would freeze the event loop, so its busy timeout is 0 and a lock that another process
  * holds is waited for asynchronously, up to 5 s. A transaction runs without an await between its first and last statement.
@@ -22,7 +24,7 @@ export class Database {
   readonly #clock: Clock
   readonly #prepared = new Map<string, ReturnType<Connection['prepare']>>()
   readonly #listed = new Map<string, { names: readonly string[]; sql: string }>()
-  #inode = 0n
+  #inode: bigint | undefined
   #writes = 0
   /** What records or repeats all that is written. */
   tape: () => Tape | undefined = () => undefined
@@ -124,42 +126,54 @@ export class Database {
     return `${this.get<{ data_version: number }>('PRAGMA data_version')!.data_version}.${this.#writes}`
   }
 
-  /** Tries `work` until no other process is in its way. */
-  async waiting<T>(work: () => T | Promise<T>): Promise<T> {
+  /** Tries `work` until no other process is in its way; nearly always the first time, and without a promise more than that takes. */
+  waiting<T>(work: () => T | Promise<T>): Promise<T> {
+    let done: T | Promise<T>
+    try {
+      done = work()
+    } catch (error) {
+      return this.#again(error, work)
+    }
+    return done instanceof Promise ? done.catch(error => this.#again(error, work)) : Promise.resolve(done)
+  }
+
+  async #again<T>(thrown: unknown, work: () => T | Promise<T>): Promise<T> {
+    let error = thrown
     let began: number | undefined
     for (let pause = 1; ; pause = Math.min(pause * 2, 25)) {
+      if (!isBusy(error)) throw told(this.file, error)
+      const now = this.#now()
+      began ??= now
+      if (now - began > LOCK_LIMIT_MS) throw new DatabaseLockedError(undefined, { retryAfter: 1 })
+      await this.#clock.sleep(pause)
       try {
         return await work()
-      } catch (error) {
-        if (!isBusy(error)) throw told(this.file, error)
-        const now = outside(() => this.#clock.monotonic())
-        began ??= now
-        if (now - began > LOCK_LIMIT_MS) throw new DatabaseLockedError(undefined, { retryAfter: 1 })
+      } catch (next) {
+        error = next
       }
-      await this.#clock.sleep(pause)
     }
   }
 
   /** Takes the file on disk for the one that is open from now on. */
-  async remember(files: Ports['files']): Promise<void> {
-    this.#inode = (await files.stat(this.file, { bigint: true })).ino
+  remember({ inodeOf }: Looks): void {
+    this.#inode = inodeOf(this.file)
   }
 
-  async health(files: Ports['files']): Promise<void> {
-    await this.present(files)
+  async health(looks: Looks): Promise<void> {
+    this.present(looks)
     await this.waiting(() => this.get('SELECT 1'))
   }
 
   /** Whether the file on disk still is the one that was opened: what is written to another is lost. @throws DatabaseUnusableError */
-  async present(files: Ports['files']): Promise<void> {
-    const inode = await files
-      .stat(this.file, { bigint: true })
-      .then(stat => stat.ino)
-      .catch(() => undefined)
-    if (inode !== this.#inode) {
-      const remedy = 'stop the service, put the file back, start again'
-      throw new DatabaseUnusableError({ file: this.file, problem: 'was removed or replaced while in use', remedy })
-    }
+  present({ inodeOf }: Looks): void {
+    if (inodeOf(this.file) === this.#inode) return
+    const remedy = 'stop the service, put the file back, start again'
+    throw new DatabaseUnusableError({ file: this.file, problem: 'was removed or replaced while in use', remedy })
+  }
+
+  /** The machine's, and nothing that whoever is at work draws. */
+  #now(): number {
+    return outside(() => this.#clock.monotonic())
   }
 
   close(): void {

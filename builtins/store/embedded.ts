@@ -25,7 +25,7 @@ export async function openEmbedded(
     monotonic: () => svc.clock.monotonic(),
     heartbeat,
     rest,
-    present: () => database.present(svc.ports.files),
+    present: () => database.present(svc.ports),
     write: (effects, fence) => store.write(effects, fence),
     wake: async (agents, reason) => void (await store.apply([wakeAgents({ ...(agents ? { agents } : {}), reason })])),
   })

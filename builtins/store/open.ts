@@ -33,7 +33,7 @@ export async function openDatabase(file: string, ports: Ports, options: OpenOpti
       const { migrate } = await import('./migrate.ts')
       await migrate(database, ports, join(dirname(file), 'backups'))
     }
-    await database.remember(ports.files)
+    database.remember(ports)
     return database
   } catch (error) {
     database?.close()

@@ -18,8 +18,9 @@ export function effectPlanner(svc: PluginHandle): EffectPlanner {
         }
       }),
     async tell(effects, woken) {
+      // Who is to look need not wait for those who listen.
+      if (effects.some(({ effect }) => effect === wakeAgents.kind.name)) woken()
       for (const { effect, payload } of effects) {
-        if (effect === wakeAgents.kind.name) woken()
         if (effect !== appendEvent.kind.name) continue
         const { type, data } = payload as { type: never; data: never }
         if (svc.events.has(type)) await svc.emit(type, data)

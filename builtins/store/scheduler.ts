@@ -10,6 +10,8 @@ const PARKED =
   'EXISTS (SELECT 1 FROM agents a WHERE a.agent_id = leases.agent_id AND (a.paused_at IS NOT NULL OR a.died_at IS NOT NULL))'
 
 const DUE_SYS = "SELECT id FROM leases WHERE kind = 'sys' AND run_at <= ?"
+const NEXT = `SELECT min(run_at) AS run_at FROM (SELECT run_at FROM leases WHERE kind = 'sys' UNION ALL SELECT run_at FROM
+  (SELECT run_at FROM leases WHERE kind = 'agent' AND NOT ${PARKED} ORDER BY run_at LIMIT 1))`
 const DUE_AGENTS = `SELECT id FROM (SELECT id FROM leases WHERE kind = 'agent' AND run_at <= ? AND NOT ${PARKED} ORDER BY run_at LIMIT ?)`
 /** A wall clock that goes back by more than this was set, in milliseconds. */
 const SET_BACK_MS = 1_000
@@ -26,7 +28,7 @@ export interface LocalSchedulerOptions {
   /** Milliseconds that an agent rests after a cycle, however often it is woken. */
   rest: () => number
   /** @throws when the database's file is no longer there */
-  present: () => Promise<void>
+  present: () => void
   write: (effects: readonly Effect[], fence: Fence | undefined) => Promise<CommitResult>
   wake: (agents: readonly string[] | undefined, reason: string) => Promise<void>
 }
@@ -54,7 +56,7 @@ export class LocalScheduler implements Scheduler {
     await this.#followClock(now)
     // A look without a lock first: an idle daemon takes no write lock.
     if (!database.get(`${DUE_SYS} UNION ALL ${DUE_AGENTS} LIMIT 1`, [now, now, Math.min(limit, 1)])) return []
-    await this.#options.present()
+    this.#options.present()
     const rows = await database.write(() =>
       database.all<Omit<Lease, 'owner'>>(
         `UPDATE leases SET owner = ?, epoch = epoch + 1, woken = 0, cycle_num = cycle_num + 1, claimed_at = ?, run_at = ?
@@ -91,10 +93,7 @@ export class LocalScheduler implements Scheduler {
   }
 
   async nextDue(): Promise<number | null> {
-    const next = this.#options.database.get<{ run_at: number | null }>(
-      `SELECT min(run_at) AS run_at FROM (SELECT run_at FROM leases WHERE kind = 'sys' UNION ALL SELECT run_at FROM
-       (SELECT run_at FROM leases WHERE kind = 'agent' AND NOT ${PARKED} ORDER BY run_at LIMIT 1))`,
-    )
+    const next = this.#options.database.get<{ run_at: number | null }>(NEXT)
     return next?.run_at != null && next.run_at < NEVER ? next.run_at : null
   }
 
@@ -127,8 +126,8 @@ export class LocalScheduler implements Scheduler {
     if (back >= SET_BACK_MS) {
       await this.#options.database.write(() =>
         this.#options.database.run({
-          sql: 'UPDATE leases SET run_at = run_at - ?, rested_at = min(rested_at, ?) WHERE run_at < ?',
-          params: [back, now + this.#options.rest(), NEVER],
+          sql: 'UPDATE leases SET run_at = iif(run_at < ?, run_at - ?, run_at), rested_at = min(rested_at, ?)',
+          params: [NEVER, back, now + this.#options.rest()],
         }),
       )
     }
@@ -142,14 +141,15 @@ export class LocalScheduler implements Scheduler {
 
   /** Frees the leases of all but the living: called by the process that has just become the project's only daemon. */
   async recover(living: readonly string[]): Promise<number> {
-    const { database, owner, heartbeat } = this.#options
+    const { database, owner, heartbeat, rest } = this.#options
     const now = this.#options.now()
     const kept = [owner, ...living]
     return database.write(() => {
-      // Nobody is further away than a heartbeat after a start, whatever the clock was when it was written.
+      // Nobody is further away than a heartbeat after a start, nor rests longer, whatever the clock was when it was written.
       database.run({
-        sql: 'UPDATE leases SET run_at = min(run_at, ?) WHERE owner IS NULL AND run_at < ?',
-        params: [now + heartbeat(), NEVER],
+        sql: `UPDATE leases SET run_at = iif(run_at < ?, min(run_at, ?), run_at), rested_at = min(rested_at, ?)
+              WHERE owner IS NULL`,
+        params: [NEVER, now + heartbeat(), now + rest()],
       })
       return database.run({
         sql: `UPDATE leases SET owner = NULL, run_at = ? WHERE owner IS NOT NULL AND owner NOT IN (${kept.map(() => '?')})`,

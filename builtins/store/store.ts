@@ -40,7 +40,7 @@ export class SqliteStore implements Store {
   }
 
   async apply(effects: readonly Effect[]): Promise<boolean> {
-    await this.#database.present(this.#svc.ports.files)
+    this.#database.present(this.#svc.ports)
     return (await this.write(effects, undefined)) === 'ok'
   }
 
@@ -67,11 +67,11 @@ export class SqliteStore implements Store {
     return result
   }
 
-  async all<R>(sql: string, params?: readonly unknown[]): Promise<R[]> {
+  all<R>(sql: string, params?: readonly unknown[]): Promise<R[]> {
     return this.#database.turn(sql, () => this.#database.all<R>(sql, params))
   }
 
-  async many<R>(sql: string, params?: readonly unknown[]): Promise<R[]> {
+  many<R>(sql: string, params?: readonly unknown[]): Promise<R[]> {
     return this.#database.turn(sql, () => this.#database.many<R>(sql, params))
   }
 
@@ -90,12 +90,22 @@ export class SqliteStore implements Store {
     return value
   }
 
-  async get<R>(sql: string, params?: readonly unknown[]): Promise<R | undefined> {
+  get<R>(sql: string, params?: readonly unknown[]): Promise<R | undefined> {
     return this.#database.turn(sql, () => this.#database.get<R>(sql, params))
   }
 
+  glance<R>(sql: string, params?: readonly unknown[]): R | undefined | Promise<R | undefined> {
+    if (actor()) return this.get<R>(sql, params)
+    try {
+      return this.#database.get<R>(sql, params)
+    } catch {
+      // A lock that is in the way is waited for, and a fault is told there.
+      return this.get<R>(sql, params)
+    }
+  }
+
   health(): Promise<void> {
-    return this.#database.health(this.#svc.ports.files)
+    return this.#database.health(this.#svc.ports)
   }
 
   async events(after: number, limit: number): Promise<EventEnvelope[]> {

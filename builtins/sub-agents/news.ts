@@ -1,13 +1,14 @@
 import type { PluginHandle } from '#kernel'
 import type { NewsSource } from '../goals/contract.ts'
 import { Store } from '../store/contract.ts'
-import { instructed, instructionsFor, toldOf, untold } from './repository.ts'
+import { instructed, instructionsFor, TOLD_AT_ONCE, toldOf, untold } from './repository.ts'
 import { outcomeOf } from './toolkit.ts'
 
 /** What sub-agents are told by their parents, and parents of their sub-agents. */
 export function subAgentNews(svc: PluginHandle): NewsSource {
   return {
     name: 'sub-agents',
+    portion: TOLD_AT_ONCE,
     async news(agent_id) {
       const store = svc.use(Store)
       const ended = await untold(store, agent_id)

@@ -69,7 +69,7 @@ export function over(store: Store, now: number): Promise<EndingRow[]> {
     `SELECT s.sub_agent_id, s.parent_agent_id, s.max_cycles, s.cycles, a.agent_id IS NULL AS gone,
        l.owner IS NOT NULL AND l.run_at > ? AS working, g.status AS goal_status, g.result AS goal_result
      FROM sub_agents s LEFT JOIN agents a ON a.agent_id = s.sub_agent_id LEFT JOIN goals g ON g.goal_id = s.goal_id
-     LEFT JOIN leases l ON l.agent_id = s.sub_agent_id
+     LEFT JOIN leases l ON l.id = s.sub_agent_id
      WHERE s.status = 'running' AND (a.agent_id IS NULL OR a.died_at IS NOT NULL OR g.goal_id IS NULL OR g.status <> 'active'
        OR s.cycles >= s.max_cycles)`,
     [now],
@@ -94,12 +94,15 @@ export function lastDeeds(store: Store, agent_id: string, limit: number) {
   )
 }
 
+/** So many of each kind stand in one prompt. */
+export const TOLD_AT_ONCE = 20
+
 /** Those that have ended and of which their parent was not told; of what a goal waited for, its pursuit is told anyway. */
 export function untold(store: Store, parent_agent_id: string): Promise<SubAgentRow[]> {
   return store.all<SubAgentRow>(
     `${ROW} WHERE s.parent_agent_id = ? AND s.status <> 'running' AND s.told_at IS NULL AND NOT EXISTS
        (SELECT 1 FROM goals g WHERE g.goal_id = s.goal_id AND g.parent_goal_id IS NOT NULL)
-     ORDER BY s.completed_at, s.sub_agent_id LIMIT 20`,
+     ORDER BY s.completed_at, s.sub_agent_id LIMIT ${TOLD_AT_ONCE}`,
     [parent_agent_id],
   )
 }
@@ -114,7 +117,7 @@ export function instructionsFor(store: Store, sub_agent_id: string): Promise<Ins
   return store.all<InstructionRow>(
     `SELECT i.instruction_id, i.message, p.name AS parent FROM sub_agent_instructions i
        JOIN agents a ON a.agent_id = i.sub_agent_id JOIN agents p ON p.agent_id = a.spawned_by
-     WHERE i.sub_agent_id = ? AND i.delivered_at IS NULL ORDER BY i.created_at, i.instruction_id LIMIT 20`,
+     WHERE i.sub_agent_id = ? AND i.delivered_at IS NULL ORDER BY i.created_at, i.instruction_id LIMIT ${TOLD_AT_ONCE}`,
     [sub_agent_id],
   )
 }

@@ -28,6 +28,8 @@ import {
 
 /** What is told of how one ended, at most. */
 const LONGEST_RESULT = 8_000
+/** So many agents are known to work for nobody. */
+const NOBODYS_KNOWN = 100_000
 
 export interface Wanted {
   name: string
@@ -49,6 +51,8 @@ interface Ending {
 /** Agents that others made for one task each: how they begin, and how they end. */
 export class SubAgents {
   readonly #svc: PluginHandle
+  /** Agents that work for nobody, which no agent ever changes. */
+  readonly #nobodys = new Set<string>()
 
   constructor(svc: PluginHandle) {
     this.#svc = svc
@@ -146,9 +150,18 @@ export class SubAgents {
   }
 
   /** Whether an agent may enter this phase: one that works for another has its task and nothing else, and so many cycles for it. */
-  async mayWork({ agent_id, phase }: Gate): Promise<boolean> {
+  mayWork(gate: Gate): boolean | Promise<boolean> {
+    return this.#nobodys.has(gate.agent_id) || this.#mayWork(gate)
+  }
+
+  async #mayWork({ agent_id, phase }: Gate): Promise<boolean> {
     const row = await standing(this.#store, agent_id)
-    if (!row || row.spawned_by === null) return true
+    if (!row) return true
+    if (row.spawned_by === null) {
+      if (this.#nobodys.size >= NOBODYS_KNOWN) this.#nobodys.clear()
+      this.#nobodys.add(agent_id)
+      return true
+    }
     if (phase !== 'goal_pursuit' || row.status !== 'running') return false
     if (row.cycles < row.max_cycles) return true
     // It asks, so its last cycle is over, which a beat at the same time cannot see.

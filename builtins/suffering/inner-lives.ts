@@ -55,7 +55,7 @@ export class InnerLives implements Suffering {
     const lot = await findLot(store, cycle.agent_id)
     if (!lot) return
     const home = await this.#homeOf(lot.preset)
-    const events = await happenedSince(store, lot.agent_id, lot.seq)
+    const events = lot.newest > lot.seq ? await happenedSince(store, lot.agent_id, lot.seq) : []
     const before = lot.inner ?? (await this.#born(lot.agent_id, home))
     const { inner, seq, heard_at } = await takenIn(svc, lot, before, events, home, this.#settings)
     const facts = factsOf(lot, inner, heard_at, await budgetLeft(svc))
@@ -182,7 +182,7 @@ export class InnerLives implements Suffering {
   async #homeOf(preset: string): Promise<PersonaFields> {
     const profile = await this.#svc
       .use(Profiles)
-      .get(preset)
+      .get(preset, 'beat')
       .catch(() => undefined)
     return profile ? homeOf(profile) : DEFAULT_HOME
   }

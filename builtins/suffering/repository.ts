@@ -24,6 +24,8 @@ export interface LotRow {
   version: number
   at: number
   seq: number
+  /** The seq of its newest event. */
+  newest: number
   heard_at: number
   inner: Inner | undefined
 }
@@ -33,6 +35,7 @@ export async function findLot(store: Store, agent_id: string): Promise<LotRow | 
   const row = await store.get<Omit<LotRow, 'inner'> & { state: string | null }>(
     `SELECT a.agent_id, a.preset, a.failures, i.state, coalesce(i.version, 0) AS version, coalesce(i.at, 0) AS at,
        coalesce(i.seq, 0) AS seq, coalesce(i.heard_at, 0) AS heard_at,
+       coalesce((SELECT max(seq) FROM events WHERE agent_id = a.agent_id), 0) AS newest,
        EXISTS (SELECT 1 FROM goals WHERE agent_id = a.agent_id AND status = 'active') AS busy,
        (SELECT count(*) FROM (SELECT created_at FROM a2a_messages WHERE from_agent = ? ORDER BY seq DESC LIMIT ${LOOKED_AT}) sent
          WHERE sent.created_at > coalesce(i.heard_at, 0)) AS unanswered
@@ -41,7 +44,7 @@ export async function findLot(store: Store, agent_id: string): Promise<LotRow | 
   )
   if (!row) return undefined
   const { state, ...lot } = row
-  return { ...lot, inner: state === null ? undefined : Inner.parse(JSON.parse(state)) }
+  return { ...lot, inner: state === null ? undefined : (JSON.parse(state) as Inner) }
 }
 
 export interface HappenedRow {

@@ -22,6 +22,11 @@ export interface Prepared {
   tools: () => ToolSet
 }
 
+/** Before its first tool runs: most tasks need none. */
+export async function makeWorkspace({ ports: { files } }: PluginHandle, workspace: string): Promise<void> {
+  await taken('workspace', () => files.mkdir(workspace, { recursive: true, mode: 0o700 }))
+}
+
 /** Puts together what the model is told and may do. @param said what was said in the task so far; nothing yet begins it */
 export async function prepareRun(
   svc: PluginHandle,
@@ -35,7 +40,8 @@ export async function prepareRun(
   const profile = await svc.use(Agents).profileOf(agent)
   const tools = () => taskTools(svc, toolkits, profile)
   const workspace = join(svc.project.workspaces, agent_id)
-  await taken('workspace', () => svc.ports.files.mkdir(workspace, { recursive: true, mode: 0o700 }))
+  // What was under way may have tools to run first.
+  if (said.length > 0) await makeWorkspace(svc, workspace)
   const remembered = rememberedMessages(await earlierExchanges(svc.use(Store), row, REMEMBERED_TASKS))
   const first: Message[] = said.length === 0 ? [{ role: 'user', content: row.instruction }] : []
   const model = agent.model || profile.model || null

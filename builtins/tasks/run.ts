@@ -28,7 +28,7 @@ import { TaskCostLimitError, TaskInterruptedError } from './contract.ts'
 import { chargeTask, endTask, holdTask, recordAnswer, recordOutcome, releaseTask } from './effects.ts'
 import { type Ending, endingOf } from './ending.ts'
 import { loadMessages, type TaskRow } from './repository.ts'
-import { type Prepared, prepareRun } from './request.ts'
+import { makeWorkspace, type Prepared, prepareRun } from './request.ts'
 import { LiveText } from './text.ts'
 import { Transcript } from './transcript.ts'
 
@@ -113,7 +113,7 @@ export class TaskRun {
     try {
       const ending = await this.#drive().catch(error => this.#failed(error))
       if (ending) await this.#end(ending, this.#svc.clock.monotonic() - began)
-      await this.#endRun(ending?.status ?? 'interrupted')
+      else await this.#interruptRun()
       this.text.end(ending ? undefined : new StoppingError())
     } catch (error) {
       if (!(error instanceof LostTask))
@@ -227,7 +227,7 @@ export class TaskRun {
     this.text.say(apart + text)
   }
 
-  async #write(event: RunEvent, { tools }: Prepared): Promise<void> {
+  async #write(event: RunEvent, { tools, request }: Prepared): Promise<void> {
     const { agent_id, task_id, session_id, epoch } = this.row
     if (event.type === 'outcome') {
       const { call, message, effects } = event
@@ -238,6 +238,7 @@ export class TaskRun {
       return
     }
     const { heard, calls, spend } = event
+    if (calls.length > 0) await makeWorkspace(this.#svc, request.workspace)
     const message = { ...event.message, content: await this.#checked(event.message.content) }
     this.#output = message.content.trim() === '' ? this.#output : message.content
     const approvals = this.#svc.has(Approvals) ? this.#svc.use(Approvals) : undefined
@@ -306,20 +307,28 @@ export class TaskRun {
     const parsed = status === 'completed' ? (this.#form?.value ?? null) : null
     const result = { status, output: this.#output, parsed, error: problem }
     const { effects, written } = this.unwritten()
+    const run = this.#run
     await this.#save([
       ...effects,
       endTask({ task_id, ...result, approval_ids: [...approval_ids], duration_ms }),
       sessionUsed({ session_id, input_tokens: 0, output_tokens: 0, cost_micros: 0, duration_ms }),
       this.#event('task_ended', { status }),
+      ...(run ? [run.runs.ends(run.run_id, status)] : []),
     ])
     written()
+    if (run) await taken('run_end', async () => run.runs.ended(run.run_id))
+  }
+
+  get #run() {
+    if (!this.#run_id || !this.#svc.has(Runs)) return undefined
+    return { run_id: this.#run_id, runs: this.#svc.use(Runs) }
   }
 
   /** The log of the run is a record beside the task: what goes wrong with it is not the task's failure. */
-  async #endRun(exit: string): Promise<void> {
-    if (!this.#run_id || !this.#svc.has(Runs)) return
-    const run_id = this.#run_id
-    const ended = taken('run_end', () => this.#svc.use(Runs).end(run_id, exit))
+  async #interruptRun(): Promise<void> {
+    const run = this.#run
+    if (!run) return
+    const ended = taken('run_end', () => run.runs.end(run.run_id, 'interrupted'))
     await ended.catch(error => this.#svc.log.warn(this.#fields, `its run was not ended: ${sentenceOf(error)}`))
   }
 

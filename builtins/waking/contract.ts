@@ -10,13 +10,13 @@ export interface Watched {
 export interface Watcher {
   /**
    * Looks again whenever something changed, until there is something to tell.
-   * @param places asked anew each time, since places come and go; one that cannot be watched is only looked at
-   * @param look what there is to tell; undefined for nothing
+   * @param places asked anew after each change, since places come and go; one that cannot be watched is only looked at
+   * @param look what there is to tell; undefined for nothing. It is told whether the system told of a change, or cannot
    * @throws the signal's reason once it is aborted
    */
   until<T>(
     places: () => Promise<readonly Watched[]>,
-    look: () => Promise<T | undefined>,
+    look: (isTold: boolean) => Promise<T | undefined>,
     signal: AbortSignal,
   ): Promise<T>
 }

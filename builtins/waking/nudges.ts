@@ -32,8 +32,14 @@ export function nudgeSource(svc: PluginHandle, watcher: Watcher): WakeSource {
     await files.mkdir(folder, { recursive: true, mode: 0o700 }).catch(() => {})
     return [{ folder }]
   }
-  const look = async () => {
+  // A folder that was found empty, and looks as it did, is not read again: it was read after its last change then.
+  let [empty, seen] = ['', '']
+  const look = async (isTold: boolean) => {
+    const state = await stateOf(svc, folder)
+    if (!isTold && state === empty) return undefined
     const taken = await takeMarkers(svc, folder)
+    empty = taken.length === 0 && state === seen ? state : ''
+    seen = state
     if (taken.length === 0) return undefined
     // The row has woken its agent in its own transaction: waking it again would cost a cycle.
     if (!(await areNudges(svc.use(Store), taken))) return 'nudge'
@@ -41,6 +47,12 @@ export function nudgeSource(svc: PluginHandle, watcher: Watcher): WakeSource {
     return undefined
   }
   return { name: 'nudge', wait: signal => watcher.until(places, look, signal) }
+}
+
+/** What is another whenever an entry comes or goes; but not within one tick of the file system's clock. */
+async function stateOf({ ports }: PluginHandle, folder: string): Promise<string> {
+  const stat = await ports.files.lstat(folder).catch(() => undefined)
+  return stat ? `${stat.ino} ${stat.mtimeMs}` : 'none'
 }
 
 /** Removes the markers that are there. @returns their names, without `.json` */

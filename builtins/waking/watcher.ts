@@ -5,15 +5,22 @@ import type { Watched, Watcher } from './contract.ts'
 /** What changes all the time is looked at no more often than this, in milliseconds. */
 const PAUSE_MS = 50
 
+/** An open watch; `over` once the system has told something, or cannot tell: then it is of no more use. */
+interface Watch {
+  place: Watched
+  over: boolean
+  close(): void
+}
+
 /**
- * Watches folders by the system's own events. Each round opens its watches, looks, and closes them: nothing is missed between
- * two rounds, and no events pile up while nobody looks.
+ * Watches folders by the system's own events. A watch stands until its first event, whoever looks meanwhile: nothing is missed
+ * between two looks, and no events pile up while nobody looks.
  */
 export class FolderWatcher implements Watcher {
   readonly #svc: PluginHandle
   readonly #config: WakingConfig
   readonly #unwatchable = new Set<string>()
-  readonly #rounds = new Set<AbortController>()
+  readonly #rests = new Set<AbortController>()
 
   constructor(svc: PluginHandle, config: WakingConfig) {
     this.#svc = svc
@@ -22,42 +29,66 @@ export class FolderWatcher implements Watcher {
 
   async until<T>(
     places: () => Promise<readonly Watched[]>,
-    look: () => Promise<T | undefined>,
+    look: (isTold: boolean) => Promise<T | undefined>,
     signal: AbortSignal,
   ): Promise<T> {
     const { clock } = this.#svc
-    while (!signal.aborted) {
-      const began = clock.monotonic()
-      const round = new AbortController()
-      const stop = () => round.abort()
-      signal.addEventListener('abort', stop, { once: true })
-      this.#rounds.add(round)
-      try {
-        const events = (await places()).map(place => this.#event(place, round.signal))
-        const found = await look()
+    let rest = new AbortController()
+    const stop = () => rest.abort()
+    signal.addEventListener('abort', stop)
+    let watches: Watch[] = []
+    try {
+      while (!signal.aborted) {
+        const began = clock.monotonic()
+        rest = new AbortController()
+        this.#rests.add(rest)
+        const isTold = watches.length === 0 || watches.some(({ over }) => over)
+        if (isTold) watches = this.#watched(await places(), watches, () => rest.abort())
+        const found = await look(isTold)
         if (found !== undefined) return found
-        await Promise.race([...events, clock.sleep(this.#config.wake_poll_interval * 1000, round.signal)])
-      } finally {
-        signal.removeEventListener('abort', stop)
-        this.#rounds.delete(round)
-        round.abort()
+        await clock.sleep(this.#config.wake_poll_interval * 1000, rest.signal)
+        this.#rests.delete(rest)
+        const early = began + PAUSE_MS - clock.monotonic()
+        if (early > 0) await clock.sleep(early, signal)
       }
-      const early = began + PAUSE_MS - clock.monotonic()
-      if (early > 0) await clock.sleep(early, signal)
+    } finally {
+      signal.removeEventListener('abort', stop)
+      this.#rests.delete(rest)
+      for (const watch of watches) watch.close()
     }
     throw signal.reason
   }
 
   /** Everybody looks once, now: from then on they rest as long as the configuration says by then. */
   hurry(): void {
-    for (const round of this.#rounds) round.abort()
+    for (const rest of this.#rests) rest.abort()
   }
 
-  /** Resolves at the first event; never, where the system tells nothing. The watch stands when the call returns. */
-  async #event({ folder, name }: Watched, signal: AbortSignal): Promise<void> {
+  /** A watch of each place: those that stand go on, and those of other places end. */
+  #watched(places: readonly Watched[], before: readonly Watch[], told: () => void): Watch[] {
+    const isSame = (a: Watched, b: Watched) => a.folder === b.folder && a.name === b.name
+    const kept = before.filter(({ over, place }) => !over && places.some(each => isSame(each, place)))
+    for (const watch of before) if (!kept.includes(watch)) watch.close()
+    return places.map(place => kept.find(each => isSame(each.place, place)) ?? this.#watch(place, told))
+  }
+
+  /** The watch stands when the call returns. */
+  #watch(place: Watched, told: () => void): Watch {
+    const stop = new AbortController()
+    const watch: Watch = { place, over: false, close: () => stop.abort() }
+    void this.#event(place, stop.signal).then(isTold => {
+      watch.over = true
+      stop.abort()
+      if (isTold) told()
+    })
+    return watch
+  }
+
+  /** Resolves at the first event; without one, where the system tells nothing. */
+  async #event({ folder, name }: Watched, signal: AbortSignal): Promise<boolean> {
     try {
       for await (const { filename } of this.#svc.ports.files.watch(folder, { signal })) {
-        if (name === undefined || filename === null || filename === name) return
+        if (name === undefined || filename === null || filename === name) return true
       }
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
@@ -67,6 +98,6 @@ export class FolderWatcher implements Watcher {
         this.#svc.log.warn({}, `${folder} is looked at every ${seconds} s only: ${sentenceOf(error)}`)
       }
     }
-    await new Promise(() => {})
+    return false
   }
 }

@@ -45,16 +45,13 @@ export async function inTurn(
   rounds: number,
   a: (round: number) => Promise<number>,
   b: (round: number) => Promise<number>,
-): Promise<{ a: number; b: number; ratio: number }> {
+): Promise<{ a: number; b: number; ratio: number; ratios: number[] }> {
   const found: { a: number; b: number }[] = []
   for (let round = 0; round < rounds; round++) {
     found.push(round % 2 ? flipped(await b(round), await a(round)) : { a: await a(round), b: await b(round) })
   }
-  return {
-    a: median(found.map(each => each.a)),
-    b: median(found.map(each => each.b)),
-    ratio: median(found.map(each => each.a / each.b)),
-  }
+  const ratios = found.map(each => each.a / each.b)
+  return { a: median(found.map(each => each.a)), b: median(found.map(each => each.b)), ratio: median(ratios), ratios }
 }
 
 const flipped = (b: number, a: number) => ({ a, b })
