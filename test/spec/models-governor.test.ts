@@ -31,7 +31,7 @@ async function governed(script: Parameters<typeof modelHouse>[0], model: object 
   const made = await modelHouse(script, { clock, config, builtins: [store, models, metrics] })
   const traffic = async () => {
     const { providers } = (await made.house.kernel.invoke('models.list')) as {
-      providers: { name: string; traffic: object }[]
+      providers: { name: string; traffic: { in_flight: number; waiting: number } }[]
     }
     return providers.find(({ name }) => name === 'openai')!.traffic
   }
@@ -83,10 +83,15 @@ test('no more attempts are under way at once than model.providers.<name>.max_con
   const held = heldReplies()
   const { call, traffic, server } = await governed(held.script, { providers: { openai: { max_concurrent: 2 } } })
   let answered = 0
-  const calls = [0, 1, 2, 3, 4].map(async n => {
-    await call({ messages: [{ role: 'user', content: `${n}` }] })
-    answered++
-  })
+  const calls: Promise<unknown>[] = []
+  for (const n of [0, 1, 2, 3, 4]) {
+    calls.push(call({ messages: [{ role: 'user', content: `${n}` }] }).then(() => answered++))
+    // Who comes first is told by when it has come: on the way there all look at files.
+    await until(async () => {
+      const { in_flight, waiting } = await traffic()
+      return in_flight + waiting === n + 1
+    })
+  }
   for (let left = 5; left > 0; left--) {
     await until(() => held.waiting === Math.min(2, left))
     await nothingComes()
