@@ -1,3 +1,5 @@
+import { uncollected } from './uncollected.ts'
+
 /**
  * Reads a project's database past everything that costs time, for a shell that asks what may come at each Tab: no schema is
  * brought up to date, and what cannot be read now gives nothing.
@@ -5,7 +7,7 @@
 export async function peek(file: string, sql: string): Promise<Record<string, unknown>[]> {
   try {
     const { default: Sqlite } = await import('better-sqlite3')
-    const database = new Sqlite(file, { readonly: true, fileMustExist: true, timeout: 0 })
+    const database = new (uncollected(Sqlite))(file, { readonly: true, fileMustExist: true, timeout: 0 })
     try {
       return database.prepare<[], Record<string, unknown>>(sql).all()
     } finally {

@@ -1,0 +1,35 @@
+type Engine = typeof import('better-sqlite3')
+
+/**
+ * From 24.19 on, Node aborts the process when what SQLite's module made is collected while no script runs ("Assertion failed:
+ * (env) != nullptr" in RemoveEnvironmentCleanupHook; better-sqlite3 up to 12.11).
+ */
+const COLLECTS_AMISS = Number(process.versions.node.split('.')[0]) >= 24
+const kept: unknown[] = []
+let kind: Engine | undefined
+
+/** The same, of which nothing is ever collected where that would end the process. A closed connection holds no memory of SQLite's. */
+export function uncollected(Sqlite: Engine): Engine {
+  if (!COLLECTS_AMISS) return Sqlite
+  kind ??= class extends Sqlite {
+    readonly #asked = new Map<string, ReturnType<typeof this.prepare>>()
+
+    constructor(...settings: ConstructorParameters<Engine>) {
+      super(...settings)
+      kept.push(this)
+    }
+
+    override prepare: typeof Sqlite.prototype.prepare = text => {
+      const statement = super.prepare(text)
+      kept.push(statement)
+      return statement as never
+    }
+
+    override pragma(text: string, options?: { simple?: boolean }): unknown {
+      const statement = this.#asked.get(text) ?? this.prepare(`PRAGMA ${text}`)
+      this.#asked.set(text, statement)
+      return options?.simple ? statement.pluck().get() : statement.pluck(false).all()
+    }
+  } as unknown as Engine
+  return kind
+}
