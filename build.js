@@ -1,12 +1,14 @@
 #!/usr/bin/env node
 // Makes dist/: the program, the package's front door and its types, and the commands as data.
 import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { chmod, cp, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
+import { lazyFields, scriptOf } from './build-pieces.js'
 
 const root = fileURLToPath(new URL('.', import.meta.url))
 const { version } = createRequire(import.meta.url)('./package.json')
@@ -15,6 +17,14 @@ const TELEMETRY = ['api', 'sdk-trace-base', 'sdk-metrics', 'resources']
   .map(name => `@opentelemetry/${name}`)
 /** What cannot be bundled: it has a binary, loads its own files, or is for those who want it. */
 const EXTERNAL = ['better-sqlite3', 'jiti', 'vitest', 'pg', '@anthropic-ai/sdk', ...TELEMETRY]
+
+/** By which pieces are entered. */
+const ENTRIES = {
+  program: 'program.ts',
+  index: 'index.ts',
+  testing: 'test/support/index.ts',
+  commands: 'builtins/cli/built.ts',
+}
 
 /** The kernel's files that need no package. */
 const LIGHT = ['errors', 'near', 'ports', 'scope', 'services'].map(name => join(root, 'kernel', `${name}.ts`))
@@ -79,10 +89,30 @@ const unused = {
     onLoad({ filter: /\/zod\/v4\/locales\/index\.js$/ }, () => ({
       contents: "export { default as en } from './en.js'",
     }))
+    // Fastify's router compiles a function for every piece of a path, which is half of what its routes cost.
+    onLoad({ filter: /\/find-my-way\/lib\/node\.js$/ }, async ({ path }) => {
+      const text = await readFile(path, 'utf8')
+      const contents = text.replace(
+        /return new Function\('path', 'i'.*/,
+        'return (path, i) => path.startsWith(prefix, i)',
+      )
+      if (contents === text) throw new Error(`${path} compiles prefixes in another way; see what is to be done`)
+      return { contents }
+    })
     onLoad({ filter: /./, namespace: 'unused' }, () => ({ contents: 'module.exports = {}' }))
   },
 }
 const nothing = { path: 'nothing', namespace: 'unused' }
+
+/** `svc.ts` is no piece: it goes through the doors that lie beside it. */
+const doors = {
+  name: 'doors',
+  setup({ onResolve }) {
+    onResolve({ filter: /^\.\/\w+\.ts$/ }, ({ path, kind }) =>
+      kind === 'entry-point' ? undefined : { path: path.replace(/ts$/, 'js'), external: true },
+    )
+  },
+}
 
 // While one works on the page: that alone, in its place.
 if (process.argv[2] === 'dashboard') {
@@ -94,6 +124,10 @@ if (process.argv[2] === 'dashboard') {
 const cache = join(root, 'node_modules', '.cache')
 await mkdir(cache, { recursive: true })
 const made = await mkdtemp(join(cache, 'svc-dist-'))
+
+const node = { platform: 'node', target: 'node20', minifySyntax: true, minifyWhitespace: true }
+const quiet = { legalComments: 'none', logLevel: 'warning' }
+const bundled = { ...node, ...quiet, absWorkingDir: root, bundle: true, conditions: ['svc-source'], outdir: made }
 
 try {
   await Promise.all([
@@ -109,37 +143,41 @@ try {
   await rm(made, { recursive: true, force: true })
 }
 
-/** One bundle in pieces: a process loads what it needs, and all entries share the same classes and tokens. */
+/** One bundle in pieces: a process loads what it needs, and all entries share the same classes and tokens. See `pieces.ts`. */
 async function bundle() {
-  await build({
-    absWorkingDir: root,
-    entryPoints: {
-      svc: 'svc.ts',
-      index: 'index.ts',
-      testing: 'test/support/index.ts',
-      commands: 'builtins/cli/built.ts',
-      watchdog: 'builtins/watchdog/thread.ts',
-    },
+  const { outputFiles, metafile } = await build({
+    ...bundled,
+    entryPoints: ENTRIES,
     // Flat, so that code finds the package's other files at the same place, whichever piece it lands in.
-    outdir: made,
     chunkNames: 'part-[hash]',
-    bundle: true,
     splitting: true,
     format: 'esm',
-    platform: 'node',
-    target: 'node20',
-    conditions: ['svc-source'],
     external: EXTERNAL,
-    plugins: [lightKernel, lazyNames, unused],
-    minifySyntax: true,
-    minifyWhitespace: true,
+    plugins: [lightKernel, lazyNames, lazyFields, unused],
     keepNames: true,
-    legalComments: 'none',
-    logLevel: 'warning',
-    banner: {
-      js: "import{createRequire as svcRequire}from'node:module';const require=svcRequire(import.meta.url);",
-    },
+    write: false,
+    metafile: true,
   })
+  const facts = new Map(Object.entries(metafile.outputs).map(([path, output]) => [basename(path), output]))
+  const pieces = await Promise.all(
+    outputFiles.map(async ({ path, text }) => {
+      const name = basename(path)
+      return [name, await scriptOf(name, text, facts.get(name).imports)]
+    }),
+  )
+  const hash = createHash('sha256')
+  for (const [name, text] of pieces.sort(([a], [b]) => (a < b ? -1 : 1))) {
+    hash.update(text)
+    await writeFile(join(made, name.replace(/js$/, 'cjs')), text)
+    if (!(name.slice(0, -3) in ENTRIES)) continue
+    const door = `import{piece}from'./pieces.js';export const{${facts.get(name).exports}}=piece('./${name}')\n`
+    await writeFile(join(made, name), door)
+  }
+  const define = { BUILD: JSON.stringify(hash.digest('hex').slice(0, 16)) }
+  const alone = { ...bundled, format: 'esm', plugins: [lightKernel] }
+  await build({ ...alone, entryPoints: { watchdog: 'builtins/watchdog/thread.ts' } })
+  await build({ ...alone, entryPoints: ['pieces.ts'], define })
+  await build({ ...alone, entryPoints: ['svc.ts'], plugins: [doors] })
   await chmod(join(made, 'svc.js'), 0o755)
   await chmod(made, 0o755)
 }

@@ -20,6 +20,7 @@ export default definePlugin({
       read,
       get: read,
       skills: async () => '',
+      names: async () => PRESETS.map(({ name }) => name),
       list: async () =>
         PRESETS.map(profile => ({ name: profile.name, file: 'plugins/service.ts', profile, error: null })),
     })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Effect } from './cycle.ts'
+import type { Busy, Effect } from './cycle.ts'
 import { ConflictError } from './errors.ts'
 import { point } from './points.ts'
 
@@ -26,6 +26,8 @@ export interface RegisteredGuard {
   failClosed: () => boolean
   /** Called with an error, before the rule above applies. */
   failed: (gate: Gate, error: unknown) => void
+  /** Whom it might keep from something, of agents that have no goal; unless told, everybody. */
+  busy?: Busy
 }
 
 export const Guards = point<RegisteredGuard>('guards', {

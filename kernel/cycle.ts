@@ -49,6 +49,26 @@ export interface Lease {
   readonly cycle_num: number
 }
 
+/** An agent that is due and that nobody drives, as it was seen. */
+export interface Due extends Pick<Lease, 'id' | 'epoch' | 'cycle_num'> {
+  readonly run_at: number
+  /** How often it was woken until then. */
+  readonly wakes: number
+}
+
+/**
+ * Which of these agents somebody has something to do for, by id. Asked before they are driven: where everybody who has a part in
+ * a cycle can tell, those who are left have nothing to do, and their cycles are passed in one go.
+ */
+export type Busy = (due: readonly Due[]) => readonly string[] | Promise<readonly string[]>
+
+export function idsOf(due: readonly Due[]): string[] {
+  return due.map(({ id }) => id)
+}
+
+/** Of a part of a cycle that comes to nothing by itself, for agents that have nothing to do. */
+export const nobody: Busy = () => []
+
 /** What becomes of the lease with a commit: kept while the cycle goes on, or given back until `run_at`. */
 export type Next = 'keep' | { run_at: number }
 export type CommitResult = 'ok' | 'fenced' | 'refused'
@@ -60,6 +80,10 @@ export interface Scheduler {
   /** How often it wants to be asked to renew, and at least for what is due, in milliseconds; the heartbeat's own rates unless told. */
   readonly renew_ms?: number
   readonly poll_ms?: number
+  /** Agents that are due by then and that nobody drives, longest due first, without taking them. */
+  due?(until: number, limit: number): Promise<Due[]>
+  /** Begins and ends a cycle of each that is as `due` told of it, in one transaction. @returns the ids of those */
+  pass?(due: readonly Due[], run_at: number): Promise<string[]>
   /** Prolongs all leases of this process; returns those that are lost. */
   renew(held: readonly Lease[]): Promise<Lease[]>
   /** Writes effects and the lease's next state in one transaction, fenced by the lease's epoch. */

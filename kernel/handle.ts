@@ -15,7 +15,7 @@ import {
   type WakeSource,
   WakeSources,
 } from './contributions.ts'
-import { PHASES } from './cycle.ts'
+import { type Busy, PHASES } from './cycle.ts'
 import { applied, type Declared } from './declared.ts'
 import { sentenceOf } from './errors.ts'
 import {
@@ -159,7 +159,7 @@ export class PluginHandle {
   /** Adds a contribution to a point; like everything here it leaves with the scope, or earlier by the undoing returned. */
   add<C>(point: Point<C>, contribution: C): Undo {
     const label = `${point.name}: ${point.options.key(contribution)}`
-    return this.#declare(label, () => this.#parts.points.add(point, contribution, this.name))
+    return this.#declare(label, () => this.#parts.points.add(point, contribution, this.name, this.#parts.builtin))
   }
 
   /** What all plugins contributed to a point, now. */
@@ -287,6 +287,7 @@ export class PluginHandle {
         if (failClosed())
           void this.emit('guard_failed', { agent_id, cycle_num, phase: at, guard: name, error: sentenceOf(error) })
       },
+      ...(options.busy ? { busy: options.busy } : {}),
     })
   }
   #guards = 0
@@ -370,6 +371,8 @@ export class PluginHandle {
 export interface GuardOptions {
   name?: string
   failClosed?: boolean
+  /** Whom it might keep from something, of agents that have no goal; unless told, everybody. */
+  busy?: Busy
 }
 
 type HookFace<In> = { readonly taps: readonly TapOptions[] } & {

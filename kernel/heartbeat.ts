@@ -11,7 +11,9 @@ import {
   StoppingError,
 } from './cycle.ts'
 import { sentenceOf } from './errors.ts'
+import { inStep } from './ports.ts'
 import type { Undo } from './scope.ts'
+import { Sweep } from './sweep.ts'
 import { Waker } from './waker.ts'
 
 /** The kernel's part of the section `daemon`. Durations are seconds and take fractions. */
@@ -53,7 +55,9 @@ export const HeartbeatConfig = z.object({
 export type HeartbeatConfig = z.infer<typeof HeartbeatConfig>
 
 /** How often the loop looks for what other processes made due, in milliseconds. */
-const POLL_MS = 250
+const POLL_MS = 500
+/** How soon it is tried again to claim, in milliseconds. */
+const RETRY_MS = 250
 const RENEW_MS = 5_000
 /** Why a rest ends: one for all, because a reason made anew costs more than the rest of a hint. */
 const ENOUGH_REST = 'enough rest'
@@ -80,6 +84,7 @@ export class Heartbeat {
   readonly #running = new Map<Lease, Running>()
   /** Leases whose end could not be written, with when they are due again: an agent must not wait for them to run out. */
   readonly #owed = new Map<Lease, number>()
+  readonly #sweep: Sweep
   #loop: Promise<void> | undefined
   #stop = new AbortController()
   #rest = new AbortController()
@@ -90,6 +95,7 @@ export class Heartbeat {
 
   constructor(parts: HeartbeatParts) {
     this.#parts = parts
+    this.#sweep = new Sweep(parts)
   }
 
   get live(): boolean {
@@ -125,7 +131,7 @@ export class Heartbeat {
     const ended = all().then(() => calm.abort())
     await Promise.race([ended, grace()])
     for (const { abort } of this.#running.values()) abort.abort(new StoppingError())
-    await Promise.race([ended, grace()])
+    await Promise.race([Promise.all([ended, this.#sweep.over()]), grace()])
     await this.#giveBack().catch(() => {})
     for (const agent_id of this.inFlight) this.#parts.log.warn({ agent_id }, 'a cycle does not stop; it is left behind')
     this.#loop = undefined
@@ -179,7 +185,7 @@ export class Heartbeat {
         await this.#tick(nextBeat)
       } catch (error) {
         this.#parts.log.error({ code: (error as { code?: string }).code }, `heartbeat: ${sentenceOf(error)}`)
-        await clock.sleep(POLL_MS, this.#stop.signal)
+        await clock.sleep(RETRY_MS, this.#stop.signal)
       }
     }
     for (const fn of undo) await fn()
@@ -192,6 +198,7 @@ export class Heartbeat {
     this.#rest = new AbortController()
     this.#hinted = false
     if (this.#owed.size > 0) await this.#giveBack()
+    await this.#sweep.run(this.#agents === 0)
     const free = Math.max(config.max_concurrent_agents - this.#agents, 0)
     const leases = await scheduler.claim(free)
     for (const lease of leases) this.#begin(lease)
@@ -199,10 +206,23 @@ export class Heartbeat {
     await ports.clock.yield()
     if (leases.length > 0 && this.#agents < config.max_concurrent_agents) return
     if (this.#hinted || this.#stop.signal.aborted) return
-    const due = leases.length === 0 && free > 0 ? await scheduler.nextDue() : null
-    const poll = scheduler.poll_ms ?? POLL_MS
-    const wait = Math.min(poll, nextBeat - ports.clock.monotonic(), due === null ? poll : due - ports.clock.ms())
-    if (wait > 0 && !this.#hinted) await ports.clock.sleep(wait, this.#rest.signal)
+    // With all slots taken there may be something due that nobody can begin.
+    await this.#restUntilDue(nextBeat, leases.length === 0 && free > 0)
+  }
+
+  /** Rests until there may be something to do, with a glance at what other processes made due every now and then. @param looking whether to look */
+  async #restUntilDue(nextBeat: number, looking: boolean): Promise<void> {
+    const { clock } = this.#parts.ports
+    const scheduler = this.#parts.scheduler()
+    for (;;) {
+      const due = looking ? await scheduler.nextDue() : null
+      const poll = inStep(clock, scheduler.poll_ms ?? POLL_MS)
+      const wait = Math.min(poll, nextBeat - clock.monotonic(), due === null ? poll : due - clock.ms())
+      if (wait <= 0 || this.#hinted) return
+      await clock.sleep(wait, this.#rest.signal)
+      if (!looking || this.#rest.signal.aborted || this.#owed.size > 0) return
+      this.lastTick = clock.ms()
+    }
   }
 
   #begin(lease: Lease): void {

@@ -1,6 +1,7 @@
 import { AsyncSeriesBailHook, AsyncSeriesHook } from 'tapable'
 import { z } from 'zod'
 import { actor } from './actor.ts'
+import type { Busy } from './cycle.ts'
 import { ConflictError, defineError } from './errors.ts'
 import { meant } from './near.ts'
 import type { Clock } from './ports.ts'
@@ -57,6 +58,8 @@ export interface TapOptions {
   stage?: number
   /** Names of taps that this one runs before. */
   before?: string | string[]
+  /** For a tap of a phase: for whom it has something to do, of agents that have no goal; unless told, for everybody. */
+  busy?: Busy
 }
 
 interface Tap<In, Out> extends TapOptions {

@@ -1,3 +1,4 @@
+import type { z } from 'zod'
 import { ConflictError } from './errors.ts'
 import type { Hook, Hooks } from './hooks.ts'
 import type { Clock } from './ports.ts'
@@ -10,6 +11,8 @@ export interface PointOptions<C> {
   ask?: (contribution: C, question: never) => unknown
   /** Ordering of a contribution among the others; see `TapOptions`. */
   stage?: (contribution: C) => number | undefined
+  /** What a contribution must be. Those of the builtins are looked at by their tests, and by no start. */
+  shape?: z.ZodType
   /** Refuses a bad contribution, also beside those that are there, by throwing. */
   check?: (contribution: C, others: readonly Contribution<C>[]) => void
 }
@@ -49,9 +52,13 @@ export class Points {
     this.#clock = clock
   }
 
-  /** @throws ConflictError naming both owners when the key is taken */
-  add<C>(point: Point<C>, value: C, owner: string): Undo {
+  /**
+   * @param isKnown its shape was looked at before
+   * @throws ConflictError naming both owners when the key is taken; z.ZodError for what has not the point's shape
+   */
+  add<C>(point: Point<C>, value: C, owner: string, isKnown = false): Undo {
     const registry = this.#registry(point)
+    if (!isKnown) point.options.shape?.parse(value)
     point.options.check?.(value, registry.contributions as readonly Contribution<C>[])
     const key = point.options.key(value)
     const taken = registry.byKey.get(key)

@@ -1,7 +1,7 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import type { LookupAddress } from 'node:dns'
-import { statSync } from 'node:fs'
+import { type BigIntStats, statSync } from 'node:fs'
 import * as fs from 'node:fs/promises'
 import { TimeLimitError } from './errors.ts'
 import { type Presence, systemPresence } from './presence.ts'
@@ -45,6 +45,8 @@ export interface Ports {
   files: typeof fs
   /** Which file lies at a path, undefined for none; at once, for what is asked before every write. */
   inodeOf: (path: string) => bigint | undefined
+  /** What is another text whenever the file at a path is another or has changed; undefined for none. At once, as above. */
+  stampOf: (path: string) => string | undefined
   fetch: Fetch
   spawn: (command: string, args: readonly string[], options: SpawnOptions) => ChildProcess
   /** All addresses of a host. */
@@ -61,6 +63,7 @@ export function systemPorts(overrides: Partial<Ports> = {}): Ports {
     ids: { make: (prefix, digits) => `${prefix}-${hexDigits(digits)}` },
     files: fs,
     inodeOf,
+    stampOf,
     fetch: (input, init) => fetch(input, init),
     spawn: (command, args, options) => spawn(command, args, options),
     lookup: async host => (await import('node:dns/promises')).lookup(host, { all: true }),
@@ -71,8 +74,18 @@ export function systemPorts(overrides: Partial<Ports> = {}): Ports {
 }
 
 function inodeOf(path: string): bigint | undefined {
+  return look(path)?.ino
+}
+
+function stampOf(path: string): string | undefined {
+  const found = look(path)
+  return found && `${found.dev}:${found.ino}:${found.mtimeNs}:${found.size}`
+}
+
+/** A look is microseconds; through the pool of threads it would be many times that. */
+function look(path: string): BigIntStats | undefined {
   try {
-    return statSync(path, { bigint: true, throwIfNoEntry: false })?.ino
+    return statSync(path, { bigint: true, throwIfNoEntry: false })
   } catch {
     return undefined
   }
@@ -113,6 +126,15 @@ export function sleepOn(clock: Pick<Clock, 'after'>, ms: number, signal?: AbortS
     const cancel = clock.after(ms, done)
     signal?.addEventListener('abort', done, { once: true })
   })
+}
+
+/** What is looked at again and again is looked at at such points of time, in milliseconds. */
+const STEP_MS = 250
+
+/** About so many milliseconds, and at the same points of time as all who look again and again: an idle process wakes for all of them at once. */
+export function inStep({ monotonic }: Pick<Clock, 'monotonic'>, ms: number): number {
+  const now = monotonic()
+  return Math.max(1, Math.round((now + ms) / STEP_MS) * STEP_MS - now)
 }
 
 /** Randomness from SHA-256 of the key: slower than a generator, but any draw can be made again alone. */

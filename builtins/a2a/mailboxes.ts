@@ -16,8 +16,6 @@ import {
   prunedBefore,
 } from './repository.ts'
 
-/** How often new messages are written down, in milliseconds. */
-const WRITE_MS = 1_000
 /** How often the mailboxes are looked at until something else is configured, in seconds. */
 const LOOK_S = 1
 /** So many messages are written at a time. */
@@ -73,8 +71,9 @@ export class Mailboxes {
     // A folder that is not there could not be watched.
     await this.#svc.ports.files.mkdir(this.#folder, { recursive: true, mode: 0o700 }).catch(() => {})
     const folders = await this.#folders()
-    const watched = folders.length > WATCHED ? [] : folders.map(name => ({ folder: join(this.#folder, name) }))
-    return [{ folder: this.#folder }, ...watched]
+    const isMany = folders.length > WATCHED
+    const watched = isMany ? [] : folders.map(name => ({ folder: join(this.#folder, name) }))
+    return [{ folder: this.#folder, partial: isMany }, ...watched]
   }
 
   async #folders(): Promise<string[]> {
@@ -84,8 +83,9 @@ export class Mailboxes {
 
   /** Writes messages down until the signal is aborted, and then what is left. */
   async project(signal: AbortSignal): Promise<void> {
+    let seen = ''
     for (let ending = false; !ending; ) {
-      await this.#svc.clock.sleep(WRITE_MS, signal)
+      seen = await this.#svc.use(Store).changed(seen, signal)
       ending = signal.aborted
       try {
         await this.#alone(() => this.#write())
@@ -94,6 +94,7 @@ export class Mailboxes {
         const problem = sentenceOf(error)
         if (problem !== this.#problem) this.#svc.log.warn({}, `the mailboxes are behind: ${problem}`)
         this.#problem = problem
+        seen = ''
       }
     }
   }

@@ -21,14 +21,17 @@ import {
 import { fleet } from './fleet.ts'
 import { nextOf } from './next.ts'
 import {
+  type AliveRow,
   agentDied,
   agentFared,
   countAgents,
   deleteAgent,
   findAgents,
+  hasAlive,
   insertAgent,
   insertNudge,
   listAgents,
+  listAlive,
   listPeers,
   listSummaries,
   nudgesDelivered,
@@ -43,6 +46,8 @@ import {
 
 /** Long lists are read in pieces of this length. */
 const PIECE = 1_000
+/** So many are paused or resumed in one transaction. */
+const TOGETHER = 100
 
 /** What can be done with agents, whoever asks. */
 export class AgentDirectory implements Agents {
@@ -95,6 +100,10 @@ export class AgentDirectory implements Agents {
 
   number(): Promise<number> {
     return this.#store.unchanged('agents', () => numberOfAgents(this.#store))
+  }
+
+  hasAlive(preset: string): Promise<boolean> {
+    return hasAlive(this.#store, preset)
   }
 
   counts() {
@@ -211,6 +220,25 @@ export class AgentDirectory implements Agents {
       ])
     }
     return this.find(agent_id)
+  }
+
+  /** Pauses or resumes all that live, however many they are. */
+  async everyone(verb: 'pause' | 'resume'): Promise<void> {
+    let last: Pick<AliveRow, 'spawned_at' | 'n'> = { spawned_at: Number.MIN_SAFE_INTEGER, n: 0 }
+    for (;;) {
+      const some = await listAlive(this.#store, verb === 'pause' ? 'awake' : 'paused', last, TOGETHER)
+      if (some.length === 0) return
+      last = some.at(-1)!
+      const agents = some.map(({ agent_id }) => agent_id)
+      await this.#store.apply([
+        ...agents.map(agent_id => (verb === 'pause' ? pauseAgent : resumeAgent)({ agent_id })),
+        ...agents.map(agent_id =>
+          appendEvent({ type: 'agent_changed', agent_id, data: { agent_id, changes: [`${verb}d`] } }),
+        ),
+        ...(verb === 'resume' ? [wakeAgents({ agents, reason: 'resumed' })] : []),
+      ])
+      await this.#svc.clock.yield()
+    }
   }
 
   async detail(ref: string): Promise<AgentDetail> {

@@ -123,6 +123,8 @@ export interface Agents {
   find(ref: string): Promise<AgentRow>
   /** In the order of their creation. */
   list(page: { limit?: number | undefined; offset?: number }): Promise<AgentRow[]>
+  /** Whether an agent of this preset lives. */
+  hasAlive(preset: string): Promise<boolean>
   /** How many agents have each status, and how many goals are active. */
   counts(): Promise<Record<AgentStatus | 'goals_active' | 'total', number>>
   /** What other live agents are at, a line each, at most `limit`. */
@@ -145,7 +147,9 @@ export const Agents = token<Agents>('agents')
 /** Has a say in what an agent's preset means for it. */
 export interface ProfileShape {
   name: string
-  shape(agent: AgentRow, profile: Profile): Promise<Profile>
+  /** It moves only what moves by itself as a person does: an agent whose profile was shaped so lives by the same one still. */
+  passing?: boolean
+  shape(agent: NewAgent, profile: Profile): Promise<Profile>
 }
 export const ProfileShapes = point<ProfileShape>('profile_shapes', { key: ({ name }) => name })
 

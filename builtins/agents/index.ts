@@ -1,4 +1,4 @@
-import { type Cycle, definePlugin, z } from '#kernel'
+import { type Cycle, definePlugin, nobody, z } from '#kernel'
 import { ActiveAgent } from '../goals/contract.ts'
 import { Effects } from '../store/contract.ts'
 import { AgentDirectory } from './agents.ts'
@@ -21,7 +21,7 @@ export default definePlugin({
     for (const operation of agentOperations(agents)) svc.operation(operation)
     agentsForget(svc)
     for (const hold of ownHolds(svc)) svc.add(Holds, hold)
-    svc.tap('cleanup', 'agents', (cycle: Cycle) => noteGuard(cycle, cycle.get(ActiveAgent)))
+    svc.tap('cleanup', { name: 'agents', busy: nobody }, (cycle: Cycle) => noteGuard(cycle, cycle.get(ActiveAgent)))
     svc.event('agent_spawned', OfAgent.extend({ name: z.string(), preset: z.string() }).describe('An agent was made'))
     svc.event('nudge_received', NudgeReceived)
     svc.event(

@@ -56,7 +56,7 @@ export function agentOperations(agents: AgentDirectory) {
       const { agent_id, status } = await agents[verb](id)
       return { agent_id, status }
     }
-    for (const agent of await agents.list({})) if (agent.died_at === null) await agents[verb](agent.agent_id)
+    await agents.everyone(verb)
     return { agent_id: '*', status: verb === 'pause' ? ('paused' as const) : ('idle' as const) }
   }
 

@@ -62,6 +62,33 @@ export function listSummaries(
   )
 }
 
+export interface AliveRow {
+  agent_id: string
+  spawned_at: number
+  n: number
+}
+
+/** Those that live and are paused, or are not, by age, after one of them. */
+export function listAlive(
+  store: Store,
+  which: 'awake' | 'paused',
+  after: Pick<AliveRow, 'spawned_at' | 'n'>,
+  limit: number,
+): Promise<AliveRow[]> {
+  return store.all<AliveRow>(
+    `SELECT a.agent_id, a.spawned_at, a.rowid AS n FROM agents a
+     WHERE (a.spawned_at, a.rowid) > (?, ?) AND a.died_at IS NULL AND a.paused_at IS ${which === 'awake' ? '' : 'NOT'} NULL
+     ${BY_AGE} LIMIT ?`,
+    [after.spawned_at, after.n, limit],
+  )
+}
+
+/** Whether an agent of this preset lives. */
+export async function hasAlive(store: Store, preset: string): Promise<boolean> {
+  const found = await store.get('SELECT 1 AS one FROM agents WHERE preset = ? AND died_at IS NULL LIMIT 1', [preset])
+  return found !== undefined
+}
+
 /** What stands of an agent in the rows of several rooms. */
 export interface FleetRow extends AgentSummary {
   steps: number | null

@@ -1,11 +1,11 @@
-import { type Cycle, definePlugin, z } from '#kernel'
+import { type Busy, type Cycle, definePlugin, idsOf, z } from '#kernel'
 import { Holds } from '../agents/contract.ts'
 import { Effects, Store } from '../store/contract.ts'
 import { Approvals } from './contract.ts'
 import { settle } from './decisions.ts'
 import { ApprovalConfig, Gate } from './gate.ts'
 import { approvalOperations } from './operations.ts'
-import { APPROVAL_EFFECTS, holding, isHeld } from './repository.ts'
+import { APPROVAL_EFFECTS, heldAmong, holding, isHeld } from './repository.ts'
 import { approvalsForget } from './retention.ts'
 import { ruleOperations } from './rule-operations.ts'
 import { RULE_EFFECTS } from './rule-repository.ts'
@@ -50,7 +50,8 @@ export default definePlugin({
     svc.on('beat', () => settle(svc, config))
     svc.on('goal_abandoned', () => settle(svc, config))
     svc.on('goal_completed', () => settle(svc, config))
-    svc.tap('approval_gate', 'approvals', async (cycle: Cycle) => {
+    const busy: Busy = due => heldAmong(svc.use(Store), idsOf(due))
+    svc.tap('approval_gate', { name: 'approvals', busy }, async (cycle: Cycle) => {
       if (!(await isHeld(svc.use(Store), cycle.agent_id))) return
       cycle.result = 'parked'
       cycle.done = true

@@ -1,5 +1,5 @@
 import { z } from '#kernel'
-import { defineEffect, type Statement, type Store } from '../store/contract.ts'
+import { AMONG, defineEffect, listed, type Statement, type Store } from '../store/contract.ts'
 
 export interface ApprovalRow {
   approval_id: string
@@ -104,6 +104,15 @@ export async function isHeld(store: Store, agent_id: string): Promise<boolean> {
     [agent_id],
   )
   return row !== undefined
+}
+
+/** Of these agents, those that have any. */
+export async function heldAmong(store: Store, agents: readonly string[]): Promise<string[]> {
+  const rows = await store.all<{ agent_id: string }>(
+    `SELECT DISTINCT agent_id FROM approvals WHERE status = 'pending' AND task_id IS NULL AND agent_id ${AMONG}`,
+    [listed(agents)],
+  )
+  return rows.map(({ agent_id }) => agent_id)
 }
 
 /** Pending ones that nobody needs to decide any more: made before `overdue`, or for a goal that has ended. */

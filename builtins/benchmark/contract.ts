@@ -79,7 +79,7 @@ export const Scenario = z.strictObject({
 export type Scenario = z.infer<typeof Scenario>
 export const Scenarios = point<z.input<typeof Scenario>>('benchmark_scenarios', {
   key: scenario => scenario.name,
-  check: scenario => void Scenario.parse(scenario),
+  shape: Scenario,
 })
 
 const unit = z.number().min(0).max(1)

@@ -1,4 +1,4 @@
-import { definePlugin } from '#kernel'
+import { type Busy, definePlugin, idsOf } from '#kernel'
 import { DaemonStarts } from '../daemon/contract.ts'
 import { CallLimits } from '../models/contract.ts'
 import { Effects } from '../store/contract.ts'
@@ -26,8 +26,9 @@ export default definePlugin({
     svc.event('budget_reset', BudgetReset)
     svc.provide(Budget, ledger)
     svc.add(CallLimits, ledger)
+    const busy: Busy = async due => ((await ledger.allows()) ? [] : idsOf(due))
     for (const phase of ['goal_pursuit', 'goal_generation'])
-      svc.guard(phase, { name: 'budget', shouldProceed: () => ledger.allows() })
+      svc.guard(phase, { name: 'budget', shouldProceed: () => ledger.allows() }, { busy })
 
     svc.add(DaemonStarts, { name: 'budget', begin: () => ledger.begin() })
     svc.on('cycle_end', () => ledger.tell())

@@ -91,20 +91,21 @@ export const holdSpend = defineEffect({
   }),
   statements: (call, now) => {
     const { amount, limits } = call
+    // Only what limits is looked at: the plan of a condition that may not count is made anew each time.
+    const within = (['micros', 'tokens'] as const).filter(unit => limits[unit] > 0)
+    const reserved = { micros: RESERVED_MICROS, tokens: RESERVED_TOKENS }
+    const conditions = within.map(unit => `spent_${unit} < ? AND spent_${unit} + ${reserved[unit]} + ? <= ?`)
     return [
       {
         sql: `INSERT INTO budget_reservations (call_id, owner, by_daemon, agent_id, root_agent_id, goal_id, kind, model, priced,
                 cost_micros, tokens, held_at, expires_at)
-              SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM budget
-              WHERE (? = 0 OR spent_micros < ? AND spent_micros + ${RESERVED_MICROS} + ? <= ?)
-                AND (? = 0 OR spent_tokens < ? AND spent_tokens + ${RESERVED_TOKENS} + ? <= ?)
+              SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM budget WHERE ${conditions.join(' AND ') || 'true'}
               ON CONFLICT (call_id) DO UPDATE SET cost_micros = budget_reservations.cost_micros + excluded.cost_micros,
                 tokens = budget_reservations.tokens + excluded.tokens`,
         params: [
           ...[call.call_id, call.owner, call.by_daemon, call.agent_id, call.root_agent_id, call.goal_id, call.kind],
           ...[call.model, call.priced, amount.micros, amount.tokens, now, call.expires_at],
-          ...[limits.micros, limits.micros, amount.micros, limits.micros],
-          ...[limits.tokens, limits.tokens, amount.tokens, limits.tokens],
+          ...within.flatMap(unit => [limits[unit], amount[unit], limits[unit]]),
         ],
       },
     ]
@@ -117,13 +118,23 @@ export const releaseSpend = defineEffect({
   statements: ({ call_id }) => [{ sql: 'DELETE FROM budget_reservations WHERE call_id = ?', params: [call_id] }],
 })
 
+/** By how much the clocks of two machines may seem to differ, in milliseconds. */
+const SKEW_MS = 2_000
+/** Calls of a cycle whose agent was taken over since, or whose lease ran out: what they cost is booked all the same if it comes. */
+const LOST = `(by_daemon = 1 AND kind IN ('goal_pursuit', 'goal_generation') AND EXISTS (SELECT 1 FROM leases
+  WHERE leases.id = budget_reservations.agent_id AND (leases.claimed_at > budget_reservations.held_at + ${SKEW_MS}
+    OR leases.owner IS NOT NULL AND leases.run_at <= ?)))`
 /** What seems to be held from the future on was held before the clock was set back. */
-const ABANDONED = '(expires_at <= ? OR held_at > ? OR (? = 1 AND by_daemon = 1 AND owner <> ?))'
+const ABANDONED = `(expires_at <= ? OR held_at > ? OR (? = 1 AND by_daemon = 1 AND owner <> ?) OR ${LOST})`
+const abandonedBy = (now: number, daemon: string | null) => [now, now, daemon !== null, daemon, now]
 
-/** What is held for calls that nobody can be waiting for: those whose time is over, and those of daemons before this one. */
+/**
+ * What is held for calls that nobody can be waiting for: those whose time is over, those of a cycle that another node has taken
+ * over, and those of daemons before this one.
+ */
 export async function countAbandoned(store: Store, now: number, daemon: string | null): Promise<number> {
   const row = await store.get<{ n: number }>(`SELECT count(*) AS n FROM budget_reservations WHERE ${ABANDONED}`, [
-    ...[now, now, daemon !== null, daemon],
+    ...abandonedBy(now, daemon),
   ])
   return row!.n
 }
@@ -134,7 +145,7 @@ export const presumeSpent = defineEffect({
   schema: z.object({ daemon: z.string().nullable() }),
   statements: ({ daemon }, now) => {
     const abandoned = `${ABANDONED} AND NOT EXISTS (SELECT 1 FROM spend WHERE spend.call_id = budget_reservations.call_id)`
-    const params = [now, now, daemon !== null, daemon]
+    const params = abandonedBy(now, daemon)
     return [
       {
         sql: `UPDATE budget SET

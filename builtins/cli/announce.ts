@@ -18,9 +18,9 @@ export function presetsOf(profiles: unknown): string[] {
 export async function spawnMissing(kernel: Kernel, presets: readonly string[]): Promise<void> {
   if (presets.length === 0) return
   for (const preset of presets) await kernel.use(Profiles).read(preset)
-  const agents = await kernel.use(Agents).list({})
-  const alive = new Set(agents.filter(agent => agent.status !== 'dead').map(agent => agent.preset))
-  for (const preset of new Set(presets)) if (!alive.has(preset)) await kernel.invoke('agents.spawn', { preset })
+  const agents = kernel.use(Agents)
+  for (const preset of new Set(presets))
+    if (!(await agents.hasAlive(preset))) await kernel.invoke('agents.spawn', { preset })
 }
 
 /** One thing that a process says of itself: a line for people, and the same for programs. */

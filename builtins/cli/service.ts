@@ -26,7 +26,10 @@ export async function serveUntilSignal(
   const journal = await openJournal(context.ports, root, context.terminal)
   const signal = stopSignal()
   const log = { write: (line: string) => journal.write(line) }
-  const kernel = await context.house.open({ root, roles, restart: sameAgain(context), log })
+  const kernel = await context.house.open({ root, roles, restart: sameAgain(context), log }).catch(async error => {
+    await journal.close()
+    throw error
+  })
   const life = lifeOf(context)
   let ended_with: number | undefined
   const watchdog = kernel.services.has(Watchdog) ? kernel.use(Watchdog) : undefined

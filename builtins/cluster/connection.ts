@@ -6,7 +6,7 @@ import { stored } from './dialect.ts'
 import type { Asked } from './kept.ts'
 
 /** How long a statement is tried again while the database cannot be reached or a lock is held, in milliseconds. */
-const LIMIT_MS = 5_000
+export const LIMIT_MS = 5_000
 /** Pauses between tries, in milliseconds. */
 const FIRST_PAUSE_MS = 10
 const LONGEST_PAUSE_MS = 250
@@ -251,7 +251,7 @@ export function codeOf(error: unknown): string {
 }
 
 /** The server has refused a statement, and waits for the next. */
-function isSaid(error: unknown): boolean {
+export function isSaid(error: unknown): boolean {
   return (error as { severity?: string }).severity !== undefined && !isBroken(error)
 }
 

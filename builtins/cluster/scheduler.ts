@@ -27,12 +27,16 @@ const PARKED =
 const AWAKE =
   'coalesce((SELECT a.paused_at IS NULL AND a.died_at IS NULL FROM agents a WHERE a.agent_id = leases.agent_id), true)'
 
-/** What takes leases. Its parameters: how many agents, by whom, for how many milliseconds. @param time now, in SQL */
-function claimOf(time: string): string {
+/**
+ * What takes leases. Its parameters: by whom, for how many milliseconds. How many is said in words: what is planned without
+ * knowing it is planned anew each time.
+ * @param time now, in SQL
+ */
+function claimOf(time: string, limit: number): string {
   const due = (kind: Lease['kind']) => `SELECT id FROM leases WHERE kind = '${kind}' AND run_at <= (SELECT at FROM now)`
   return `WITH now AS MATERIALIZED (SELECT ${time} AS at),
     sys AS (${due('sys')} FOR UPDATE SKIP LOCKED),
-    agents_due AS (${due('agent')} AND ${AWAKE} ORDER BY run_at LIMIT ? FOR UPDATE OF leases SKIP LOCKED)
+    agents_due AS (${due('agent')} AND ${AWAKE} ORDER BY run_at LIMIT ${limit} FOR UPDATE OF leases SKIP LOCKED)
     UPDATE leases SET owner = ?, epoch = epoch + 1, woken = 0, cycle_num = cycle_num + 1, claimed_at = now.at, run_at = now.at + ?
     FROM now WHERE id IN (SELECT id FROM sys UNION ALL SELECT id FROM agents_due) RETURNING id, kind, epoch, cycle_num`
 }
@@ -91,14 +95,15 @@ export class ClusterScheduler implements Scheduler {
     const appearing = this.#appear()
     if (this.#draining === undefined) await appearing
     if (this.#draining) return []
-    const message = [new Asked(claimOf(time.sql), [limit, store.owner, lease_ms]), `SELECT ${time.sql} AS at`]
+    const claiming = new Asked(claimOf(time.sql, limit), [store.owner, lease_ms])
+    const message = time.stale ? [claiming, `SELECT ${time.sql} AS at`] : [claiming]
     let asked = 0
     const { rows } = await time.learn(async () => {
       const [claimed, told] = await connections.trying(() => {
         asked = clock.monotonic()
         return connections.ask(message)
       })
-      return { rows: claimed!.rows as unknown as Omit<Lease, 'owner'>[], at: Number(told!.rows[0]?.at) }
+      return { rows: claimed!.rows as unknown as Omit<Lease, 'owner'>[], at: told && Number(told.rows[0]?.at) }
     })
     crashPoint('leases claimed')
     for (const { id } of rows) this.#held.set(id, asked)
@@ -127,7 +132,7 @@ export class ClusterScheduler implements Scheduler {
   }
 
   async commit(lease: Lease, effects: readonly Effect[], next: Next): Promise<CommitResult> {
-    const { time, lease_ms, rest, store } = this.#parts
+    const { time, lease_ms, rest, store, clock } = this.#parts
     const ours = 'id = ? AND owner = ? AND epoch = ?'
     const which = [lease.id, lease.owner, lease.epoch]
     if (next === 'keep') {
@@ -141,7 +146,9 @@ export class ClusterScheduler implements Scheduler {
     const sql = `UPDATE leases SET owner = NULL, woken = 0, rested_at = ${rested},
        run_at = CASE WHEN ${PARKED} THEN ${NEVER} WHEN woken = 1 THEN least(${rested}, ?) ELSE ? END WHERE ${ours}`
     const run_at = time.toDatabase(next.run_at)
-    return store.write(effects, { sql, params: [rest(), rest(), run_at, run_at, ...which] })
+    // Cycles that begin together often end together.
+    const patient = !clock.held && this.#held.size > 0
+    return store.write(effects, { sql, params: [rest(), rest(), run_at, run_at, ...which] }, patient)
   }
 
   async wake(agents: readonly string[] | undefined, reason: string): Promise<void> {

@@ -3,19 +3,19 @@ import {
   type EffectPlanner,
   type EventEnvelope,
   isoTime,
-  type PlannedEffect,
-  RemovedMeanwhileError,
   type Statement,
   type Store,
   wakeAgents,
 } from '../store/contract.ts'
-import { type Connections, codeOf } from './connection.ts'
+import type { Connections } from './connection.ts'
 import { Asked } from './kept.ts'
 import type { ClusterScheduler } from './scheduler.ts'
-import { FENCED, REFUSED, TURN } from './schema.ts'
+import { Writes } from './writes.ts'
 
 /** What was read is told again for so long, in milliseconds, when nobody has written; what depends on the time may change. */
 const KNOWN_MS = 500
+/** How often who follows what happens looks, in milliseconds: here somebody writes all the time. */
+const LOOK_MS = 1_000
 /** So many answers are kept. */
 const KNOWN = 50
 const WAKE = wakeAgents.kind.name
@@ -30,24 +30,21 @@ interface StoreParts {
   now: () => number
 }
 
-/**
- * Writes effects in one message: one round trip, in which all happens or nothing. All writers take their turn under one lock
- * that lasts from the message's arrival to its end, so that each sees what those before it did, as on SQLite; a process that
- * freezes holds up nobody, because the server has all of what it wanted.
- */
+/** Writes effects in one message: one round trip, in which all happens or nothing. */
 export class ClusterStore implements Store {
   readonly owner: string
   readonly place: string
   readonly #svc: PluginHandle
   readonly #parts: StoreParts
   readonly #known = new Map<string, { state: string; at: number; value: unknown }>()
-  #writes = 0
+  readonly #writes: Writes
   /** Set right after construction: the two know each other. */
   scheduler!: ClusterScheduler
 
   constructor(svc: PluginHandle, parts: StoreParts) {
     this.#svc = svc
     this.#parts = parts
+    this.#writes = new Writes(parts.connections, svc.clock, parts.owner)
     this.owner = parts.owner
     this.place = parts.place
   }
@@ -60,18 +57,21 @@ export class ClusterStore implements Store {
     return (await this.write(effects, undefined)) === 'ok'
   }
 
-  /** @param fence a statement that changes one row as long as the lease is held */
-  async write(effects: readonly Effect[], fence: Statement | undefined, limit_ms?: number): Promise<CommitResult> {
+  /**
+   * @param fence a statement that changes one row as long as the lease is held
+   * @param patient whether it may wait a moment for others that are likely to write soon
+   */
+  async write(effects: readonly Effect[], fence: Statement | undefined, patient = false): Promise<CommitResult> {
     for (const { effect } of effects) crashPoint('before', effect)
     const planned = this.#parts.planner.plan(effects, this.#parts.now())
     const notice = effects.some(({ effect }) => effect === WAKE) ? this.scheduler.notice() : undefined
-    let result = await this.#transact(planned, fence, limit_ms, notice)
+    let result = await this.#writes.transact({ planned, fence, notice, patient })
     // What has happened in any case is booked, and a lease that was to be given back is.
     const booked = planned.filter(({ always }) => always)
     if (result === 'refused' && (fence || booked.length > 0)) {
-      if ((await this.#transact(booked, fence, limit_ms)) === 'fenced') result = 'fenced'
+      if ((await this.#writes.transact({ planned: booked, fence })) === 'fenced') result = 'fenced'
     }
-    if (result === 'fenced' && booked.length > 0) await this.#transact(booked, undefined, limit_ms)
+    if (result === 'fenced' && booked.length > 0) await this.#writes.transact({ planned: booked })
     for (const { effect } of effects) crashPoint('after', effect)
     if (result === 'ok') await this.#parts.planner.tell(effects, () => this.scheduler.woken(notice !== undefined))
     return result
@@ -86,6 +86,11 @@ export class ClusterStore implements Store {
 
   many<R>(sql: string, params?: readonly unknown[]): Promise<R[]> {
     return this.all<R>(sql, params)
+  }
+
+  async changed(seen: string, signal?: AbortSignal): Promise<string> {
+    await this.#svc.clock.sleep(LOOK_MS, signal)
+    return `${seen === '1' ? 2 : 1}`
   }
 
   glance<R>(sql: string, params?: readonly unknown[]): Promise<R | undefined> {
@@ -142,45 +147,4 @@ export class ClusterStore implements Store {
   async #state(): Promise<string> {
     return (await this.get<{ state: string }>('SELECT CAST(pg_current_snapshot() AS text) AS state'))!.state
   }
-
-  /**
-   * Whether a write that broke off arrived is known by its row, which goes with it: trying again finds it, or writes it anew.
-   * @param notice what else is said with it, to those who listen
-   * @returns also `ok` for what an earlier try has written
-   */
-  async #transact(
-    planned: readonly PlannedEffect[],
-    fence: Statement | undefined,
-    limit_ms: number | undefined,
-    notice?: string,
-  ): Promise<CommitResult> {
-    const { connections } = this.#parts
-    const id = `${this.owner}/${++this.#writes}`
-    const message = [
-      TURN,
-      new Asked('INSERT INTO svc_writes (write_id) VALUES (?)', [id]),
-      ...(fence ? [changing(fence, FENCED)] : []),
-      ...planned.flatMap(({ statements, must }) =>
-        statements.map(each => (must ? changing(each, REFUSED) : new Asked(each.sql, each.params))),
-      ),
-      ...(notice ? [notice] : []),
-    ]
-    try {
-      await connections.trying(() => connections.ask(message), limit_ms)
-      return 'ok'
-    } catch (error) {
-      const code = codeOf(error)
-      if (code === REFUSED) return 'refused'
-      if (code === FENCED) return 'fenced'
-      if (code === '23503') throw new RemovedMeanwhileError(undefined, { cause: error })
-      if (code === '23505' && (error as { table?: string }).table === 'svc_writes') return 'ok'
-      throw error
-    }
-  }
-}
-
-/** A statement that raises an error unless it changes exactly one row. */
-function changing({ sql, params }: Statement, otherwise: string): Asked {
-  const counted = `WITH svc_change AS (${sql} RETURNING 1) SELECT svc_changed(count(*), '${otherwise}') FROM svc_change`
-  return new Asked(counted, params)
 }

@@ -2,6 +2,8 @@ import type { Clock } from '#kernel'
 
 /** Answers that took longer say too little about when they were given, in milliseconds. */
 const PROMPT_MS = 200
+/** For so long one answer is good, in milliseconds. */
+const GOOD_MS = 1_000
 
 /**
  * The database's clock decides when leases begin and end, whatever the machines' own clocks say; this knows how far off the
@@ -11,6 +13,7 @@ export class DatabaseClock {
   readonly #clock: Clock
   /** Milliseconds by which the database is ahead. */
   #ahead = 0
+  #learned = Number.NEGATIVE_INFINITY
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -36,12 +39,21 @@ export class DatabaseClock {
     return ms - this.#ahead
   }
 
-  /** Asks for the time, and learns from the answer. @param ask gives the database's time in milliseconds */
-  async learn<T extends { at: number }>(ask: () => Promise<T>): Promise<T> {
+  /** Whether it is time to ask for it again. */
+  get stale(): boolean {
+    return !this.#clock.held && this.#clock.monotonic() - this.#learned >= GOOD_MS
+  }
+
+  /** Learns from an answer, if the time was asked for. @param ask gives the database's time in milliseconds */
+  async learn<T extends { at: number | undefined }>(ask: () => Promise<T>): Promise<T> {
     const asked = this.#clock.monotonic()
     const answer = await ask()
-    const took = this.#clock.monotonic() - asked
-    if (!this.#clock.held && took < PROMPT_MS) this.#ahead = Math.round(answer.at + took / 2 - this.#clock.ms())
+    const now = this.#clock.monotonic()
+    const took = now - asked
+    if (answer.at !== undefined && took < PROMPT_MS) {
+      this.#ahead = Math.round(answer.at + took / 2 - this.#clock.ms())
+      this.#learned = now
+    }
     return answer
   }
 }

@@ -2,7 +2,7 @@ import { join, resolve } from 'node:path'
 import { identityOf, type Ports } from '#kernel'
 import { type FoundDaemon, type Holder, OWN_NAME } from './contract.ts'
 
-/** After this long without a round of its loop a daemon counts as stalled, in milliseconds. The loop comes round every 250. */
+/** After this long without a round of its loop a daemon counts as stalled, in milliseconds. The loop comes round every half second. */
 const STALLED_AFTER_MS = 10_000
 const DESCRIPTION = /^(daemon(?:-[0-9a-f]{8})?)\.json$/
 

@@ -1,4 +1,4 @@
-import { definePlugin, z } from '#kernel'
+import { type Busy, definePlugin, idsOf, z } from '#kernel'
 import { CallLimits } from '../models/contract.ts'
 import { Effects, Store } from '../store/contract.ts'
 import { Daemon, Freeze } from './contract.ts'
@@ -28,7 +28,8 @@ export default definePlugin({
     const since = () => frozenSince(svc.use(Store))
     const frozen = async () => (await since()) !== null
     svc.provide(Freeze, { since, frozen })
-    svc.guard('*', { name: 'freeze', shouldProceed: () => isThawed(svc.use(Store)) })
+    const busy: Busy = async due => ((await isThawed(svc.use(Store))) ? [] : idsOf(due))
+    svc.guard('*', { name: 'freeze', shouldProceed: () => isThawed(svc.use(Store)) }, { busy })
     svc.add(CallLimits, freezeLimit(frozen))
     svc.event('daemon_paused', z.object({}).describe('The operator froze all agents'))
     svc.event('daemon_resumed', z.object({}).describe('The freeze has ended'))

@@ -1,5 +1,5 @@
 import { isAbsolute, join, resolve } from 'node:path'
-import { crashPoint, identityOf, type PluginHandle, replaceFile, sentenceOf, type Undo } from '#kernel'
+import { crashPoint, identityOf, inStep, type PluginHandle, replaceFile, sentenceOf, type Undo } from '#kernel'
 import { Rest } from '../rest/contract.ts'
 import { Store } from '../store/contract.ts'
 import { DaemonRunningError, DaemonStarts, type Holder, OWN_NAME, STOP_FILE } from './contract.ts'
@@ -122,7 +122,7 @@ export class DaemonLife {
     const stop = new AbortController()
     const note = async () => {
       while (!stop.signal.aborted) {
-        await clock.sleep(NOTE_MS, stop.signal)
+        await clock.sleep(inStep(clock, NOTE_MS), stop.signal)
         const seconds = heartbeat.lastTick / 1000
         if (stop.signal.aborted) return
         if (seconds > 0) await ports.files.utimes(file, seconds, seconds).catch(() => {})

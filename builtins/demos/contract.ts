@@ -94,7 +94,7 @@ export const DetectiveCase = z
 export type DetectiveCase = z.infer<typeof DetectiveCase>
 export const DetectiveCases = point<DetectiveCase>('detective_cases', {
   key: each => each.name,
-  check: each => void DetectiveCase.parse(each),
+  shape: DetectiveCase,
 })
 
 export interface DemoOptions {

@@ -43,7 +43,7 @@ export const Job = z.strictObject({
   skill: name.optional().describe('What its holder must be able to do'),
 })
 export type Job = z.infer<typeof Job>
-export const Jobs = point<Job>('jobs', { key: ({ id }) => id, check: job => void Job.parse(job) })
+export const Jobs = point<Job>('jobs', { key: ({ id }) => id, shape: Job })
 
 /** Something that the school teaches. */
 export const Course = z.strictObject({
@@ -54,7 +54,7 @@ export const Course = z.strictObject({
 export type Course = z.infer<typeof Course>
 export const Courses = point<Course>('courses', {
   key: ({ skill }) => skill,
-  check: course => void Course.parse(course),
+  shape: Course,
 })
 
 export const CATEGORIES = ['career', 'health', 'social', 'financial', 'random'] as const
@@ -105,7 +105,7 @@ export const LifeEvent = z.strictObject({
 export type LifeEvent = z.infer<typeof LifeEvent>
 export const LifeEvents = point<z.input<typeof LifeEvent>>('life_events', {
   key: ({ id }) => id,
-  check: event => void LifeEvent.parse(event),
+  shape: LifeEvent,
 })
 
 /** How an agent stands in the world. */

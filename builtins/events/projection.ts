@@ -4,8 +4,6 @@ import { Store, setValue } from '../store/contract.ts'
 import { Journal } from './journal.ts'
 import { eventsBetween, eventsOfAgent, newestSeq } from './repository.ts'
 
-/** How often new events are written down, in milliseconds. */
-const WRITE_MS = 1_000
 /** So many seqs are looked through, and so many lines written, at a time. */
 const SPAN = 1_000
 const AGENTS_REMEMBERED = 10_000
@@ -40,9 +38,10 @@ export class EventLog {
 
   /** Writes until the signal is aborted, and then what is left. */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, log } = this.#svc
+    const { log } = this.#svc
+    let seen = ''
     for (let ending = false; !ending; ) {
-      await clock.sleep(WRITE_MS, signal)
+      seen = await this.#svc.use(Store).changed(seen, signal)
       ending = signal.aborted
       try {
         await this.write()
@@ -52,6 +51,7 @@ export class EventLog {
         const problem = sentenceOf(error)
         if (problem !== this.#problem) log.warn({}, `the event log is behind: ${problem}`)
         this.#problem = problem
+        seen = ''
       }
     }
   }

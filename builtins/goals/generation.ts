@@ -1,14 +1,23 @@
-import { type Cycle, type GeneratedGoal, type GoalContext, GoalStrategies, type PluginHandle, taken, z } from '#kernel'
-import { type AgentRow, Agents, NUDGES_AT_ONCE } from '../agents/contract.ts'
+import {
+  type Cycle,
+  type Due,
+  type GeneratedGoal,
+  type GoalContext,
+  GoalStrategies,
+  idsOf,
+  type PluginHandle,
+  taken,
+  z,
+} from '#kernel'
+import { Agents, NUDGES_AT_ONCE } from '../agents/contract.ts'
 import type { Spend } from '../models/contract.ts'
-import type { Profile } from '../profiles/contract.ts'
 import { appendEvent, Store } from '../store/contract.ts'
 import { assembled } from './assembly.ts'
 import type { GoalsConfig } from './config.ts'
 import type { GoalRow } from './contract.ts'
 import { EXISTENCE_LOOP } from './existence.ts'
 import { heard, newsFor } from './guarded.ts'
-import { sleepLonger, sleepsOn, standingOf, wokeUp } from './idle.ts'
+import { modelOf, restless, sleepLonger, sleepsOn, standingOf, wokeUp } from './idle.ts'
 import { fared, spent } from './outcome.ts'
 import { remembered } from './recall.ts'
 import { insertGoal, listGoals } from './repository.ts'
@@ -85,6 +94,11 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
   cycle.run_at = svc.clock.ms()
 }
 
+/** Of these agents, those for whom somebody may be asked for something to do. */
+export async function mayGenerate(svc: PluginHandle, config: GoalsConfig, due: readonly Due[]): Promise<string[]> {
+  return isLeftToItsModel(svc) ? restless(svc, config, due) : idsOf(due)
+}
+
 /** No plugin's strategy is asked first: those are asked at each heartbeat. */
 function isLeftToItsModel(svc: PluginHandle): boolean {
   const [first, ...others] = svc.list(GoalStrategies)
@@ -94,11 +108,6 @@ function isLeftToItsModel(svc: PluginHandle): boolean {
 function sleeperOf(cycle: Cycle) {
   const { agent, profile } = assembled(cycle)
   return { agent_id: cycle.agent_id, profile, model: modelOf(agent, profile) }
-}
-
-/** As the agent's row or its profile names it; null for the default. */
-function modelOf(agent: AgentRow, profile: Profile): string | null {
-  return agent.model || profile.model || null
 }
 
 /** What a strategy answered, if it is a goal and worth taking. */

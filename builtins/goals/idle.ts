@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto'
-import { type Cycle, type Effect, type GoalContext, type PluginHandle, z } from '#kernel'
-import type { Profile } from '../profiles/contract.ts'
-import { defineEffect, Store } from '../store/contract.ts'
+import { type Cycle, type Due, type Effect, type GoalContext, idsOf, type PluginHandle, z } from '#kernel'
+import { type NewAgent, ProfileShapes } from '../agents/contract.ts'
+import { type Profile, Profiles } from '../profiles/contract.ts'
+import { AMONG, defineEffect, listed, Store } from '../store/contract.ts'
 import { PERSONA_FIELDS } from '../suffering/contract.ts'
 import type { GoalsConfig } from './config.ts'
 import { News } from './contract.ts'
@@ -70,6 +71,68 @@ export async function sleepsOn(svc: PluginHandle, config: GoalsConfig, sleeper: 
     if (source.portion === undefined && (await source.news(agent_id)).items.length > 0) return false
   }
   return true
+}
+
+/** An agent whose model has just said that there is nothing to do, with the world of which it said so. */
+interface Sleeping extends NewAgent {
+  world: string
+}
+
+/**
+ * Of these agents, those that do not sleep on: who has a goal, something to take back or to be told, whose world is another, or
+ * whose model is to be asked again.
+ */
+export async function restless(
+  svc: PluginHandle,
+  { idle_backoff }: GoalsConfig,
+  due: readonly Due[],
+): Promise<string[]> {
+  const agents = idsOf(due)
+  if (!idle_backoff || svc.list(News).some(({ portion }) => portion === undefined)) return agents
+  const now = svc.clock.ms()
+  const sleeping = await svc.use(Store).all<Sleeping>(
+    `SELECT a.agent_id, a.name, a.role, a.model, a.preset, a.spawned_by, i.world FROM agents a JOIN leases l ON l.id = a.agent_id
+     JOIN idle_agents i ON i.agent_id = a.agent_id AND i.wakes = l.wakes AND i.asked_at <= ? AND i.ask_again_at > ?
+     WHERE a.agent_id ${AMONG} AND a.failures = 0 AND a.waiting_for IS NULL AND a.held_by IS NULL
+       AND NOT EXISTS (SELECT 1 FROM goals g WHERE g.agent_id = a.agent_id AND g.status = 'active')`,
+    [now, now, listed(agents)],
+  )
+  const worlds = worldsOf(svc)
+  const asleep = new Set<string>()
+  for (const agent of sleeping) if ((await worlds(agent)) === agent.world) asleep.add(agent.agent_id)
+  return agents.filter(agent_id => !asleep.has(agent_id))
+}
+
+/** The worlds of agents that are looked at together: of most, the same few. */
+function worldsOf(svc: PluginHandle): (agent: NewAgent) => Promise<string | undefined> {
+  const presets = new Map<string, Promise<Profile | undefined>>()
+  const known = new Map<Profile, Map<string | null, string>>()
+  const shapes = svc.list(ProfileShapes).filter(({ passing }) => !passing)
+  return async agent => {
+    let preset = presets.get(agent.preset)
+    if (!preset) {
+      // One that is broken or gone is told of in a whole cycle.
+      preset = svc
+        .use(Profiles)
+        .get(agent.preset, 'beat')
+        .catch(() => undefined)
+      presets.set(agent.preset, preset)
+    }
+    let profile = await preset
+    if (!profile) return undefined
+    for (const { shape } of shapes) profile = await shape(agent, profile)
+    const model = modelOf(agent, profile)
+    const worlds = known.get(profile) ?? new Map<string | null, string>()
+    known.set(profile, worlds)
+    const world = worlds.get(model) ?? fingerprint(svc, profile, model)
+    worlds.set(model, world)
+    return world
+  }
+}
+
+/** As the agent's row or its profile names it; null for the default. */
+export function modelOf(agent: Pick<NewAgent, 'model'>, profile: Profile): string | null {
+  return agent.model || profile.model || null
 }
 
 /** The model found nothing to do: it is asked again after twice as long as the last time, as long as nothing changes. */

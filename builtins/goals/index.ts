@@ -1,4 +1,4 @@
-import { type Cycle, definePlugin } from '#kernel'
+import { type Busy, type Cycle, definePlugin, nobody } from '#kernel'
 import { Holds } from '../agents/contract.ts'
 import { BundleParts, CheckpointParts } from '../checkpoints/contract.ts'
 import { DaemonStarts } from '../daemon/contract.ts'
@@ -9,7 +9,7 @@ import { goalsCheckpoint, restoreGoal } from './checkpoint.ts'
 import { GoalsConfig } from './config.ts'
 import { ActiveGoal, GoalAdded, GoalChanged, Goals, ToolResult } from './contract.ts'
 import { existenceLoop } from './existence.ts'
-import { generate } from './generation.ts'
+import { generate, mayGenerate } from './generation.ts'
 import { abandoned, added } from './goals.ts'
 import { allWokeUp, IDLE_EFFECTS } from './idle.ts'
 import { goalOperations } from './operations.ts'
@@ -45,12 +45,15 @@ export default definePlugin({
     svc.toolkit(goalsToolkit(svc))
     for (const hold of goalHolds(svc)) svc.add(Holds, hold)
 
-    svc.tap('context_assembly', 'goals', (cycle: Cycle) => orFail(svc, config, cycle, () => assemble(svc, cycle)))
-    svc.tap('goal_generation', 'goals', (cycle: Cycle) =>
+    svc.tap('context_assembly', { name: 'goals', busy: nobody }, (cycle: Cycle) =>
+      orFail(svc, config, cycle, () => assemble(svc, cycle)),
+    )
+    const busy: Busy = due => mayGenerate(svc, config, due)
+    svc.tap('goal_generation', { name: 'goals', busy }, (cycle: Cycle) =>
       orFail(svc, config, cycle, () => generate(svc, config, cycle)),
     )
     svc.tap('goal_pursuit', 'goals', (cycle: Cycle) => orFail(svc, config, cycle, () => pursue(svc, config, cycle)))
-    svc.tap('cleanup', 'goals', (cycle: Cycle) => {
+    svc.tap('cleanup', { name: 'goals', busy: nobody }, (cycle: Cycle) => {
       const goal = cycle.get(ActiveGoal)
       if (cycle.result !== 'timeout' || config.preserve_active_goals_on_timeout || !goal) return
       cycle.effects.push(...ended(goal, 'abandoned', 'Its cycle timed out.'))

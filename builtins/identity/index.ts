@@ -1,15 +1,15 @@
-import { type Cycle, definePlugin } from '#kernel'
+import { type Busy, type Cycle, definePlugin, idsOf } from '#kernel'
 import { AgentFacets } from '../agents/contract.ts'
 import { CheckpointParts } from '../checkpoints/contract.ts'
 import { GoalContextParts, PromptSections } from '../goals/contract.ts'
-import { Effects } from '../store/contract.ts'
+import { Effects, Store } from '../store/contract.ts'
 import { checkpointPart } from './checkpoint.ts'
 import { Identity } from './contract.ts'
 import { Identities } from './identities.ts'
 import { Journals } from './journals.ts'
 import { identityOperations } from './operations.ts'
 import { identitySection } from './prompt.ts'
-import { IDENTITY_EFFECTS } from './repository.ts'
+import { IDENTITY_EFFECTS, untoldAmong } from './repository.ts'
 import { identityToolkit } from './toolkit.ts'
 
 export default definePlugin({
@@ -31,6 +31,7 @@ export default definePlugin({
     )
     svc.add(GoalContextParts, { name: svc.name, part: async agent => ({ identity: await identities.of(agent) }) })
     // After all that a cycle is told by: what it writes down here happened before.
-    svc.tap('cleanup', { name: svc.name, stage: 2000 }, (cycle: Cycle) => identities.tell(cycle))
+    const busy: Busy = due => untoldAmong(svc.use(Store), idsOf(due))
+    svc.tap('cleanup', { name: svc.name, stage: 2000, busy }, (cycle: Cycle) => identities.tell(cycle))
   },
 })

@@ -1,5 +1,5 @@
 import { z } from '#kernel'
-import { defineEffect, isoTime, type Statement, type Store } from '../store/contract.ts'
+import { AMONG, defineEffect, isoTime, listed, type Statement, type Store } from '../store/contract.ts'
 import type { IdentityRecord } from './contract.ts'
 import { CHAPTERS, NOTES, OPINIONS, QUESTIONS } from './limits.ts'
 import type { Story } from './narrative.ts'
@@ -51,6 +51,17 @@ export async function standingOf(store: Store, id: string): Promise<{ told: numb
     [id, id],
   )
   return row ?? { told: 0, newest: 0 }
+}
+
+/** Of these agents, those to whom something has happened since their story was told. */
+export async function untoldAmong(store: Store, agents: readonly string[]): Promise<string[]> {
+  const rows = await store.all<{ agent_id: string }>(
+    `SELECT a.agent_id FROM agents a WHERE a.agent_id ${AMONG}
+       AND coalesce((SELECT max(seq) FROM events e WHERE e.agent_id = a.agent_id), 0)
+         > coalesce((SELECT seq FROM identities i WHERE i.agent_id = a.agent_id), 0)`,
+    [listed(agents)],
+  )
+  return rows.map(({ agent_id }) => agent_id)
 }
 
 /** Oldest first. */

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type PluginHandle, type Toolkit, Toolkits } from '#kernel'
-import type { AgentRow } from '../agents/contract.ts'
+import type { NewAgent } from '../agents/contract.ts'
 import type { Profile } from '../profiles/contract.ts'
 import type { McpClientConfig } from './config.ts'
 import { McpServerNotFoundError } from './contract.ts'
@@ -54,7 +54,7 @@ export class Servers {
   }
 
   /** A profile without the toolkits of servers that its agent's preset does not get. */
-  profileFor({ preset }: AgentRow, profile: Profile): Profile {
+  profileFor({ preset }: NewAgent, profile: Profile): Profile {
     const kept = new Set(
       this.list()
         .filter(({ settings: { profiles } }) => profiles && !profiles.includes(preset))

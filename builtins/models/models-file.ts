@@ -9,14 +9,13 @@ import { Catalogue } from './catalogue.ts'
  */
 export function projectCatalogue(
   base: Catalogue,
-  { ports: { files }, project: { root }, log }: Pick<PluginHandle, 'ports' | 'project' | 'log'>,
+  { ports: { files, stampOf }, project: { root }, log }: Pick<PluginHandle, 'ports' | 'project' | 'log'>,
 ): () => Promise<Catalogue> {
   const file = join(root, 'models.yaml')
   let seen = ''
   let catalogue: Catalogue | undefined
   return async () => {
-    const stat = await files.stat(file).catch(() => undefined)
-    const version = stat ? `${stat.mtimeMs}/${stat.size}` : ''
+    const version = stampOf(file) ?? ''
     if (catalogue && version === seen) return catalogue
     try {
       catalogue = version ? merge(base, await read(files, file)) : base

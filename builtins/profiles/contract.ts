@@ -62,6 +62,8 @@ export interface Profiles {
   get(name: string, when?: 'now' | 'beat'): Promise<Profile>
   /** The text of the profile's skills, in order; missing ones are left out. */
   skills(profile: Profile): Promise<string>
+  /** Those of all presets, the bad ones too; nothing is read. */
+  names(): Promise<string[]>
   /** All presets by name, the bad ones with their error. */
   list(): Promise<{ name: string; file: string; profile: Profile | null; error: string | null }[]>
 }

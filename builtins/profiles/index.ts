@@ -21,6 +21,7 @@ export default definePlugin({
       read: name => taken(`profile ${name}`, () => profiles.read(name)),
       get: (name, when) => taken(`profile ${name}`, () => profiles.get(name, when)),
       skills: profile => taken(`skills of ${profile.name}`, () => profiles.skills(profile)),
+      names: () => profiles.names(),
       list: () => profiles.list(),
     })
     for (const operation of profileOperations(profiles)) svc.operation(operation)

@@ -28,7 +28,7 @@ export class ProfileFiles implements Profiles {
   constructor(svc: PluginHandle, dir: string) {
     this.#svc = svc
     const { root } = svc.project
-    const common = { files: svc.ports.files, show: (path: string) => shownAs(path, root) }
+    const common = { ports: svc.ports, show: (path: string) => shownAs(path, root) }
     this.#profiles = new Shelf({
       ...common,
       folders: dir ? [resolve(root, dir)] : [join(root, 'profiles'), join(PACKAGE, 'profiles')],
@@ -101,6 +101,10 @@ export class ProfileFiles implements Profiles {
       this.#warnOnce(`skills/${skill}`, error, `the skill "${skill}" is left out: ${sentenceOf(error)}`)
       return undefined
     }
+  }
+
+  async names(): Promise<string[]> {
+    return (await this.#profiles.list()).map(([name]) => name)
   }
 
   async list() {

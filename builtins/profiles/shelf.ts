@@ -12,7 +12,7 @@ export interface ShelfFile {
 }
 
 export interface ShelfOptions<T> {
-  files: Ports['files']
+  ports: Pick<Ports, 'files' | 'stampOf'>
   /** Earlier folders win. A folder that is missing is an empty one. */
   folders: readonly string[]
   extensions: readonly string[]
@@ -28,7 +28,7 @@ interface Listing {
   version: string
   byName: ReadonlyMap<string, Found>
 }
-type Held<T> = { version: string } & ({ value: T } | { error: unknown })
+type Held<T> = { version: string | undefined } & ({ value: T } | { error: unknown })
 
 /**
  * Text files that people write, by name. Nothing is read before it is asked for, and read again only when it changed on disk;
@@ -84,11 +84,10 @@ export class Shelf<T> {
   }
 
   async #look(folder: string): Promise<ReadonlyMap<string, Found>> {
-    const { files } = this.#options
-    const stats = await files.stat(folder, { bigint: true }).catch(() => undefined)
-    if (!stats) return new Map()
+    const { files, stampOf } = this.#options.ports
+    const version = stampOf(folder)
+    if (version === undefined) return new Map()
     const listing = this.#listings.get(folder)
-    const version = versionOf(stats)
     if (listing?.version === version) return listing.byName
     const entries = await files.readdir(folder).catch((error: NodeJS.ErrnoException) => {
       // A disk that fails for a moment has not emptied the folder.
@@ -120,14 +119,14 @@ export class Shelf<T> {
   }
 
   async #load(folder: string, file: ShelfFile): Promise<Held<T> | undefined> {
-    const { files } = this.#options
-    const own = await files.lstat(file.path, { bigint: true }).catch(() => undefined)
-    if (!own) return undefined
-    const target = own.isSymbolicLink() ? await files.stat(file.path, { bigint: true }).catch(() => undefined) : own
-    const version = `${versionOf(own)} ${target ? versionOf(target) : ''}`
+    const { files, stampOf } = this.#options.ports
+    const version = stampOf(file.path)
     const held = this.#held.get(file.path)
-    if (held?.version === version) return held
-    const made: Held<T> = await this.#parse(folder, file, target as Stats | undefined).then(
+    if (held && held.version === version) return held
+    const own = await files.lstat(file.path).catch(() => undefined)
+    if (!own) return undefined
+    const target = own.isSymbolicLink() ? await files.stat(file.path).catch(() => undefined) : own
+    const made: Held<T> = await this.#parse(folder, file, target).then(
       value => ({ version, value }),
       error => ({ version, error }),
     )
@@ -137,7 +136,8 @@ export class Shelf<T> {
   }
 
   async #parse(folder: string, file: ShelfFile, stats: Stats | undefined): Promise<T> {
-    const { files, max_bytes, parse } = this.#options
+    const { ports, max_bytes, parse } = this.#options
+    const { files } = ports
     const bad = (problem: string, remedy: string) => new BadFileError({ file: file.shown, problem, remedy })
     if (!stats) throw bad('is a link to nothing', 'remove it or mend its target')
     const [real, home] = await Promise.all([files.realpath(file.path), files.realpath(folder)])
@@ -162,8 +162,4 @@ function faultOf(group: readonly ShelfFile[]): SvcError | undefined {
   if (NAME.test(file.name)) return undefined
   const remedy = 'name it with at most 64 letters, digits, ".", "_" or "-", beginning with a letter or digit'
   return new BadFileError({ file: file.shown, problem: 'has a name that nothing can ask for', remedy })
-}
-
-function versionOf(stats: { dev: bigint; ino: bigint; mtimeNs: bigint; size: bigint }): string {
-  return `${stats.dev}:${stats.ino}:${stats.mtimeNs}:${stats.size}`
 }

@@ -1,4 +1,4 @@
-import { maskJson, type PluginHandle, packageVersion, secretsIn, sentenceOf } from '#kernel'
+import { inStep, maskJson, type PluginHandle, packageVersion, secretsIn, sentenceOf } from '#kernel'
 import { isoTime, Store } from '../store/contract.ts'
 import type { RecordingsConfig } from './config.ts'
 import type { Recording } from './contract.ts'
@@ -6,9 +6,10 @@ import { TAPE_VERSION } from './entries.ts'
 import { TapeRecorder } from './recorder.ts'
 import type { RecordingShelf, TapeFile } from './shelf.ts'
 
-/** How often what was recorded is written, in milliseconds, and how many entries at a time. */
+/** How often what was recorded is written, in milliseconds. */
 const WRITE_MS = 1_000
-const MOST_AT_ONCE = 5_000
+/** So long a piece of it becomes, in characters: short enough to be packed at once, which takes a fraction of a millisecond. */
+const PIECE = 50_000
 const MB = 1024 * 1024
 
 /** A recording that is being made: from the tape in memory to its file, behind the cycles' backs. */
@@ -25,6 +26,9 @@ export class LiveRecording {
   #over = false
   #data_version: number | undefined
   #file: TapeFile | undefined
+  /** Runs of tasks that are on this tape, of which nobody can know yet. */
+  #held: Recording[] = []
+  #noting: Promise<void> = Promise.resolve()
 
   constructor(
     svc: PluginHandle,
@@ -49,11 +53,34 @@ export class LiveRecording {
   }
 
   #again(): void {
-    this.#cancel = this.#svc.clock.after(WRITE_MS, () => {
+    this.#cancel = this.#svc.clock.after(inStep(this.#svc.clock, WRITE_MS), () => {
       void this.write().then(() => {
         if (!this.#over) this.#again()
       })
     })
+  }
+
+  /** A task's run is on this tape from now on. */
+  holds(run_id: string): void {
+    const started_at = isoTime(this.#svc.clock.ms())
+    const { run_id: within } = this.about
+    this.#held.push({ ...this.about, run_id, kind: 'task', within, events_of: run_id, started_at, config: {} })
+  }
+
+  /** Resolves when all tasks that it holds can be found. */
+  noted(): Promise<void> {
+    this.#noting = this.#noting.then(() => this.#note())
+    return this.#noting
+  }
+
+  async #note(): Promise<void> {
+    const held = this.#held
+    this.#held = []
+    for (const about of held) {
+      await this.#shelf
+        .note(about)
+        .catch(error => this.#svc.log.warn({}, `the recording of ${about.run_id}: ${sentenceOf(error)}`))
+    }
   }
 
   /** Writes what waits. Never throws: a recording that cannot be written is cut, and keeps nobody from working. */
@@ -85,14 +112,14 @@ export class LiveRecording {
 
   async #write(): Promise<void> {
     await this.#lookAround()
+    await this.noted()
     const lines = this.tape.take()
     if (lines.length === 0) return
     const isFirst = this.about.cycles === 0
     Object.assign(this.about, this.tape.counts)
-    for (let from = 0; from < lines.length; from += MOST_AT_ONCE) {
-      const piece = this.#mask(`[${lines.slice(from, from + MOST_AT_ONCE).join()}]`)
+    for (const piece of piecesOf(lines)) {
       this.#file ??= await this.#shelf.tape(this.about.run_id)
-      this.about.bytes += await this.#file.append(piece)
+      this.about.bytes += await this.#file.append(this.#mask(`[${piece.join()}]`))
     }
     if (this.about.bytes > this.#config.max_mb * MB)
       this.#cut(`it is larger than recordings.max_mb (${this.#config.max_mb})`)
@@ -124,6 +151,18 @@ export class LiveRecording {
     const file = this.#file
     this.#file = undefined
     await file?.close().catch(() => {})
+  }
+}
+
+function* piecesOf(lines: readonly string[]): Generator<readonly string[]> {
+  let from = 0
+  let length = 0
+  for (const [at, line] of lines.entries()) {
+    length += line.length
+    if (length < PIECE && at < lines.length - 1) continue
+    yield lines.slice(from, at + 1)
+    from = at + 1
+    length = 0
   }
 }
 

@@ -1,6 +1,6 @@
 import { type PluginHandle, sentenceOf, type Tape, type Undo } from '#kernel'
 import { RunRecords } from '../runs/contract.ts'
-import { isoTime, Store } from '../store/contract.ts'
+import { Store } from '../store/contract.ts'
 import type { RecordingsConfig } from './config.ts'
 import {
   type ForkOptions,
@@ -74,13 +74,8 @@ export class RecordingRoom implements Recordings {
     return this.#beginning
   }
 
-  async holds(run_id: string): Promise<void> {
-    if (!this.#live) return
-    const { about } = this.#live
-    const started_at = isoTime(this.#svc.clock.ms())
-    await this.shelf
-      .write({ ...about, run_id, kind: 'task', within: about.run_id, events_of: run_id, started_at, config: {} })
-      .catch(error => this.#svc.log.warn({}, `the recording of ${run_id}: ${sentenceOf(error)}`))
+  holds(run_id: string): void {
+    this.#live?.holds(run_id)
   }
 
   /** Ends what was begun for tasks; one that begins later, while the process ends, is not recorded. */
@@ -151,6 +146,7 @@ export class RecordingRoom implements Recordings {
   }
 
   async list(): Promise<Recording[]> {
+    await this.#live?.noted()
     const all = await this.shelf.list()
     return all.filter(({ kind }) => kind !== PROCESS)
   }
@@ -220,6 +216,7 @@ export class RecordingRoom implements Recordings {
 
   /** @throws RecordingNotFoundError, NotReplayableError where nothing ever is recorded */
   async #about(run_id: string): Promise<Recording> {
+    await this.#live?.noted()
     return this.shelf.about(run_id).catch(error => {
       const isKept = this.#svc.use(Store).image !== undefined || !(error instanceof RecordingNotFoundError)
       throw isKept ? error : new NotReplayableError({ run_id, why: ON_SERVER })

@@ -59,6 +59,13 @@ export class RecordingShelf {
     await replaceFile(this.#files, join(folder, ABOUT), `${JSON.stringify(about, null, 2)}\n`)
   }
 
+  /** Writes what another recording says again, with its tape and its state: lost, it is missed by nobody. */
+  async note(about: Recording): Promise<void> {
+    const folder = this.folderOf(about.run_id)
+    await this.#files.mkdir(folder, { recursive: true, mode: 0o700 })
+    await this.#files.writeFile(join(folder, ABOUT), `${JSON.stringify(about)}\n`, { mode: 0o600 })
+  }
+
   /** Opens a tape to be appended to, as long as its run goes on: to open it for each piece costs more than the piece. */
   async tape(run_id: string): Promise<TapeFile> {
     const path = join(this.folderOf(run_id), TAPE)

@@ -142,6 +142,10 @@ export interface Runs {
    * @returns its id, `run-YYYYMMDD-HHMMSS-<6 hex>`
    */
   begin(kind: string, about?: RunBeginning): Promise<string>
+  /** The same as writes for a commit in which more begins: refused when its id is taken, and then to be made anew, … */
+  begins(kind: string, about?: RunBeginning): Promise<{ run_id: string; effects: Effect[] }>
+  /** … and what is left to be done after it. */
+  begun(run_id: string, kind: string): void
   /** Ends it; the rest of its log is written behind. One that has ended stays as it is. */
   end(run_id: string, exit: string): Promise<void>
   /** The same as a write for the commit in which all ends, … */

@@ -1,4 +1,4 @@
-import { type Cycle, definePlugin } from '#kernel'
+import { type Cycle, definePlugin, nobody } from '#kernel'
 import { DaemonStarts } from '../daemon/contract.ts'
 import { Effects } from '../store/contract.ts'
 import { RunsSection, runsConfig } from './config.ts'
@@ -29,8 +29,8 @@ export default definePlugin({
     runsForget(svc, runs)
     svc.event('cycle_done', CycleDone)
     svc.add(DaemonStarts, { name: 'runs', begin: () => beginPruning(svc, runs), join: () => runs.joinDaemon() })
-    svc.tap('approval_gate', { name: 'runs', stage: -1000 }, (cycle: Cycle) => cycleBegins(svc, cycle))
-    svc.tap('cleanup', { name: 'runs', stage: 1000 }, (cycle: Cycle) => cycleEnds(svc, mask, cycle))
+    svc.tap('approval_gate', { name: 'runs', stage: -1000, busy: nobody }, (cycle: Cycle) => cycleBegins(svc, cycle))
+    svc.tap('cleanup', { name: 'runs', stage: 1000, busy: nobody }, (cycle: Cycle) => cycleEnds(svc, mask, cycle))
     svc.start(() => runs.recover(), { in: ['daemon', 'server'] })
     svc.start(() => () => recorder.close(), { in: ['daemon', 'server', 'mcp', 'cli'] })
   },

@@ -1,83 +1,108 @@
 import { join } from 'node:path'
-import { HostToken, type PluginHandle, packageVersion, replaceFile, Toolkits, within } from '#kernel'
+import { type PluginHandle, replaceFile, within } from '#kernel'
 import { Models } from '../models/contract.ts'
-import { Profiles } from '../profiles/contract.ts'
 import { isoTime, Store } from '../store/contract.ts'
 import type { RunBeginning, RunFacts } from './contract.ts'
-import { findRun, listRunAgents } from './repository.ts'
+import { type findBrief, findRun, listRunAgents, type RunRow } from './repository.ts'
+import type { RunSettings } from './settings.ts'
 
-/** What a run that begins now is made of. */
-export async function factsOf(svc: PluginHandle, kind: string, about: RunBeginning): Promise<RunFacts> {
-  const { config, ports } = svc
-  const plugins = svc.has(HostToken) ? svc.use(HostToken).outline() : []
+/** What a run that begins now has of its own. */
+export async function factsOf(svc: PluginHandle, about: RunBeginning): Promise<Omit<RunFacts, keyof RunSettings>> {
+  const { place } = svc.use(Store)
   return {
-    svc_version: await packageVersion(svc.ports),
-    node: process.version,
-    platform: `${process.platform}-${process.arch}`,
     pid: process.pid,
-    ...(svc.use(Store).place ? { place: svc.use(Store).place } : {}),
-    seed: ports.random.seed,
-    heartbeat: kind === 'daemon' ? Number(config.get('daemon.heartbeat')) : null,
-    model_config: (config.tree('live', 'model').model ?? {}) as Record<string, unknown>,
+    ...(place ? { place } : {}),
     default_model: about.model ?? (await defaultModel(svc)),
-    profiles: kind === 'daemon' && svc.has(Profiles) ? (await svc.use(Profiles).list()).map(({ name }) => name) : [],
-    plugins: plugins.map(({ name, version, origin, state }) => ({ name, version, origin, state })),
-    tools: toolsOf(svc),
     agent_id: about.agent_id ?? null,
     task_id: about.task_id ?? null,
     session_id: about.session_id ?? null,
   }
 }
 
-const tools = new WeakMap<object, string[]>()
-
-/** The names of all tools, worked out anew when a toolkit comes or goes. */
-function toolsOf(svc: PluginHandle): string[] {
-  const kits = svc.contributions(Toolkits)
-  const names = tools.get(kits) ?? kits.flatMap(({ value }) => value.tools.map(({ name }) => name))
-  tools.set(kits, names)
-  return names
+/** All that is known of how a run began. */
+export function factsIn({ facts, settings }: Pick<RunRow, 'facts' | 'settings'>): RunFacts {
+  return { ...(JSON.parse(settings ?? '{}') as RunSettings), ...(JSON.parse(facts) as RunFacts) }
 }
 
-/**
- * Writes `manifest.json` beside a run's log, as a whole, from what the database knows.
- * @returns how many agents it names
- */
-export async function writeManifest(
-  svc: PluginHandle,
-  folder: string,
-  run_id: string,
-  mask: (json: string) => string,
-): Promise<number> {
-  const store = svc.use(Store)
-  const row = await findRun(store, run_id)
-  if (!row) return 0
-  const agents = await listRunAgents(store, run_id)
-  const manifest = {
-    run_id,
-    kind: row.kind,
-    started_at: isoTime(row.started_at),
-    ended_at: row.ended_at === null ? null : isoTime(row.ended_at),
-    exit: row.exit,
-    ...(JSON.parse(row.facts) as RunFacts),
+/** An agent that did something in a run. */
+export interface Described {
+  agent_id: string
+  name: string
+  model: string
+  first_at: number
+}
+
+/** Writes `manifest.json` beside the logs of runs, from what the database knows, without the values of secrets. */
+export class Manifests {
+  readonly #svc: PluginHandle
+  readonly #mask: (json: string) => string
+  /** The settings of the runs that were written last, as they stand in their manifests. */
+  #shared: { settings_id: string; bytes: Buffer } | undefined
+
+  constructor(svc: PluginHandle, mask: (json: string) => string) {
+    this.#svc = svc
+    this.#mask = mask
+    // Others may be secrets now.
+    svc.on('config_changed', () => {
+      this.#shared = undefined
+    })
+  }
+
+  /** Writes it as a whole, in the place of the one before. @returns how many agents it names */
+  async write(folder: string, run_id: string): Promise<number> {
+    const store = this.#svc.use(Store)
+    const row = await findRun(store, run_id)
+    if (!row) return 0
+    const agents = await listRunAgents(store, run_id)
+    const { files } = this.#svc.ports
+    const text = this.#text({ ...beginningOf(row, agents), ...factsIn(row) })
+    const write = () => replaceFile(files, join(folder, 'manifest.json'), text)
+    await write().catch(async error => {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+      await files.mkdir(folder, { recursive: true, mode: 0o700 })
+      await write()
+    })
+    return agents.length
+  }
+
+  /** The only one of a run that is over, whose log is there: where the process dies over it, all is written again. */
+  async writeBrief(folder: string, run: BriefRun, agents: readonly Described[]): Promise<void> {
+    const own = { ...beginningOf(run, agents), ...JSON.parse(run.facts) }
+    const bytes = Buffer.concat([Buffer.from(this.#text(own).slice(0, -'\n}\n'.length)), await this.#sharedBy(run)])
+    const { files } = this.#svc.ports
+    const beside = join(folder, `manifest.json.${process.pid}.tmp`)
+    await files.writeFile(beside, bytes, { mode: 0o600 })
+    await files.rename(beside, join(folder, 'manifest.json'))
+  }
+
+  /** How its manifest goes on after what is its own: kilobytes that are made once for all runs that begin alike. */
+  async #sharedBy({ run_id, settings_id }: BriefRun): Promise<Buffer> {
+    if (this.#shared?.settings_id === settings_id) return this.#shared.bytes
+    const row = await findRun(this.#svc.use(Store), run_id)
+    if (!row?.settings || settings_id === null) throw new Error('it has no settings of its own')
+    const bytes = Buffer.from(`,${this.#text(JSON.parse(row.settings)).slice(1)}`)
+    this.#shared = { settings_id, bytes }
+    return bytes
+  }
+
+  #text(manifest: object): string {
+    const plain = JSON.stringify(manifest)
+    const hidden = this.#mask(plain)
+    return `${JSON.stringify(hidden === plain ? manifest : JSON.parse(hidden), null, 2)}\n`
+  }
+}
+
+type BriefRun = NonNullable<Awaited<ReturnType<typeof findBrief>>>
+
+function beginningOf(run: Omit<RunRow, 'settings'>, agents: readonly Described[]) {
+  const { run_id, kind, started_at, ended_at, exit } = run
+  return {
+    ...{ run_id, kind, started_at: isoTime(started_at) },
+    ...{ ended_at: ended_at === null ? null : isoTime(ended_at), exit },
     agents: agents.map(({ agent_id, name, model, first_at }) => ({
-      agent_id,
-      name,
-      model,
-      first_at: isoTime(first_at),
+      ...{ agent_id, name, model, first_at: isoTime(first_at) },
     })),
   }
-  const plain = JSON.stringify(manifest)
-  const hidden = mask(plain)
-  const masked: unknown = hidden === plain ? manifest : JSON.parse(hidden)
-  const write = () =>
-    replaceFile(svc.ports.files, join(folder, 'manifest.json'), `${JSON.stringify(masked, null, 2)}\n`)
-  await write().catch(async error => {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-    await svc.ports.files.mkdir(folder, { recursive: true, mode: 0o700 })
-    await write()
-  })
-  return agents.length
 }
 
 /** A model server that keeps its name to itself keeps no run from beginning, in milliseconds. */

@@ -1,12 +1,12 @@
 import { join } from 'node:path'
-import { type PluginHandle, sentenceOf } from '#kernel'
+import { type Effect, inStep, type PluginHandle, sentenceOf } from '#kernel'
 import { isoTime, Store } from '../store/contract.ts'
 import type { RunsConfig } from './config.ts'
 import { countsOf } from './counts.ts'
 import { LONGEST_LINE } from './log.ts'
 import { type LogLine, LogWriter } from './log-writer.ts'
-import { writeManifest } from './manifest.ts'
-import { countRun, findRun, newestSeq, type RunEventRow, runEvents } from './repository.ts'
+import { type Described, Manifests } from './manifest.ts'
+import { agentNamed, countRun, findBrief, findRun, newestSeq, type RunEventRow, runEvents } from './repository.ts'
 import { masker } from './secrets.ts'
 
 /** How often the runs of this process are brought up to date, in milliseconds. */
@@ -25,6 +25,10 @@ interface Writing {
   failing: boolean
   /** How many agents its manifest names. */
   described: number
+  /** It may be over in a moment, and then all that is left of it is written with others. */
+  brief: boolean
+  /** It has ended, and what is left of it will be written. */
+  over: boolean
 }
 
 /**
@@ -35,7 +39,10 @@ export class Recorder {
   readonly #svc: PluginHandle
   readonly #config: RunsConfig
   readonly #mask: (json: string) => string
+  readonly #manifests: Manifests
   readonly #followed = new Map<string, Writing>()
+  /** Brief runs that are over. */
+  #over: [run_id: string, Writing][] = []
   #cancel: (() => void) | undefined
   /** The newest event that a round has seen to; undefined when there is something else to see to. */
   #seen: number | undefined
@@ -44,6 +51,7 @@ export class Recorder {
     this.#svc = svc
     this.#config = config
     this.#mask = masker(svc)
+    this.#manifests = new Manifests(svc, this.#mask)
   }
 
   folderOf(run_id: string): string {
@@ -56,8 +64,9 @@ export class Recorder {
    */
   follow(run_id: string, brief = false): void {
     const writing = this.#follow(run_id, true)
+    writing.brief = brief
     if (!brief) this.#work(run_id, writing, () => this.#describe(run_id, writing))
-    this.#cancel ??= this.#svc.clock.after(FOLLOW_MS, () => this.#round())
+    this.#cancel ??= this.#later()
   }
 
   /** The runs that this process writes now. */
@@ -65,13 +74,30 @@ export class Recorder {
     return [...this.#followed.keys()]
   }
 
-  /** Writes what is left of a run that has ended, its manifest as it stays, and lets it go. Nobody need wait for it. */
-  finish(run_id: string): Promise<void> {
+  get #going(): string[] {
+    return [...this.#followed].flatMap(([run_id, { over }]) => (over ? [] : [run_id]))
+  }
+
+  /**
+   * Writes what is left of a run that has ended, its manifest as it stays, and lets it go; brief ones wait for the next round.
+   * Nobody need wait for it.
+   */
+  finish(run_id: string): void {
     const writing = this.#follow(run_id)
-    return this.#work(run_id, writing, async () => {
-      writing.described = UNDESCRIBED
-      await this.#carry(run_id, writing).finally(() => this.#followed.delete(run_id))
-    })
+    writing.over = true
+    if (writing.brief) this.#over.push([run_id, writing])
+    else void this.#work(run_id, writing, () => this.#conclude(run_id, writing))
+  }
+
+  /** Resolves when all brief runs that are over have been written. */
+  async flush(): Promise<void> {
+    const over = this.#over
+    if (over.length === 0) return
+    this.#over = []
+    const last = Promise.all(over.map(([, writing]) => writing.last))
+    const written = last.then(() => this.#concludeAll(over))
+    for (const [, writing] of over) writing.last = written
+    await written
   }
 
   /** Resolves when nothing is being written of a run. */
@@ -87,9 +113,11 @@ export class Recorder {
 
   /** Resolves when everything is written. */
   async close(): Promise<void> {
-    this.#cancel?.()
+    await this.flush()
     await Promise.all(this.followed.map(run_id => this.catchUp(run_id)))
     this.#followed.clear()
+    // A round that was under way may have set the next one meanwhile.
+    this.#cancel?.()
   }
 
   #follow(run_id: string, anew = false): Writing {
@@ -101,20 +129,28 @@ export class Recorder {
 
   /** One piece of work on a run after another. */
   #work(run_id: string, writing: Writing, piece: (writing: Writing) => Promise<void>): Promise<void> {
-    writing.last = writing.last.then(() =>
-      piece(writing).catch(error => this.#svc.log.error({}, `run ${run_id}: ${sentenceOf(error)}`)),
-    )
+    writing.last = writing.last.then(() => piece(writing).catch(error => this.#failed(run_id, error)))
     return writing.last
   }
 
+  #failed(run_id: string, error: unknown): void {
+    this.#svc.log.error({}, `run ${run_id}: ${sentenceOf(error)}`)
+  }
+
   async #round(): Promise<void> {
+    await this.flush()
     const newest = await newestSeq(this.#svc.use(Store)).catch(() => undefined)
     // Where nothing has happened, nothing is to be carried.
     if (newest === undefined || newest !== this.#seen) {
-      await Promise.all(this.followed.map(run_id => this.catchUp(run_id)))
+      await Promise.all(this.#going.map(run_id => this.catchUp(run_id)))
       this.#seen = [...this.#followed.values()].some(({ failing }) => failing) ? undefined : newest
     }
-    this.#cancel = this.#followed.size > 0 ? this.#svc.clock.after(FOLLOW_MS, () => this.#round()) : undefined
+    this.#cancel = this.#followed.size > 0 ? this.#later() : undefined
+  }
+
+  #later(): () => void {
+    const { clock } = this.#svc
+    return clock.after(inStep(clock, FOLLOW_MS), () => this.#round())
   }
 
   #writing(run_id: string, anew = false): Writing {
@@ -126,7 +162,52 @@ export class Recorder {
       onDamage: (file, bytes) =>
         this.#svc.log.warn({}, `${bytes} bytes at the end of ${file} were broken; they are in ${file}.corrupt now`),
     })
-    return { log, last: Promise.resolve(), failing: false, described: UNDESCRIBED }
+    return { log, last: Promise.resolve(), failing: false, described: UNDESCRIBED, brief: false, over: false }
+  }
+
+  async #conclude(run_id: string, writing: Writing): Promise<void> {
+    writing.described = UNDESCRIBED
+    await this.#carry(run_id, writing).finally(() => this.#followed.delete(run_id))
+  }
+
+  /** Their files first, each in one go, then their totals in one commit: what has none is written again. */
+  async #concludeAll(over: readonly [string, Writing][]): Promise<void> {
+    const left: [string, Writing][] = []
+    const counts: Effect[] = []
+    const written: string[] = []
+    for (const [run_id, writing] of over) {
+      const count = await this.#inOneGo(run_id, writing).catch(() => undefined)
+      if (count) counts.push(count) && written.push(run_id)
+      else left.push([run_id, writing])
+    }
+    const isCounted =
+      counts.length === 0 ||
+      (await this.#svc
+        .use(Store)
+        .apply(counts)
+        .catch(() => false))
+    for (const run_id of isCounted ? written : []) this.#followed.delete(run_id)
+    for (const [run_id, writing] of isCounted ? left : over) {
+      await this.#conclude(run_id, writing).catch(error => this.#failed(run_id, error))
+    }
+  }
+
+  /** @returns what adds the run up; undefined when there is more to it, or less */
+  async #inOneGo(run_id: string, writing: Writing): Promise<Effect | undefined> {
+    const store = this.#svc.use(Store)
+    const run = await findBrief(store, run_id)
+    if (!run || run.counted_seq > 0 || writing.described !== UNDESCRIBED) return undefined
+    const rows = await runEvents(store, run_id, 0, BATCH)
+    const to = rows.at(-1)?.seq
+    if (to === undefined || rows.length === BATCH || (await writing.log.position()) > 0) return undefined
+    const { totals, agents } = countsOf(rows)
+    const named = async ({ agent_id, first_at }: (typeof agents)[number]): Promise<Described> => {
+      const { name = '', model = '' } = (await agentNamed(store, agent_id)) ?? {}
+      return { agent_id, name, model, first_at }
+    }
+    await writing.log.append(rows.map(row => this.#lineOf(row)))
+    await this.#manifests.writeBrief(this.folderOf(run_id), run, await Promise.all(agents.map(named)))
+    return countRun({ run_id, from: 0, to, totals, agents })
   }
 
   async #carry(run_id: string, writing: Writing): Promise<void> {
@@ -161,7 +242,7 @@ export class Recorder {
   /** Writes the manifest as the row stands now. */
   async #describe(run_id: string, writing: Writing): Promise<void> {
     const folder = this.folderOf(run_id)
-    const agents = await this.#orFailing(writing, () => writeManifest(this.#svc, folder, run_id, this.#mask))
+    const agents = await this.#orFailing(writing, () => this.#manifests.write(folder, run_id))
     writing.described = agents ?? writing.described
   }
 

@@ -9,8 +9,10 @@ export interface RunRow extends Counts {
   started_at: number
   ended_at: number | null
   exit: string | null
-  /** JSON of `RunFacts`. */
+  /** JSON of `RunFacts`, but for what is in its settings. */
   facts: string
+  /** JSON of `RunSettings`; null where all stands in `facts`. */
+  settings: string | null
   agents: number
   /** The seq of the last event that is in the totals. */
   counted_seq: number
@@ -37,10 +39,27 @@ export interface RunEventRow {
 }
 
 const TOTALS = COUNTED.join(', ')
-const COLUMNS = `run_id, kind, pid, started_at, ended_at, exit, facts, agents, ${TOTALS}, counted_seq`
+const OWN = `run_id, kind, pid, started_at, ended_at, exit, facts, agents, ${TOTALS}, counted_seq`
+const COLUMNS = `${OWN}, (SELECT s.facts FROM run_settings s WHERE s.settings_id = runs.settings_id) AS settings`
 
 export function findRun(store: Store, run_id: string): Promise<RunRow | undefined> {
   return store.get<RunRow>(`SELECT ${COLUMNS} FROM runs WHERE run_id = ?`, [run_id])
+}
+
+/** The same without what it shares with others, and whose it is. */
+export function findBrief(store: Store, run_id: string) {
+  return store.get<Omit<RunRow, 'settings'> & { settings_id: string | null }>(
+    `SELECT ${OWN}, settings_id FROM runs WHERE run_id = ?`,
+    [run_id],
+  )
+}
+
+/** Of the newest those that have ended and of which nothing was added up: their process may not have come to it. */
+export function uncountedRuns(store: Store): Promise<RunRow[]> {
+  return store.all<RunRow>(
+    `SELECT ${COLUMNS} FROM runs WHERE ended_at IS NOT NULL AND counted_seq = 0 AND run_id IN
+       (SELECT run_id FROM runs ORDER BY started_at DESC, run_id DESC LIMIT 1000)`,
+  )
 }
 
 /** Newest first. */
@@ -89,6 +108,10 @@ export function findRunAgent(store: Store, run_id: string, agent_id: string): Pr
   )
 }
 
+export function agentNamed(store: Store, agent_id: string) {
+  return store.get<{ name: string; model: string }>('SELECT name, model FROM agents WHERE agent_id = ?', [agent_id])
+}
+
 /** A run's events after `seq`, oldest first. */
 export function runEvents(store: Store, run_id: string, after: number, limit: number): Promise<RunEventRow[]> {
   return store.all<RunEventRow>(
@@ -124,12 +147,44 @@ export async function objectivesOf(store: Store, goal_ids: readonly string[]): P
 export const insertRun = defineEffect({
   name: 'runs.insert',
   mustChange: true,
-  schema: z.object({ run_id: z.string(), kind: z.string(), pid: z.number().int(), facts: z.string() }),
-  statements: ({ run_id, kind, pid, facts }, now) => [
+  schema: z.object({
+    ...{ run_id: z.string(), kind: z.string(), pid: z.number().int() },
+    ...{ facts: z.string(), settings_id: z.string() },
+  }),
+  statements: ({ run_id, kind, pid, facts, settings_id }, now) => [
     {
-      sql: `INSERT INTO runs (run_id, kind, pid, started_at, facts) VALUES (?, ?, ?, ?, ?)
+      sql: `INSERT INTO runs (run_id, kind, pid, started_at, facts, settings_id) VALUES (?, ?, ?, ?, ?, ?)
             ON CONFLICT (run_id) DO NOTHING`,
-      params: [run_id, kind, pid, now, facts],
+      params: [run_id, kind, pid, now, facts, settings_id],
+    },
+  ],
+})
+
+/** What runs have in common, or that they still have it. */
+export const keepSettings = defineEffect({
+  name: 'runs.keep_settings',
+  schema: z.object({ settings_id: z.string(), facts: z.string() }),
+  statements: ({ settings_id, facts }, now) => [
+    {
+      sql: `INSERT INTO run_settings (settings_id, facts, used_at) VALUES (?, ?, ?)
+            ON CONFLICT (settings_id) DO UPDATE SET used_at = excluded.used_at`,
+      params: [settings_id, facts, now],
+    },
+  ],
+})
+
+/** Settings stay so long after a process wrote them last, in milliseconds: it writes those that it uses each hour. */
+const SETTINGS_STAY_MS = 86_400_000
+
+/** Removes the settings that no run has any more. */
+export const dropSettings = defineEffect({
+  name: 'runs.drop_settings',
+  schema: z.object({}),
+  statements: (_, now) => [
+    {
+      sql: `DELETE FROM run_settings WHERE used_at < ? AND settings_id NOT IN
+              (SELECT settings_id FROM runs WHERE settings_id IS NOT NULL)`,
+      params: [now - SETTINGS_STAY_MS],
     },
   ],
 })
@@ -187,4 +242,4 @@ function valuesOf(counts: Counts): number[] {
   return COUNTED.map(name => counts[name])
 }
 
-export const RUN_EFFECTS = [insertRun, endRun, deleteRun, countRun]
+export const RUN_EFFECTS = [insertRun, keepSettings, endRun, deleteRun, dropSettings, countRun]

@@ -1,32 +1,28 @@
 import { type Effect, type PluginHandle, sentenceOf } from '#kernel'
 import { Daemon } from '../daemon/contract.ts'
 import { isoTime, Store, usdOf } from '../store/contract.ts'
-import {
-  type Run,
-  type RunBeginning,
-  type RunDetail,
-  type RunFacts,
-  RunNotFoundError,
-  type Runs,
-  type RunTotals,
-} from './contract.ts'
+import { type Run, type RunBeginning, type RunDetail, RunNotFoundError, type Runs, type RunTotals } from './contract.ts'
 import type { Counts } from './counts.ts'
 import { lastSeqAt } from './log.ts'
-import { factsOf } from './manifest.ts'
+import { factsIn, factsOf } from './manifest.ts'
 import type { Recorder } from './recorder.ts'
 import {
   countRuns,
   deleteRun,
+  dropSettings,
   endRun,
   findRun,
   insertRun,
+  keepSettings,
   lastEventAt,
   listRunAgents,
   listRuns,
   oldRuns,
   openRuns,
   type RunRow,
+  uncountedRuns,
 } from './repository.ts'
+import { SettingsNow } from './settings.ts'
 
 /** Checked before an id becomes part of a path. */
 const RUN_ID = /^run-\d{8}-\d{6}-[0-9a-f]{6}$/
@@ -35,10 +31,14 @@ const RUN_ID = /^run-\d{8}-\d{6}-[0-9a-f]{6}$/
 export class RunDirectory implements Runs {
   readonly #svc: PluginHandle
   readonly #recorder: Recorder
+  readonly #settings: SettingsNow
+  /** The settings that are written with a run that is about to begin. */
+  readonly #due = new Map<string, string>()
 
   constructor(svc: PluginHandle, recorder: Recorder) {
     this.#svc = svc
     this.#recorder = recorder
+    this.#settings = new SettingsNow(svc)
   }
 
   get #store(): Store {
@@ -46,12 +46,28 @@ export class RunDirectory implements Runs {
   }
 
   async begin(kind: string, about: RunBeginning = {}): Promise<string> {
-    const facts = JSON.stringify(await factsOf(this.#svc, kind, about))
-    let run_id: string
-    do run_id = this.#newId()
-    while (!(await this.#store.apply([insertRun({ run_id, kind, pid: process.pid, facts })])))
+    for (;;) {
+      const { run_id, effects } = await this.begins(kind, about)
+      if (!(await this.#store.apply(effects))) continue
+      this.begun(run_id, kind)
+      return run_id
+    }
+  }
+
+  async begins(kind: string, about: RunBeginning = {}): Promise<{ run_id: string; effects: Effect[] }> {
+    const own = JSON.stringify(await factsOf(this.#svc, about))
+    const { settings_id, facts, due } = await this.#settings.of(kind)
+    const run_id = this.#newId()
+    const run = insertRun({ run_id, kind, pid: process.pid, facts: own, settings_id })
+    if (due) this.#due.set(run_id, settings_id)
+    return { run_id, effects: [...(due ? [keepSettings({ settings_id, facts: JSON.stringify(facts) })] : []), run] }
+  }
+
+  begun(run_id: string, kind: string): void {
+    const settings_id = this.#due.get(run_id)
+    if (settings_id !== undefined) this.#settings.written(settings_id)
+    this.#due.clear()
     this.#recorder.follow(run_id, kind === 'task')
-    return run_id
   }
 
   /** The daemon's own run, for the process that holds its lock. @returns its end */
@@ -90,21 +106,26 @@ export class RunDirectory implements Runs {
       await this.#svc.ports.files.rm(this.#recorder.folderOf(run_id), { recursive: true, force: true })
       await this.#store.apply([deleteRun({ run_id })])
     }
+    if (old.length > 0) await this.#store.apply([dropSettings({})])
     return old.length
   }
 
-  /** Ends the runs whose processes are gone. */
+  /** Ends the runs whose processes are gone, and writes what these did not come to. */
   async recover(): Promise<void> {
+    for (const run of await uncountedRuns(this.#store)) {
+      if (!(await this.#isAlive(run))) void this.#recorder.finish(run.run_id)
+    }
     const dead = new Set<string>()
     for (const run of await openRuns(this.#store)) if (!(await this.#isAlive(run))) dead.add(run.run_id)
     await this.#bury(({ run_id }) => dead.has(run_id))
   }
 
   async list({ limit, offset = 0 }: { limit?: number | undefined; offset?: number }): Promise<Run[]> {
+    await this.#recorder.flush()
     const open = (await openRuns(this.#store)).map(({ run_id }) => run_id)
     await Promise.all([...new Set([...open, ...this.#recorder.followed])].map(run_id => this.fresh(run_id)))
     const rows = await listRuns(this.#store, limit ?? -1, offset)
-    return Promise.all(rows.map(row => this.#shown(row)))
+    return Promise.all(rows.map(async row => this.#shown(await this.#counted(row))))
   }
 
   count(): Promise<number> {
@@ -140,12 +161,23 @@ export class RunDirectory implements Runs {
    * gone, or whose files are. @throws RunNotFoundError
    */
   async fresh(run_id: string): Promise<void> {
+    await this.#recorder.flush()
     const row = await this.row(run_id)
     if (this.#recorder.followed.includes(run_id)) return this.#recorder.catchUp(run_id)
     if (row.ended_at === null) return (await this.#isAlive(row)) ? undefined : this.#recorder.catchUp(run_id)
-    if (row.counted_seq === 0) return undefined
+    if (row.counted_seq === 0) {
+      const isDone = (await lastEventAt(this.#store, run_id)) === undefined
+      return isDone ? undefined : this.#recorder.catchUp(run_id)
+    }
     const last = await lastSeqAt(this.#svc.ports.files, this.#recorder.folderOf(run_id)).catch(() => undefined)
     return last === row.counted_seq ? undefined : this.#recorder.catchUp(run_id)
+  }
+
+  /** A run of another process may be over in this very second, and nothing of it added up. */
+  async #counted(row: RunRow): Promise<RunRow> {
+    if (row.ended_at === null || row.counted_seq > 0) return row
+    await this.fresh(row.run_id)
+    return (await findRun(this.#store, row.run_id)) ?? row
   }
 
   async statusOf(row: RunRow): Promise<Run['status']> {
@@ -204,10 +236,6 @@ export class RunDirectory implements Runs {
     const [date, time] = this.#svc.clock.now().toISOString().replaceAll(/[-:]/g, '').split(/[T.]/)
     return `run-${date}-${time}-${ids.make('run', 6).slice('run-'.length)}`
   }
-}
-
-export function factsIn(row: RunRow): RunFacts {
-  return JSON.parse(row.facts) as RunFacts
 }
 
 /** As on the wire. */

@@ -2,10 +2,11 @@ import { type PluginHandle, z } from '#kernel'
 import { ModelProviders } from '../models/contract.ts'
 import { Store, usdOf } from '../store/contract.ts'
 import type { RunRecord, Trace } from './contract.ts'
+import { factsIn } from './manifest.ts'
 import { readLog, readNewest } from './reader.ts'
 import type { Recorder } from './recorder.ts'
 import { findRunAgent, listRunAgents, objectivesOf, type RunAgentRow, type RunRow } from './repository.ts'
-import { factsIn, type RunDirectory } from './runs.ts'
+import type { RunDirectory } from './runs.ts'
 import { TraceBuilder } from './trace.ts'
 
 export const TraceQuery = z.object({

@@ -1,7 +1,7 @@
 import { type Cycle, definePlugin } from '#kernel'
 import { BundleParts } from '../checkpoints/contract.ts'
 import { News } from '../goals/contract.ts'
-import { Effects } from '../store/contract.ts'
+import { Effects, Store } from '../store/contract.ts'
 import { ALARM_EFFECTS } from './alarm-repository.ts'
 import { AlarmBook, alarmNews } from './alarms.ts'
 import { alarmsBundle, schedulesBundle } from './bundle.ts'
@@ -17,7 +17,7 @@ import {
 } from './contract.ts'
 import { timeKeeper } from './keeper.ts'
 import { alarmOperations, scheduleOperations } from './operations.ts'
-import { SCHEDULE_EFFECTS } from './repository.ts'
+import { agentsDueByCycle, SCHEDULE_EFFECTS } from './repository.ts'
 import { schedulesForget } from './retention.ts'
 import { ScheduleBook } from './schedules.ts'
 import { settleCycles } from './slots.ts'
@@ -46,7 +46,8 @@ export default definePlugin({
     svc.event('alarm_changed', AlarmChanged)
 
     svc.add(News, alarmNews(svc))
-    svc.tap('context_assembly', { name: 'schedules', stage: -10 }, (cycle: Cycle) => settleCycles(svc, cycle))
+    const busy = () => agentsDueByCycle(svc.use(Store))
+    svc.tap('context_assembly', { name: 'schedules', stage: -10, busy }, (cycle: Cycle) => settleCycles(svc, cycle))
     const keeper = timeKeeper(svc, config)
     svc.wakeSource(keeper)
     svc.on('schedule_changed', () => keeper.hurry())

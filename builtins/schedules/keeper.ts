@@ -1,4 +1,4 @@
-import { type PluginHandle, sentenceOf, type WakeSource } from '#kernel'
+import { inStep, type PluginHandle, sentenceOf, type WakeSource } from '#kernel'
 import { Store } from '../store/contract.ts'
 import { ringAlarms } from './alarms.ts'
 import type { SchedulesConfig } from './config.ts'
@@ -14,6 +14,7 @@ const LOOK_MS = 1_000
  */
 export function timeKeeper(svc: PluginHandle, config: SchedulesConfig): WakeSource & { hurry(): void } {
   let pause = new AbortController()
+  let seen = ''
   const round = async (signal: AbortSignal) => {
     pause = new AbortController()
     const { clock } = svc
@@ -21,9 +22,15 @@ export function timeKeeper(svc: PluginHandle, config: SchedulesConfig): WakeSour
     const waits = (await nextTime(store)) !== null
     const more = waits && [await ringAlarms(svc), await settleTimes(svc, config)].includes(true)
     const at = more ? clock.ms() : waits ? await nextTime(store) : null
-    const left = at === null ? LOOK_MS : at - clock.ms()
+    if (signal.aborted) return
+    if (at === null) {
+      seen = await store.changed(seen, pause.signal)
+      return
+    }
+    const left = at - clock.ms()
+    const look = inStep(clock, LOOK_MS)
     // What is due and is held is looked at again like anything else.
-    if (!signal.aborted) await clock.sleep(more ? 0 : left > 0 ? Math.min(left, LOOK_MS) : LOOK_MS, pause.signal)
+    await clock.sleep(more ? 0 : left > 0 ? Math.min(left, look) : look, pause.signal)
   }
   return {
     name: 'schedules',

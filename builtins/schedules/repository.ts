@@ -81,6 +81,15 @@ export async function dueByCycle(store: Store, agent_id: string, cycle_num: numb
   )
 }
 
+/** Agents for whom their next cycle makes a slot due. */
+export async function agentsDueByCycle(store: Store): Promise<string[]> {
+  const rows = await store.all<{ agent_id: string }>(
+    `SELECT DISTINCT s.agent_id FROM schedules s JOIN leases l ON l.agent_id = s.agent_id
+     WHERE s.enabled = 1 AND s.every_n_cycles IS NOT NULL AND l.cycle_num + 1 - s.last_fired_cycle >= s.every_n_cycles`,
+  )
+  return rows.map(({ agent_id }) => agent_id)
+}
+
 /** Those whose last slot lies in a future that was taken back: the clock was set back since. */
 export function aheadOf(store: Store, time: number, now: number): Promise<ScheduleRow[]> {
   return store.all<ScheduleRow>(

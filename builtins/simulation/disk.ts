@@ -313,6 +313,14 @@ export class Disk {
     return entry && BigInt(entry.ino)
   }
 
+  /** What changes whenever the file at a path does. */
+  stampOf(path: string): string | undefined {
+    const entry = this.#entries.get(this.#real(path))
+    if (!entry) return undefined
+    const { ino, mtimeMs, size } = new Stats(entry)
+    return `${ino}:${mtimeMs}:${size}`
+  }
+
   #get(path: string, op: string): Entry {
     const entry = this.#entries.get(path)
     if (entry) return entry

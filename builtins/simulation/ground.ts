@@ -69,18 +69,19 @@ export class Ground {
 
   /** The database, empty again, under new conditions. */
   database(parts: MediumParts): SharedDatabase {
-    const { connection } = this.#database
-    connection.exec('PRAGMA foreign_keys = OFF')
-    connection.exec(this.#tables.map(([name]) => `DELETE FROM ${name};`).join(''))
+    const database = this.#database
+    database.connection.exec('PRAGMA foreign_keys = OFF')
+    database.run('BEGIN IMMEDIATE')
+    for (const [name] of this.#tables) database.run(`DELETE FROM ${name}`)
     for (const [name, rows] of this.#tables) {
       for (const row of rows) {
         const columns = Object.keys(row)
-        const sql = `INSERT INTO ${name} (${columns}) VALUES (${columns.map(() => '?')})`
-        connection.prepare(sql).run(...Object.values(row))
+        database.run(`INSERT INTO ${name} (${columns}) VALUES (${columns.map(() => '?')})`, Object.values(row))
       }
     }
-    connection.exec('PRAGMA foreign_keys = ON')
-    this.#database.begin(parts)
-    return this.#database
+    database.run('COMMIT')
+    database.connection.exec('PRAGMA foreign_keys = ON')
+    database.begin(parts)
+    return database
   }
 }

@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto'
 /** The event log of a world: one line for each thing that happened, in order. */
 export class Journal {
   readonly lines: string[] = []
-  readonly #hash = createHash('sha256')
   readonly #now: () => number
 
   constructor(now: () => number) {
@@ -11,13 +10,11 @@ export class Journal {
   }
 
   write(what: string, about: object = {}): void {
-    const line = `${JSON.stringify({ at_ms: Math.round(this.#now() * 1000) / 1000, what, ...about })}\n`
-    this.lines.push(line)
-    this.#hash.update(line)
+    this.lines.push(`${JSON.stringify({ at_ms: Math.round(this.#now() * 1000) / 1000, what, ...about })}\n`)
   }
 
   /** Of all lines so far. */
   get hash(): string {
-    return this.#hash.copy().digest('hex')
+    return createHash('sha256').update(this.lines.join('')).digest('hex')
   }
 }

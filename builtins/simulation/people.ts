@@ -62,7 +62,7 @@ const ACTS: readonly (readonly [weight: number, name: string, act: Act])[] = [
 /** What operators do, at moments of their own, through the operations that people have. */
 export async function act(parts: PeopleParts): Promise<void> {
   const { dice, journal, witness, trouble, machine } = parts
-  if (trouble.level > 0 && dice.chance(0.05 * trouble.level)) {
+  if (trouble.level > 0 && dice.chance(0.03 * trouble.level)) {
     const deed = dice.weighed([
       [3, 'kill'],
       [1, 'restart'],

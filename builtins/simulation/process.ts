@@ -128,6 +128,7 @@ export class SimulatedProcess {
       ids,
       files: disk.filesFor(String(this.number), alive, trouble.disk),
       inodeOf: path => disk.inodeOf(path),
+      stampOf: path => disk.stampOf(path),
       env: {},
       fetch: refused('there is no network here'),
       lookup: refused('there is no network here'),

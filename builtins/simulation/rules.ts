@@ -73,6 +73,8 @@ export interface Rules {
   presets: readonly string[]
   agents: number
   daemons: number
+  /** The longest between two things that people do, in milliseconds. */
+  pace: number
   resumes: boolean
   config: { daemon: { budget_mode: string } }
   /** Milliseconds, all of these. */
@@ -121,7 +123,8 @@ export function rulesOf(dice: Dice, { faults, presets }: SimulationOptions, belo
   return {
     ...{ files, config, resumes },
     presets: names.length > 0 ? names : ['worker'],
-    agents: dice.int(2, 5),
+    agents: dice.int(1, 4),
+    pace: dice.pick([150, 400, 1_500]),
     daemons: faults !== 'none' && dice.chance(0.25) ? 2 : 1,
     heartbeat: heartbeat * 1000,
     wakes_within: min_rest * 1000 + 700,

@@ -12,6 +12,9 @@ import { Ground } from './ground.ts'
 import { DeadProcess } from './medium.ts'
 import { World } from './world.ts'
 
+/** Errors are much of what a world is made of, and to note where each came from is much of what they cost. */
+const STACK_FRAMES = 3
+
 export function simulationOf(svc: PluginHandle): Simulation {
   let laid: Promise<Ground> | undefined
   const live = async (options: SimulationOptions): Promise<SimulatedRun> => {
@@ -40,11 +43,14 @@ export async function watched(world: World): Promise<SimulatedRun> {
   const uncaught = (error: unknown) => {
     if (!(error instanceof DeadProcess)) world.witness.uncaught(error)
   }
+  const { stackTraceLimit } = Error
+  Error.stackTraceLimit = STACK_FRAMES
   process.on('unhandledRejection', uncaught)
   try {
     return await world.live()
   } finally {
     process.off('unhandledRejection', uncaught)
+    Error.stackTraceLimit = stackTraceLimit
   }
 }
 

@@ -230,7 +230,7 @@ export class World {
 
   #actLater(): void {
     const { people } = this.#dice
-    this.#time.after(people.int(50, 1_500), () => {
+    this.#time.after(people.int(50, this.#rules.pace), () => {
       if (this.#calm) return
       void act(this.#people).catch(error => this.witness.uncaught(error))
       this.#actLater()

@@ -97,6 +97,12 @@ export const wakeAgents = defineEffect({
   },
 })
 
+/** `agent_id ${AMONG}` holds for those of a list, which is one parameter however long it is: `listed(…)`. */
+export const AMONG = 'IN (SELECT value FROM json_each(?))'
+export function listed(values: readonly string[]): string {
+  return JSON.stringify(values)
+}
+
 /** A value of a plugin that has no tables of its own; `undefined` removes it. */
 export const setValue = defineEffect({
   name: 'values.set',
@@ -123,6 +129,12 @@ export interface Store {
   many<R>(sql: string, params?: readonly unknown[]): Promise<R[]>
   /** What `read` gives, or gave under this key within the last half second if nobody has written anything since. */
   unchanged<T>(key: string, read: () => Promise<T>): Promise<T>
+  /**
+   * Waits until anybody has written, looking about once a second: for who follows what happens.
+   * @param seen what the last call gave; '' for the first look
+   * @returns what tells the state now; also when the signal is aborted
+   */
+  changed(seen: string, signal?: AbortSignal): Promise<string>
   /** The first row of a query. */
   get<R>(sql: string, params?: readonly unknown[]): Promise<R | undefined>
   /** The same, at once where the engine can: for what is asked again and again. */

@@ -1,4 +1,4 @@
-import { type CommitResult, crashPoint, type Effect, type Lease, type Next, type Scheduler } from '#kernel'
+import { type CommitResult, crashPoint, type Due, type Effect, type Lease, type Next, type Scheduler } from '#kernel'
 import type { Database } from './database.ts'
 
 /** How long a lease lasts without being renewed or committed, in milliseconds. */
@@ -13,6 +13,13 @@ const DUE_SYS = "SELECT id FROM leases WHERE kind = 'sys' AND run_at <= ?"
 const NEXT = `SELECT min(run_at) AS run_at FROM (SELECT run_at FROM leases WHERE kind = 'sys' UNION ALL SELECT run_at FROM
   (SELECT run_at FROM leases WHERE kind = 'agent' AND NOT ${PARKED} ORDER BY run_at LIMIT 1))`
 const DUE_AGENTS = `SELECT id FROM (SELECT id FROM leases WHERE kind = 'agent' AND run_at <= ? AND NOT ${PARKED} ORDER BY run_at LIMIT ?)`
+const DUE = `SELECT id, epoch, cycle_num, run_at, wakes FROM leases WHERE kind = 'agent' AND owner IS NULL AND run_at <= ?
+  AND NOT ${PARKED} ORDER BY run_at LIMIT ?`
+/** All that `due` told of one is compared again: whoever was woken since has something to do. */
+const PASS = `UPDATE leases SET epoch = leases.epoch + 1, cycle_num = leases.cycle_num + 1, passed = leases.passed + 1, claimed_at = ?, rested_at = ?, run_at = ?
+  FROM (SELECT value ->> 0 AS id, value ->> 1 AS epoch, value ->> 2 AS run_at, value ->> 3 AS wakes FROM json_each(?)) seen
+  WHERE leases.id = seen.id AND leases.epoch = seen.epoch AND leases.run_at = seen.run_at AND leases.wakes = seen.wakes
+    AND owner IS NULL AND NOT ${PARKED} RETURNING leases.id`
 /** A wall clock that goes back by more than this was set, in milliseconds. */
 const SET_BACK_MS = 1_000
 
@@ -68,6 +75,21 @@ export class LocalScheduler implements Scheduler {
     return rows.map(row => ({ ...row, owner }))
   }
 
+  due(until: number, limit: number): Promise<Due[]> {
+    const { database } = this.#options
+    return database.waiting(() => database.all<Due>(DUE, [until, limit]))
+  }
+
+  async pass(due: readonly Due[], run_at: number): Promise<string[]> {
+    const { database } = this.#options
+    const now = this.#options.now()
+    const seen = JSON.stringify(due.map(({ id, epoch, run_at, wakes }) => [id, epoch, run_at, wakes]))
+    this.#options.present()
+    const params = [now, now + this.#options.rest(), Math.round(run_at), seen]
+    const rows = await database.write(() => database.all<{ id: string }>(PASS, params))
+    return rows.map(({ id }) => id)
+  }
+
   async renew(held: readonly Lease[]): Promise<Lease[]> {
     const { database } = this.#options
     const until = this.#options.now() + LEASE_MS
@@ -93,6 +115,7 @@ export class LocalScheduler implements Scheduler {
   }
 
   async nextDue(): Promise<number | null> {
+    await this.#followClock(this.#options.now())
     const next = this.#options.database.get<{ run_at: number | null }>(NEXT)
     return next?.run_at != null && next.run_at < NEVER ? next.run_at : null
   }

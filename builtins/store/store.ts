@@ -1,4 +1,4 @@
-import { actor, type CommitResult, crashPoint, type Effect, type PluginHandle, taken } from '#kernel'
+import { actor, type CommitResult, crashPoint, type Effect, inStep, type PluginHandle, taken } from '#kernel'
 import {
   type EffectPlanner,
   type EventEnvelope,
@@ -16,6 +16,8 @@ class Refused extends Error {}
 
 /** What was read is told again for so long, in milliseconds, when nobody has written; what depends on the time may change. */
 const KNOWN_MS = 500
+/** How often it is looked whether anybody has written, in milliseconds. */
+const LOOK_MS = 1_000
 /** So many answers are kept. */
 const KNOWN = 50
 
@@ -88,6 +90,16 @@ export class SqliteStore implements Store {
     const value = await read()
     if (this.#database.state() === state) this.#known.set(key, { state, at: now, value })
     return value
+  }
+
+  async changed(seen: string, signal?: AbortSignal): Promise<string> {
+    const { clock } = this.#svc
+    for (;;) {
+      await clock.sleep(inStep(clock, LOOK_MS), signal)
+      if (signal?.aborted) return seen
+      const state = this.#database.state()
+      if (state !== seen) return state
+    }
   }
 
   get<R>(sql: string, params?: readonly unknown[]): Promise<R | undefined> {

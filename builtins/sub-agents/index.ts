@@ -1,13 +1,13 @@
-import { type Cycle, definePlugin } from '#kernel'
+import { type Busy, type Cycle, definePlugin, idsOf } from '#kernel'
 import { ProfileShapes } from '../agents/contract.ts'
 import { DaemonStarts } from '../daemon/contract.ts'
 import { ActiveAgent, News } from '../goals/contract.ts'
-import { Effects } from '../store/contract.ts'
+import { Effects, Store } from '../store/contract.ts'
 import { SubAgentEnded, SubAgentSpawned } from './contract.ts'
 import { subAgentNews } from './news.ts'
 import { subAgentOperations } from './operations.ts'
 import { childProfile, SubAgentsConfig, warnOfToolkits } from './profile.ts'
-import { countCycle, SUB_AGENT_EFFECTS } from './repository.ts'
+import { countCycle, SUB_AGENT_EFFECTS, spawnedAmong } from './repository.ts'
 import { subAgentsForget } from './retention.ts'
 import { SubAgents } from './sub-agents.ts'
 import { subAgentsToolkit } from './toolkit.ts'
@@ -29,8 +29,9 @@ export default definePlugin({
     svc.add(News, subAgentNews(svc))
     svc.add(ProfileShapes, { name: 'sub-agents', shape: (agent, profile) => childProfile(svc, config, agent, profile) })
 
+    const busy: Busy = due => spawnedAmong(svc.use(Store), idsOf(due))
     for (const phase of ['goal_pursuit', 'goal_generation'])
-      svc.guard(phase, { name: 'sub-agents', shouldProceed: gate => subAgents.mayWork(gate) })
+      svc.guard(phase, { name: 'sub-agents', shouldProceed: gate => subAgents.mayWork(gate) }, { busy })
     svc.tap('goal_pursuit', { name: 'sub-agents', stage: -1000 }, async (cycle: Cycle) => {
       if (cycle.get(ActiveAgent)?.spawned_by) await cycle.save([countCycle({ sub_agent_id: cycle.agent_id })])
     })

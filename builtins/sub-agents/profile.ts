@@ -1,5 +1,5 @@
 import { type PluginHandle, type Toolkit, Toolkits, z } from '#kernel'
-import { type AgentRow, Agents } from '../agents/contract.ts'
+import { Agents, type NewAgent } from '../agents/contract.ts'
 import type { Profile } from '../profiles/contract.ts'
 import { Store } from '../store/contract.ts'
 import { standing } from './repository.ts'
@@ -31,7 +31,7 @@ export type SubAgentsConfig = z.output<typeof SubAgentsConfig>
 export async function childProfile(
   svc: PluginHandle,
   config: SubAgentsConfig,
-  agent: AgentRow,
+  agent: NewAgent,
   preset: Profile,
 ): Promise<Profile> {
   if (agent.spawned_by === null) return preset

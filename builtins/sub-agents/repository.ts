@@ -1,5 +1,5 @@
 import { z } from '#kernel'
-import { defineEffect, type Store } from '../store/contract.ts'
+import { AMONG, defineEffect, listed, type Store } from '../store/contract.ts'
 import { MAX_CHILDREN, MAX_DEPTH, SUB_AGENT_STATUSES, type SubAgent } from './contract.ts'
 
 export interface SubAgentRow extends Omit<SubAgent, 'cost_usd' | 'created_at' | 'completed_at' | 'result'> {
@@ -49,6 +49,15 @@ export function standing(
      LEFT JOIN sub_agents s ON s.sub_agent_id = a.agent_id WHERE a.agent_id = ?`,
     [agent_id],
   )
+}
+
+/** Of these agents, those that work for another. */
+export async function spawnedAmong(store: Store, agents: readonly string[]): Promise<string[]> {
+  const rows = await store.all<{ agent_id: string }>(
+    `SELECT agent_id FROM agents WHERE spawned_by IS NOT NULL AND agent_id ${AMONG}`,
+    [listed(agents)],
+  )
+  return rows.map(({ agent_id }) => agent_id)
 }
 
 export interface EndingRow {

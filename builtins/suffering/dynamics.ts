@@ -9,6 +9,10 @@ export const REFUSAL_HOURS = 4
 /** The longest piece in which time passes, in hours, and how many there are; where a crisis begins or ends, one ends. */
 const PIECE_HOURS = 0.05
 const MOST_PIECES = 200
+/** A change of a severity that matters to nobody: one is told of from 0.02. */
+const UNSEEN = 0.002
+/** So long it is not looked at how an agent fares that rests, in hours; hours of waking count from one up. */
+const STILL_HOURS = 0.1
 
 export type Settings = Pick<
   SufferingConfig,
@@ -56,6 +60,19 @@ export function pass(inner: Inner, ms: number, busy: boolean, settings: Settings
     hours_unheard: inner.hours_unheard + hours,
     refusals: inner.refusals * Math.exp(-hours / REFUSAL_HOURS),
   }
+}
+
+/** For how long nothing of it will have moved so that one could see it, in milliseconds: what its next cycles may leave to a later one. */
+export function stillFor({ stressors, crisis }: Inner, settings: Settings): number {
+  const fastest = Math.max(
+    0,
+    ...stressors.map(({ stressor, severity, trend }) => {
+      const fading = (trend === 'easing' ? 1 / settings.easing : 0) + (crisis ? 1 / settings.crisis_relief : 0)
+      return Math.max(severity * fading, trend === 'rising' ? settings.rate(stressor) : 0)
+    }),
+  )
+  const hours = fastest > 0 ? Math.min(STILL_HOURS, UNSEEN / fastest) : STILL_HOURS
+  return Math.min(hours / settings.time_scale, 1) * 3_600_000
 }
 
 /** When within this time something became so, to a few microseconds. */

@@ -1,4 +1,4 @@
-import { type Cycle, definePlugin } from '#kernel'
+import { type Busy, type Cycle, definePlugin, nobody } from '#kernel'
 import { AgentFacets, type AgentRow, ProfileShapes } from '../agents/contract.ts'
 import { CheckpointParts } from '../checkpoints/contract.ts'
 import { GoalContextParts, PromptSections } from '../goals/contract.ts'
@@ -14,6 +14,7 @@ import { circumplex } from './mood.ts'
 import { sufferingOperations } from './operations.ts'
 import { innerSections } from './prompt.ts'
 import { SUFFERING_EFFECTS } from './repository.ts'
+import { stirred } from './rest.ts'
 import { BUILT_IN } from './stressors.ts'
 
 export default definePlugin({
@@ -35,7 +36,7 @@ export default definePlugin({
     forgets(svc, { name: 'suffering_history', key: 'moment_id', where: 'at < ?' })
     svc.add(CheckpointParts, checkpointPart(svc))
 
-    svc.add(ProfileShapes, { name: svc.name, shape: (agent, profile) => lives.shape(agent, profile) })
+    svc.add(ProfileShapes, { name: svc.name, passing: true, shape: (agent, profile) => lives.shape(agent, profile) })
     for (const section of innerSections(stateOf)) svc.add(PromptSections, section)
     svc.add(GoalContextParts, {
       name: svc.name,
@@ -48,20 +49,21 @@ export default definePlugin({
 
     const living = (work: (cycle: Cycle) => Promise<void> | void) => (cycle: Cycle) =>
       config.enabled ? work(cycle) : undefined
+    const busy: Busy = due => (config.enabled ? stirred(svc, due) : [])
     svc.tap(
       'suffering_escalation',
-      svc.name,
+      { name: svc.name, busy },
       living(cycle => lives.escalate(cycle)),
     )
     svc.tap(
       'cleanup',
-      { name: svc.name, stage: 500 },
+      { name: svc.name, stage: 500, busy: nobody },
       living(cycle => lives.tell(cycle)),
     )
     // After all that a cycle is told by: that it was awake is no news.
     svc.tap(
       'cleanup',
-      { name: 'write', stage: 2000 },
+      { name: 'write', stage: 2000, busy: nobody },
       living(cycle => lives.write(cycle)),
     )
     svc.on('cycle_end', ({ agent_id }) => lives.ended(agent_id))

@@ -1,5 +1,5 @@
 import { type Cycle, type Effect, type PluginHandle, parse, sentenceOf, token } from '#kernel'
-import { type AgentRow, Agents, ProfileShapes } from '../agents/contract.ts'
+import { type AgentRow, Agents, type NewAgent, ProfileShapes } from '../agents/contract.ts'
 import { type Profile, Profiles } from '../profiles/contract.ts'
 import { appendEvent, isoTime, Store } from '../store/contract.ts'
 import type { SufferingConfig } from './config.ts'
@@ -12,7 +12,7 @@ import {
   type Suffering,
   type SufferingState,
 } from './contract.ts'
-import { pass, type Settings, thresholdsOf } from './dynamics.ts'
+import { pass, type Settings, stillFor, thresholdsOf } from './dynamics.ts'
 import { budgetLeft, factsOf, sensed, takenIn } from './facts.ts'
 import { circumplex, feelingOf, moodOf } from './mood.ts'
 import { baseOf, effectiveOf, homeOf, shapedBy } from './persona.ts'
@@ -85,7 +85,9 @@ export class InnerLives implements Suffering {
     const living = cycle.get(Living)
     if (!living) return
     const { lot, inner, seq, heard_at } = living
-    cycle.effects.push(lived({ agent_id: lot.agent_id, version: lot.version, seq, heard_at, inner }))
+    const { agent_id, version, passed } = lot
+    const still_ms = stillFor(inner, this.#settings)
+    cycle.effects.push(lived({ agent_id, version, seq, heard_at, passed, still_ms, inner }))
   }
 
   /** The cycle is over: its row says where the agent stands. */
@@ -119,7 +121,7 @@ export class InnerLives implements Suffering {
   }
 
   /** What the agent's profile means as it feels now. */
-  async shape({ agent_id }: AgentRow, profile: Profile): Promise<Profile> {
+  async shape({ agent_id }: NewAgent, profile: Profile): Promise<Profile> {
     if (!this.#config.enabled || !profile.persona) return profile
     const home = homeOf(profile)
     const inner = await this.#innerOf(agent_id)
@@ -146,11 +148,11 @@ export class InnerLives implements Suffering {
     }
   }
 
-  /** T: since its last cycle, but one heartbeat at most: who was paused, frozen or not driven at all was not awake. */
-  #rested({ version, at }: LotRow): number {
+  /** T: since it was lived last, but one heartbeat a cycle at most: who was paused, frozen or not driven at all was not awake. */
+  #rested({ version, at, passed, passed_before }: LotRow): number {
     if (version === 0) return 0
     const heartbeat = Number(this.#svc.config.get('daemon.heartbeat')) * 1000
-    return Math.min(Math.max(0, this.#svc.clock.ms() - at), heartbeat)
+    return Math.min(Math.max(0, this.#svc.clock.ms() - at), heartbeat * (1 + passed - passed_before))
   }
 
   /** Nothing has happened to it: that is where telling begins. */
@@ -166,7 +168,7 @@ export class InnerLives implements Suffering {
   }
 
   /** What the profile says, before this room has its say in it. */
-  async #unshaped(agent: AgentRow): Promise<Pick<Profile, 'persona'>> {
+  async #unshaped(agent: NewAgent): Promise<Pick<Profile, 'persona'>> {
     try {
       let profile = await this.#svc.use(Profiles).get(agent.preset)
       for (const each of this.#svc.list(ProfileShapes)) {

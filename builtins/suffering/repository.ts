@@ -1,5 +1,5 @@
 import { z } from '#kernel'
-import { defineEffect, isoTime, type Store } from '../store/contract.ts'
+import { AMONG, defineEffect, isoTime, listed, type Store } from '../store/contract.ts'
 import { PersonaFields, type SufferingMoment } from './contract.ts'
 import { Inner } from './state.ts'
 
@@ -23,6 +23,9 @@ export interface LotRow {
   /** 0: there is no row yet. */
   version: number
   at: number
+  /** How many of its cycles were passed, and how many of those it has lived through. */
+  passed: number
+  passed_before: number
   seq: number
   /** The seq of its newest event. */
   newest: number
@@ -34,6 +37,7 @@ export interface LotRow {
 export async function findLot(store: Store, agent_id: string): Promise<LotRow | undefined> {
   const row = await store.get<Omit<LotRow, 'inner'> & { state: string | null }>(
     `SELECT a.agent_id, a.preset, a.failures, i.state, coalesce(i.version, 0) AS version, coalesce(i.at, 0) AS at,
+       coalesce(i.passed, 0) AS passed_before, coalesce((SELECT passed FROM leases l WHERE l.id = a.agent_id), 0) AS passed,
        coalesce(i.seq, 0) AS seq, coalesce(i.heard_at, 0) AS heard_at,
        coalesce((SELECT max(seq) FROM events WHERE agent_id = a.agent_id), 0) AS newest,
        EXISTS (SELECT 1 FROM goals WHERE agent_id = a.agent_id AND status = 'active') AS busy,
@@ -80,24 +84,28 @@ export const lived = defineEffect({
     version: z.number().int(),
     seq: z.number().int(),
     heard_at: z.number().int(),
+    passed: z.number().int(),
+    /** For so many milliseconds nobody need look, unless something happens. */
+    still_ms: z.number(),
     inner: Inner,
   }),
-  statements: ({ agent_id, version, seq, heard_at, inner }, now) => {
+  statements: ({ agent_id, version, seq, heard_at, passed, still_ms, inner }, now) => {
+    const look_at = now + Math.floor(still_ms)
     const state = JSON.stringify(inner)
     if (version === 0)
       return [
         {
-          sql: `INSERT INTO inner_lives (agent_id, version, at, seq, heard_at, state)
-                SELECT ?, 1, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM agents WHERE agent_id = ?)
+          sql: `INSERT INTO inner_lives (agent_id, version, at, seq, heard_at, passed, look_at, state)
+                SELECT ?, 1, ?, ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM agents WHERE agent_id = ?)
                 ON CONFLICT (agent_id) DO NOTHING`,
-          params: [agent_id, now, seq, heard_at, state, agent_id],
+          params: [agent_id, now, seq, heard_at, passed, look_at, state, agent_id],
         },
       ]
     return [
       {
-        sql: `UPDATE inner_lives SET version = version + 1, at = ?, seq = ?, heard_at = ?, state = ?
+        sql: `UPDATE inner_lives SET version = version + 1, at = ?, seq = ?, heard_at = ?, passed = ?, look_at = ?, state = ?
               WHERE agent_id = ? AND version = ?`,
-        params: [now, seq, heard_at, state, agent_id, version],
+        params: [now, seq, heard_at, passed, look_at, state, agent_id, version],
       },
     ]
   },
@@ -112,11 +120,22 @@ export const restoreLife = defineEffect({
       sql: `INSERT INTO inner_lives (agent_id, version, at, seq, heard_at, state)
             VALUES (?, 1, ?, (SELECT coalesce(max(seq), 0) FROM events WHERE agent_id = ?), ?, ?)
             ON CONFLICT (agent_id) DO UPDATE SET version = inner_lives.version + 1, at = excluded.at, seq = excluded.seq,
-              state = excluded.state`,
+              look_at = 0, state = excluded.state`,
       params: [agent_id, now, agent_id, now, JSON.stringify(inner)],
     },
   ],
 })
+
+/** Of these agents, those to whom something has happened, or in whom by now something has moved that one could see. */
+export async function stirredAmong(store: Store, agents: readonly string[], now: number): Promise<string[]> {
+  const rows = await store.all<{ agent_id: string }>(
+    `SELECT a.agent_id FROM agents a LEFT JOIN inner_lives i ON i.agent_id = a.agent_id AND i.at <= ? AND i.look_at > ?
+     WHERE a.agent_id ${AMONG}
+       AND (i.seq IS NULL OR i.seq < coalesce((SELECT max(seq) FROM events e WHERE e.agent_id = a.agent_id), 0))`,
+    [now, now, listed(agents)],
+  )
+  return rows.map(({ agent_id }) => agent_id)
+}
 
 /** A moment worth keeping. What is older than a day is thinned out to the first moment of each hour. */
 export const recordMoment = defineEffect({

@@ -14,7 +14,7 @@ import {
   TaskOverError,
   TaskStoppedError,
 } from './contract.ts'
-import { endTask, insertTask, seizeTask, takeTask } from './effects.ts'
+import { failedTask, insertTask, seizeTask, takeTask } from './effects.ts'
 import { Keeper } from './keeper.ts'
 import { decidedTasks, findByKey, findTask, lostTasks, type TaskRow, type TextMode, textEnd } from './repository.ts'
 import { type FirstTime, TaskRun, type TaskSettings } from './run.ts'
@@ -152,7 +152,7 @@ export class TaskDesk {
       const error = problemOf(new TaskStoppedError(), request_id)
       const seized = await this.#store.apply([
         seizeTask({ task_id, owner: this.#owner, epoch }),
-        endTask({ task_id, status: 'failed', output, parsed: null, error, approval_ids: [], duration_ms: 0 }),
+        failedTask({ task_id, owner: this.#owner, epoch: epoch + 1, output, error }),
         appendEvent({ type: 'task_ended', agent_id, data: { agent_id, task_id, session_id, status: 'failed' } }),
       ])
       if (seized) return
@@ -208,7 +208,10 @@ export class TaskDesk {
     const inserted = await this.#store.apply([
       ...effects,
       insertTask({ ...made, user_id: tenant, idempotency_key: idempotency_key ?? null, owner: this.#owner }),
-      sessionUsed({ session_id, input_tokens: 0, output_tokens: 0, cost_micros: 0, duration_ms: 0 }),
+      // One that is new is active in any case.
+      ...(effects.length > 0
+        ? []
+        : [sessionUsed({ session_id, input_tokens: 0, output_tokens: 0, cost_micros: 0, duration_ms: 0 })]),
     ])
     return inserted ? this.find(task_id) : undefined
   }
@@ -221,7 +224,7 @@ export class TaskDesk {
       // One whose end was not written stays, to say so, until its time is over and it is settled as lost.
       if (!run.text.failed) this.#runs.delete(row.task_id)
       // Decided while the task was not waiting yet.
-      return this.#stopped ? undefined : this.#goOn(row.task_id)
+      return run.waits && !this.#stopped ? this.#goOn(row.task_id) : undefined
     })
     return run
   }
@@ -255,7 +258,7 @@ export class TaskDesk {
     const data = { agent_id, task_id, session_id, status: 'failed' }
     await this.#store.apply([
       takeTask({ task_id, owner: this.#owner, epoch }),
-      endTask({ task_id, status: 'failed', output, parsed: null, error, approval_ids: [], duration_ms: 0 }),
+      failedTask({ task_id, owner: this.#owner, epoch: epoch + 1, output, error }),
       appendEvent({ type: 'task_ended', agent_id, data }),
     ])
   }

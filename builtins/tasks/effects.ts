@@ -1,4 +1,4 @@
-import { z } from '#kernel'
+import { type Effect, z } from '#kernel'
 import { Message } from '../models/contract.ts'
 import { Problem } from '../rest/contract.ts'
 import { defineEffect, type Statement } from '../store/contract.ts'
@@ -117,30 +117,39 @@ export const releaseTask = defineEffect({
 
 const Row = z.object({ seq: z.number().int(), message: Message })
 
+/** Of a model call. */
+const Used = z.object({
+  cost_micros: z.number().int(),
+  input_tokens: z.number().int(),
+  output_tokens: z.number().int(),
+})
+
+/** A call of a tool, before it is made. */
+const Intent = z.object({
+  call_id: z.string(),
+  id: z.string(),
+  name: z.string(),
+  arguments: z.unknown(),
+  args_hash: z.string(),
+  step: z.number(),
+  /** `planned`: the gate has not let it yet. */
+  state: z.enum(['started', 'planned']),
+})
+export type Intent = z.infer<typeof Intent>
+
 /** The model's answer: what it heard and said, what it is about to do, and what it cost. */
 export const recordAnswer = defineEffect({
   name: 'tasks.record_answer',
-  schema: z.object({
+  schema: Used.extend({
     task_id: z.string(),
     agent_id: z.string(),
     epoch: z.number().int(),
     run_id: z.string().nullable(),
     rows: z.array(Row),
-    intents: z.array(
-      z.object({
-        call_id: z.string(),
-        id: z.string(),
-        name: z.string(),
-        arguments: z.unknown(),
-        args_hash: z.string(),
-        step: z.number(),
-        /** `planned`: the gate has not let it yet. */
-        state: z.enum(['started', 'planned']),
-      }),
-    ),
+    intents: z.array(Intent),
   }),
-  statements: ({ task_id, agent_id, epoch, run_id, rows, intents }, now) => [
-    { sql: 'UPDATE task_runs SET steps_taken = steps_taken + 1 WHERE task_id = ?', params: [task_id] },
+  statements: ({ task_id, agent_id, epoch, run_id, rows, intents, ...used }, now) => [
+    charge(task_id, used, 1),
     ...rows.map(row => append(task_id, row, now)),
     ...intents.map(intent => ({
       sql: `INSERT INTO tool_calls (call_id, model_call_id, agent_id, task_id, epoch, step, tool, arguments, args_hash, state,
@@ -174,23 +183,20 @@ function append(task_id: string, { seq, message }: MessageRow, now: number): Sta
   }
 }
 
-/** What a model call added to the task's account, whether or not it brought an answer. */
+/** What a model call added to the task's account that brought no answer. */
 export const chargeTask = defineEffect({
   name: 'tasks.charge',
-  schema: z.object({
-    task_id: z.string(),
-    cost_micros: z.number().int(),
-    input_tokens: z.number().int(),
-    output_tokens: z.number().int(),
-  }),
-  statements: ({ task_id, cost_micros, input_tokens, output_tokens }) => [
-    {
-      sql: `UPDATE task_runs SET cost_micros = cost_micros + ?, input_tokens = input_tokens + ?,
-              output_tokens = output_tokens + ? WHERE task_id = ?`,
-      params: [cost_micros, input_tokens, output_tokens, task_id],
-    },
-  ],
+  schema: Used.extend({ task_id: z.string() }),
+  statements: ({ task_id, ...used }) => [charge(task_id, used, 0)],
 })
+
+function charge(task_id: string, { cost_micros, input_tokens, output_tokens }: z.infer<typeof Used>, steps: number) {
+  return {
+    sql: `UPDATE task_runs SET cost_micros = cost_micros + ?, input_tokens = input_tokens + ?,
+            output_tokens = output_tokens + ?, steps_taken = steps_taken + ? WHERE task_id = ?`,
+    params: [cost_micros, input_tokens, output_tokens, steps, task_id],
+  }
+}
 
 /** Text that was shown. Only the process that holds the task adds to it. */
 export const recordText = defineEffect({
@@ -205,12 +211,20 @@ export const recordText = defineEffect({
   ],
 })
 
-/** How a task ended, or that it waits. Follows a hold, or a take. */
+/** The last words of a task, and what it heard before: what they cost is in its end. */
+export const recordWords = defineEffect({
+  name: 'tasks.record_words',
+  schema: z.object({ task_id: z.string(), rows: z.array(Row) }),
+  statements: ({ task_id, rows }, now) => rows.map(row => append(task_id, row, now)),
+})
+
+/** How a task ended, or that it waits, and what its last step cost. Refused, with all beside it, when it is another's. */
 export const endTask = defineEffect({
   name: 'tasks.end',
   mustChange: true,
-  schema: z.object({
-    task_id: z.string(),
+  schema: Hold.extend({
+    ...Used.shape,
+    steps: z.number().int(),
     status: z.enum(TASK_ENDS),
     output: z.string(),
     parsed: z.record(z.string(), z.unknown()).nullable(),
@@ -218,20 +232,29 @@ export const endTask = defineEffect({
     approval_ids: z.array(z.string()),
     duration_ms: z.number(),
   }),
-  statements: ({ task_id, status, output, parsed, error, approval_ids, duration_ms }, now) => [
+  statements: ({ task_id, owner, epoch, status, output, parsed, error, approval_ids, duration_ms, ...used }, now) => [
     {
       sql: `UPDATE task_runs SET status = ?, output = ?, parsed = ?, error = ?, approval_ids = ?, duration_ms = duration_ms + ?,
-              ended_at = ?, lease_until = 0 WHERE task_id = ? AND status = 'running'`,
+              cost_micros = cost_micros + ?, input_tokens = input_tokens + ?, output_tokens = output_tokens + ?,
+              steps_taken = steps_taken + ?, ended_at = ?, lease_until = 0
+            WHERE task_id = ? AND owner = ? AND epoch = ? AND status = 'running'`,
       params: [
         ...[status, output, parsed && JSON.stringify(parsed), error && JSON.stringify(error)],
         ...[JSON.stringify(approval_ids), Math.round(duration_ms)],
-        ...[status === 'waiting_approval' ? null : now, task_id],
+        ...[used.cost_micros, used.input_tokens, used.output_tokens, used.steps],
+        ...[status === 'waiting_approval' ? null : now, task_id, owner, epoch],
       ],
     },
   ],
 })
 
+/** The end of one that nobody works on any more, by who has taken it. */
+export function failedTask(task: z.infer<typeof Hold> & { output: string; error: z.infer<typeof Problem> }): Effect {
+  const nothing = { cost_micros: 0, input_tokens: 0, output_tokens: 0, steps: 0, duration_ms: 0 }
+  return endTask({ ...task, ...nothing, status: 'failed', parsed: null, approval_ids: [] })
+}
+
 export const TASK_EFFECTS = [
   ...[insertTask, holdTask, renewTasks, takeTask, seizeTask, releaseTask],
-  ...[recordAnswer, recordOutcome, chargeTask, recordText, endTask],
+  ...[recordAnswer, recordOutcome, recordWords, chargeTask, recordText, endTask],
 ]

@@ -146,15 +146,18 @@ export async function textEnd(store: Store, task_id: string): Promise<number> {
   return row?.until ?? 0
 }
 
+/** As in the index of those that are not over: without these words it is not used, and all tasks ever are looked at. */
+const OPEN = "status IN ('running', 'waiting_approval')"
+
 /** Tasks whose process gave no sign of life for too long. */
 export function lostTasks(store: Store, now: number): Promise<TaskRow[]> {
-  return store.all<TaskRow>("SELECT * FROM task_runs WHERE status = 'running' AND lease_until < ?", [now])
+  return store.all<TaskRow>(`SELECT * FROM task_runs WHERE ${OPEN} AND status = 'running' AND lease_until < ?`, [now])
 }
 
 /** Tasks that wait for the operator although everything is decided; of all, or this one. */
 export async function decidedTasks(store: Store, task_id?: string): Promise<string[]> {
   const waiting = await store.all<{ task_id: string; approval_ids: string }>(
-    "SELECT task_id, approval_ids FROM task_runs WHERE status = 'waiting_approval' AND (? IS NULL OR task_id = ?)",
+    `SELECT task_id, approval_ids FROM task_runs WHERE ${OPEN} AND status = 'waiting_approval' AND (? IS NULL OR task_id = ?)`,
     [task_id, task_id],
   )
   if (waiting.length === 0) return []

@@ -25,15 +25,25 @@ import { sessionUsed } from '../sessions/contract.ts'
 import { appendEvent, Store, usdOf } from '../store/contract.ts'
 import { AnswerForm } from './answer-form.ts'
 import { TaskCostLimitError, TaskInterruptedError } from './contract.ts'
-import { chargeTask, endTask, holdTask, recordAnswer, recordOutcome, releaseTask } from './effects.ts'
+import {
+  chargeTask,
+  endTask,
+  holdTask,
+  type Intent,
+  recordAnswer,
+  recordOutcome,
+  recordWords,
+  releaseTask,
+} from './effects.ts'
 import { type Ending, endingOf } from './ending.ts'
-import { loadMessages, type TaskRow } from './repository.ts'
+import { loadMessages, type MessageRow, type TaskRow } from './repository.ts'
 import { makeWorkspace, type Prepared, prepareRun } from './request.ts'
 import { LiveText } from './text.ts'
 import { Transcript } from './transcript.ts'
 
 /** Another process has taken the task over, or it was removed with its agent. */
 class LostTask extends Error {}
+const LOST = 'the task is not ours any more'
 
 export interface TaskSettings {
   readonly toolkits: readonly string[]
@@ -50,12 +60,21 @@ export interface FirstTime {
   traceparent?: string | undefined
 }
 
+/** What the model answered, on its way to be written down. */
+interface Answer {
+  rows: MessageRow[]
+  booked: Effect
+  spend: Spend
+}
+
 /** One stretch of work on a task in this process: until it ends, or waits for the operator. What happens is written down before it goes on. */
 export class TaskRun {
   readonly row: TaskRow
   readonly text: LiveText
   /** Resolves when it is over, in whatever way; what came of it stands in the task's row, or in `text.over`. */
   readonly ended: Promise<void>
+  /** It has come to a stop for as long as the operator takes. */
+  waits = false
   readonly #svc: PluginHandle
   readonly #abort = new CycleEnd()
   readonly #settings: TaskSettings
@@ -73,6 +92,8 @@ export class TaskRun {
   #output = ''
   /** What was told of the answer that is on its way. */
   #said = ''
+  /** A last answer, as long as nothing came after it: it is written with the end that it makes. */
+  #last: Answer | undefined
 
   /** @param place the place after what was told before */
   constructor(svc: PluginHandle, settings: TaskSettings, row: TaskRow, place: number, first: FirstTime = {}) {
@@ -130,8 +151,9 @@ export class TaskRun {
   async #drive(): Promise<Ending> {
     const { traceparent } = await taken('task', () => this.#asWasAsked())
     const { agent_id, task_id, session_id } = this.row
-    const rows = await loadMessages(this.#svc.use(Store), task_id)
-    this.#transcript = new Transcript(rows)
+    // One that was just begun has said nothing.
+    const isNew = this.row.epoch === 1 && this.row.steps_taken === 0
+    this.#transcript = new Transcript(isNew ? [] : await loadMessages(this.#svc.use(Store), task_id))
     const said = this.#transcript.messages
     this.#form = this.#formAfter(said)
     const question = await this.#reviewed(said.at(-1))
@@ -139,12 +161,12 @@ export class TaskRun {
     if (this.#form?.error && !question) return { status: 'failed', error: this.#form.error }
     const prepared = await prepareRun(this.#svc, this.#settings.toolkits, this.row, said, this.#form)
     this.#max_cost_usd = prepared.profile.max_cost_usd
-    if (this.#svc.has(Runs)) {
-      const { model } = prepared
-      const about = { agent_id, task_id, session_id, ...(model ? { model } : {}) }
-      this.#run_id = await taken('run', () => this.#beginRun(about))
-    }
-    if (this.row.epoch === 1) await this.#save([this.#event('task_started', traceparent ? { traceparent } : {})])
+    const { model } = prepared
+    const started = () =>
+      this.row.epoch === 1 ? [this.#event('task_started', traceparent ? { traceparent } : {})] : []
+    if (this.#svc.has(Runs))
+      await this.#beginRun({ agent_id, task_id, session_id, ...(model ? { model } : {}) }, started)
+    else if (this.row.epoch === 1) await this.#save(started())
     const end = await this.#loop(prepared, question)
     const ending = endingOf(end, prepared.profile.max_tokens, this.#output !== '')
     const unfit = ending.error || ending.status === 'waiting_approval' ? undefined : this.#form?.error
@@ -156,10 +178,22 @@ export class TaskRun {
     return { traceparent: this.#first.traceparent }
   }
 
-  async #beginRun(about: RunBeginning): Promise<string> {
-    const run_id = await this.#svc.use(Runs).begin('task', about)
-    if (this.#svc.has(Recordings)) await this.#svc.use(Recordings).holds(run_id)
-    return run_id
+  /** @param more what is written in the same commit, once it is known which run it is */
+  async #beginRun(about: RunBeginning, more: () => Effect[]): Promise<void> {
+    const runs = this.#svc.use(Runs)
+    for (;;) {
+      const { run_id, effects } = await taken('run begins', () => runs.begins('task', about))
+      this.#run_id = run_id
+      // Refused: a run of another process has this id.
+      if (await this.#saved([...effects, ...more()])) break
+    }
+    const run_id = this.#run_id
+    // By this a recording knows whose run it is.
+    await taken('run', async () => {
+      runs.begun(run_id, 'task')
+      if (this.#svc.has(Recordings)) this.#svc.use(Recordings).holds(run_id)
+      return run_id
+    })
   }
 
   /** What its answer is to fit. @param said what was said before, by another process or before an approval */
@@ -185,7 +219,11 @@ export class TaskRun {
   /** @param question what the model is told first */
   async #loop(prepared: Prepared, question: string | undefined): Promise<RunEnd> {
     const asked: Message[] = question ? [{ role: 'user', content: question }] : []
-    const news = async () => [...asked.splice(0), ...(await prepared.request.news())]
+    const news = async () => {
+      // It was not the last one.
+      await this.#writeAnswer()
+      return [...asked.splice(0), ...(await prepared.request.news())]
+    }
     const events = this.#svc.use(Runtime).run({
       ...prepared.request,
       // Asked anew at each step: a toolkit may come or go meanwhile.
@@ -228,7 +266,7 @@ export class TaskRun {
   }
 
   async #write(event: RunEvent, { tools, request }: Prepared): Promise<void> {
-    const { agent_id, task_id, session_id, epoch } = this.row
+    const { agent_id, task_id } = this.row
     if (event.type === 'outcome') {
       const { call, message, effects } = event
       const row = this.#transcript.outcome(call, message)
@@ -256,10 +294,8 @@ export class TaskRun {
       kind: 'task',
       step: event.step,
     })
-    const recorded = recordAnswer({ task_id, agent_id, epoch, run_id: this.#run_id, rows, intents })
-    const { effects, written } = this.unwritten()
-    await this.#save([recorded, booked, ...charges(task_id, session_id, spend), ...effects], [booked])
-    written()
+    this.#last = { rows, booked, spend }
+    if (calls.length > 0) await this.#writeAnswer(intents)
     this.#asked = this.#svc.clock.monotonic()
     this.#said = ''
     if (calls.length > 0) this.#form?.forget()
@@ -268,6 +304,20 @@ export class TaskRun {
     if (calls.length > 0 && this.#max_cost_usd > 0 && spent_usd >= this.#max_cost_usd) {
       throw new TaskCostLimitError({ spent_usd, limit_usd: this.#max_cost_usd })
     }
+  }
+
+  /** An answer after which the work goes on. */
+  async #writeAnswer(intents: Intent[] = []): Promise<void> {
+    const last = this.#last
+    if (!last) return
+    this.#last = undefined
+    const { rows, booked, spend } = last
+    const { agent_id, task_id, session_id, epoch } = this.row
+    const used = usedOf(spend)
+    const recorded = recordAnswer({ task_id, agent_id, epoch, run_id: this.#run_id, rows, intents, ...used })
+    const { effects, written } = this.unwritten()
+    await this.#save([recorded, booked, sessionUsed({ session_id, ...used, duration_ms: 0 }), ...effects])
+    written()
   }
 
   /** What people may read of a text of the model. */
@@ -281,11 +331,15 @@ export class TaskRun {
   /** What becomes of a task whose work was broken off; undefined leaves it to another process. @throws LostTask */
   async #failed(thrown: unknown): Promise<Ending | undefined> {
     if (thrown instanceof LostTask) throw thrown
+    await this.#writeAnswer()
     const { aborted, reason } = this.#abort.signal
     const { spend, text } = thrown as { spend?: Spend | null; text?: string }
     // What it cost has been booked; here it only counts for the task and its session.
-    const { task_id, session_id } = this.row
-    if (spend) await this.#save(charges(task_id, session_id, spend))
+    if (spend) {
+      const { task_id, session_id } = this.row
+      const used = usedOf(spend)
+      await this.#save([chargeTask({ task_id, ...used }), sessionUsed({ session_id, ...used, duration_ms: 0 })])
+    }
     if (aborted && reason instanceof StoppingError && this.row.detached) {
       const { effects } = this.unwritten()
       await this.#svc.use(Store).apply([...effects, releaseTask(this.#hold)])
@@ -306,16 +360,25 @@ export class TaskRun {
     const problem = error ? problemOf(error, request_id) : null
     const parsed = status === 'completed' ? (this.#form?.value ?? null) : null
     const result = { status, output: this.#output, parsed, error: problem }
+    const last = this.#last
+    this.#last = undefined
+    const used = usedOf(last?.spend)
     const { effects, written } = this.unwritten()
     const run = this.#run
-    await this.#save([
-      ...effects,
-      endTask({ task_id, ...result, approval_ids: [...approval_ids], duration_ms }),
-      sessionUsed({ session_id, input_tokens: 0, output_tokens: 0, cost_micros: 0, duration_ms }),
-      this.#event('task_ended', { status }),
-      ...(run ? [run.runs.ends(run.run_id, status)] : []),
-    ])
+    const steps = last ? 1 : 0
+    const isOurs = await this.#svc
+      .use(Store)
+      .apply([
+        endTask({ ...this.#hold, ...used, steps, ...result, approval_ids: [...approval_ids], duration_ms }),
+        ...(last ? [recordWords({ task_id, rows: last.rows }), last.booked] : []),
+        ...effects,
+        sessionUsed({ session_id, ...used, duration_ms }),
+        this.#event('task_ended', { status }),
+        ...(run ? [run.runs.ends(run.run_id, status)] : []),
+      ])
+    if (!isOurs) throw new LostTask(LOST)
     written()
+    this.waits = status === 'waiting_approval'
     if (run) await taken('run_end', async () => run.runs.ended(run.run_id))
   }
 
@@ -337,14 +400,18 @@ export class TaskRun {
     return appendEvent({ type, agent_id, run_id: this.#run_id, data: { agent_id, task_id, session_id, ...more } })
   }
 
-  /** Writes, as long as the task is ours. @param anyway what is written even when it isn't any more @throws LostTask */
-  async #save(effects: readonly Effect[], anyway: readonly Effect[] = []): Promise<void> {
+  /** Writes, as long as the task is ours. @throws LostTask */
+  async #save(effects: readonly Effect[]): Promise<void> {
+    if (!(await this.#saved(effects))) throw new Error('what a tool asked to be written was refused')
+  }
+
+  /** The same. @returns false when something else of it was refused */
+  async #saved(effects: readonly Effect[]): Promise<boolean> {
     const store = this.#svc.use(Store)
     const hold = holdTask(this.#hold)
-    if (await store.apply([hold, ...effects])) return
-    if (anyway.length > 0) await store.apply(anyway)
-    if (!(await store.apply([hold]))) throw new LostTask('the task is not ours any more')
-    throw new Error('what a tool asked to be written was refused')
+    if (await store.apply([hold, ...effects])) return true
+    if (!(await store.apply([hold]))) throw new LostTask(LOST)
+    return false
   }
 }
 
@@ -353,10 +420,9 @@ function isAnswer({ role, content, tool_calls = [] }: Message): boolean {
   return role === 'assistant' && tool_calls.length === 0 && content.trim() !== ''
 }
 
-function charges(task_id: string, session_id: string, spend: Spend): Effect[] {
-  const { cost_micros, input_tokens, output_tokens } = spend
-  const charge = { cost_micros, input_tokens, output_tokens }
-  return [chargeTask({ task_id, ...charge }), sessionUsed({ session_id, ...charge, duration_ms: 0 })]
+function usedOf(spend: Spend | undefined) {
+  const { cost_micros = 0, input_tokens = 0, output_tokens = 0 } = spend ?? {}
+  return { cost_micros, input_tokens, output_tokens }
 }
 
 function hashOf({ name, arguments: args }: { name: string; arguments: unknown }): string {

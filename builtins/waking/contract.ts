@@ -4,9 +4,14 @@ import { token } from '#kernel'
 export interface Watched {
   folder: string
   name?: string
+  /** There is more than the system tells of. */
+  partial?: boolean
 }
 
-/** Waits for changes of files: told at once where the system can, found within `daemon.wake_poll_interval` elsewhere. */
+/**
+ * Waits for changes of files: told at once where the system can, found within `daemon.wake_poll_interval` elsewhere. Where it can
+ * of all of them, that is only a safeguard, and a few times as long.
+ */
 export interface Watcher {
   /**
    * Looks again whenever something changed, until there is something to tell.

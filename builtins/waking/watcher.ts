@@ -1,7 +1,9 @@
-import { type PluginHandle, sentenceOf } from '#kernel'
+import { inStep, type PluginHandle, sentenceOf } from '#kernel'
 import type { WakingConfig } from './config.ts'
 import type { Watched, Watcher } from './contract.ts'
 
+/** So many times as long it takes until it is looked at what the system tells of. */
+const SAFEGUARD = 5
 /** What changes all the time is looked at no more often than this, in milliseconds. */
 const PAUSE_MS = 50
 
@@ -46,7 +48,9 @@ export class FolderWatcher implements Watcher {
         if (isTold) watches = this.#watched(await places(), watches, () => rest.abort())
         const found = await look(isTold)
         if (found !== undefined) return found
-        await clock.sleep(this.#config.wake_poll_interval * 1000, rest.signal)
+        const told = watches.every(({ over, place }) => !over && !place.partial)
+        const interval = this.#config.wake_poll_interval * 1000 * (told ? SAFEGUARD : 1)
+        await clock.sleep(inStep(clock, interval), rest.signal)
         this.#rests.delete(rest)
         const early = began + PAUSE_MS - clock.monotonic()
         if (early > 0) await clock.sleep(early, signal)

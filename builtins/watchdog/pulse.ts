@@ -11,7 +11,8 @@ const THREAD = new URL(import.meta.url.endsWith('.ts') ? './thread.ts' : './watc
 export class Pulse {
   readonly #svc: PluginHandle
   readonly #cells = new Int32Array(new SharedArrayBuffer(CELLS * Int32Array.BYTES_PER_ELEMENT))
-  readonly #thread: Worker
+  readonly #watch: Watch
+  #thread: Worker | undefined
   readonly #step_ms: number
   /** The cell's value for each thing that runs, and the plugins of these. */
   readonly #ids = new Map<string, number>()
@@ -24,7 +25,7 @@ export class Pulse {
     this.#svc = svc
     this.#step_ms = (limit_s * 1000) / STEPS
     const command = svc.use(RestartToken)
-    const watch: Watch = {
+    this.#watch = {
       cells: this.#cells,
       step_ms: this.#step_ms,
       quarantine,
@@ -34,12 +35,19 @@ export class Pulse {
       // What leaves the terminal has the log for its standard error.
       echo: !command.includes('--detach'),
     }
-    this.#thread = new Worker(THREAD, { workerData: watch })
-    this.#thread.on('error', error =>
-      svc.log.error({}, `nobody watches for endless loops any more: ${sentenceOf(error)}`),
-    )
-    this.#thread.unref()
     this.#round()
+  }
+
+  /** Begun with the first file or after the first step, whichever is first: a start has no need of it. */
+  #begun(): Worker {
+    if (this.#thread) return this.#thread
+    const thread = new Worker(THREAD, { workerData: this.#watch })
+    thread.on('error', error =>
+      this.#svc.log.error({}, `nobody watches for endless loops any more: ${sentenceOf(error)}`),
+    )
+    thread.unref()
+    this.#thread = thread
+    return thread
   }
 
   /** The plugin whose code runs. */
@@ -68,14 +76,17 @@ export class Pulse {
 
   async stop(): Promise<void> {
     this.#cancelRound()
-    await this.#thread.terminate()
+    await this.#thread?.terminate()
   }
 
   #round(): void {
     Atomics.add(this.#cells, CELL.round, 1)
     // At a breakpoint a process stands still by somebody's wish.
     Atomics.store(this.#cells, CELL.debugged, debuggerUrl() === undefined ? 0 : 1)
-    this.#cancelRound = this.#svc.clock.after(this.#step_ms, () => this.#round())
+    this.#cancelRound = this.#svc.clock.after(this.#step_ms, () => {
+      this.#begun()
+      this.#round()
+    })
   }
 
   #show(): void {
@@ -93,6 +104,6 @@ export class Pulse {
   }
 
   #tell(notice: Notice): void {
-    this.#thread.postMessage(notice)
+    this.#begun().postMessage(notice)
   }
 }

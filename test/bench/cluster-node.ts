@@ -1,6 +1,7 @@
 /**
  * A node of several, which drives agents when it is told to and says how many cycles it ended. A cycle holds what its model may
- * cost, waits for so long as if for an answer, and books that with a message in one commit, before it gives its lease back.
+ * cost, waits for so many milliseconds as it was told last, as if for an answer, and books that with a message in the commit with
+ * which it gives its lease back.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Cycle, definePlugin, Kernel, z } from '#kernel'
@@ -19,7 +20,8 @@ export interface Told {
   cpu: number
 }
 
-const [, , root, thinks] = process.argv
+const [, , root] = process.argv
+let thinks = 0
 const TEXT = 'All tests pass but one; the parser takes an empty line for the end. '.repeat(8)
 
 const model = definePlugin({
@@ -44,7 +46,7 @@ const model = definePlugin({
       ]
       const expires_at = svc.clock.ms() + 60_000
       await svc.use(Store).apply([holdSpend({ ...call, owner: 'bench', by_daemon: true, amount, limits, expires_at })])
-      await sleep(Number(thinks))
+      if (thinks > 0) await sleep(thinks)
       const cost = {
         cost_micros: 10,
         input_tokens: 100,
@@ -54,7 +56,7 @@ const model = definePlugin({
         duration_ms: 200,
       }
       const data = { text: TEXT }
-      await cycle.save([bookSpend({ ...call, ...cost }), appendEvent({ type: 'thought', agent_id, cycle_num, data })])
+      cycle.effects.push(bookSpend({ ...call, ...cost }), appendEvent({ type: 'thought', agent_id, cycle_num, data }))
       // Always due, in turn.
       cycle.run_at = svc.clock.ms()
     })
@@ -70,7 +72,8 @@ const kernel = await Kernel.open({
 })
 let cycles = 0
 kernel.hooks.on('cycle_end', () => cycles++)
-process.on('message', async (word: 'start' | 'stop' | 'tell') => {
+process.on('message', async (word: 'start' | 'stop' | 'tell' | number) => {
+  if (typeof word === 'number') thinks = word
   if (word === 'start') kernel.heartbeat.start()
   if (word === 'stop') await kernel.heartbeat.stop()
   process.send!({ cycles, cpu: cpu() } satisfies Told)

@@ -23,6 +23,7 @@ const world = definePlugin({
       read: async () => profile,
       get: async () => profile,
       skills: async () => '',
+      names: async () => [],
       list: async () => [],
     })
     // Always due, in turn: what is measured is work, not waiting.

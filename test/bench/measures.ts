@@ -33,6 +33,19 @@ export function percentile(values: readonly number[], share: number): number {
 
 export const median = (values: readonly number[]) => percentile(values, 0.5)
 
+/**
+ * Between what the median of all such measurements lies, in 19 of 20 cases, whatever their distribution: the ranks
+ * on both sides of the middle one, by the binomial law in its normal form (Conover, Practical Nonparametric Statistics, 3.2).
+ */
+export function sureOf(values: readonly number[]): [low: number, high: number] {
+  const sorted = values.toSorted((a, b) => a - b)
+  const [middle, away] = [(sorted.length - 1) / 2, (1.96 * Math.sqrt(sorted.length)) / 2]
+  return [
+    sorted[Math.max(0, Math.floor(middle - away))]!,
+    sorted[Math.min(sorted.length - 1, Math.ceil(middle + away))]!,
+  ]
+}
+
 /** What the work cost in processor time of this process, in milliseconds. */
 export async function costOf(work: () => unknown): Promise<number> {
   const before = cpu()

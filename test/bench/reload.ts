@@ -92,6 +92,7 @@ function world(ledger: Ledger) {
         read: async () => profile,
         get: async () => profile,
         skills: async () => '',
+        names: async () => [],
         list: async () => [],
       })
       svc.event('soak', z.object({ n: z.number() }))

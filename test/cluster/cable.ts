@@ -1,9 +1,20 @@
 import { connect, createServer, type Socket } from 'node:net'
 
-/** What lies between a machine and the database, and can be cut: nobody is told then, and what was under way arrives when it is mended. */
-export class Cable {
+/** What lies between a machine and the database, and can be cut. */
+export interface Line {
   /** Of the database, as the machine sees it. */
   readonly url: string
+  /** What a command line begins with that is run at its end. */
+  readonly within: readonly string[]
+  cut(): void
+  mend(): void
+  close(): void
+}
+
+/** One in this process: nobody is told when it is cut, and what was under way arrives when it is mended. */
+export class Cable implements Line {
+  readonly url: string
+  readonly within = []
   readonly #sockets: Set<Socket>
   readonly #state: { cut: boolean }
   readonly #close: () => void
@@ -15,7 +26,8 @@ export class Cable {
     this.#close = close
   }
 
-  static async open(url: string): Promise<Cable> {
+  /** @param address at which it is reached */
+  static async open(url: string, address = '127.0.0.1'): Promise<Cable> {
     const to = new URL(url)
     const { port, hostname } = to
     const sockets = new Set<Socket>()
@@ -36,7 +48,8 @@ export class Cable {
         if (state.cut) from.pause()
       }
     })
-    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    await new Promise<void>(resolve => server.listen(0, address, resolve))
+    to.hostname = address
     to.port = String((server.address() as { port: number }).port)
     return new Cable(String(to), sockets, state, () => {
       server.close()

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { LEASE_S, type Machine, Machines, post, seqsFrom, took } from './machines.ts'
+import type { Line } from './cable.ts'
+import { type Held, LEASE_S, type Machine, Machines, post, seqsFrom, took } from './machines.ts'
+import { lineTo } from './namespace.ts'
 
 const PRESETS = 'coder,writer,tester,reviewer,researcher,philosopher,gambler,oracle'
 /** Room for a busy machine, beyond what is promised. */
@@ -14,12 +16,15 @@ describe.skipIf(!machines)('three daemons and two servers on one database', () =
   const open = machines!
   let daemons: Machine[]
   let servers: Machine[]
+  /** From the last of the daemons to the database. */
+  let line: Line
 
   beforeAll(async () => {
+    line = await lineTo(open.url)
     const first = await open.start('serve', '--with-daemon', '--port', '0', '--profiles', PRESETS)
     const [second, third, server] = await Promise.all([
       open.start('start'),
-      open.start('start'),
+      open.startWith({ line }, 'start'),
       open.start('serve', '--port', '0'),
     ])
     daemons = [first, second, third]
@@ -27,6 +32,7 @@ describe.skipIf(!machines)('three daemons and two servers on one database', () =
   })
   afterAll(async () => {
     await machines?.[Symbol.asyncDispose]()
+    line?.close()
   })
 
   const cycles = () => open.number("SELECT count(*) FROM events WHERE type = 'cycle_done'")
@@ -45,6 +51,12 @@ describe.skipIf(!machines)('three daemons and two servers on one database', () =
       machine.svc.process.kill('SIGCONT')
     }
   }
+  /** Waits until others have taken over what somebody held. @returns after how many milliseconds */
+  const taken = (held: readonly Held[]) =>
+    took('others drive them', async () => {
+      const rows = await open.rows<Held>('SELECT id, epoch::int FROM leases')
+      return held.every(({ id, epoch }) => rows.some(row => row.id === id && row.epoch > epoch))
+    })
   /** Nobody drove an agent twice at once: a cycle is committed once. */
   const doubles = () =>
     open.number(`SELECT count(*) FROM (SELECT agent_id, cycle_num FROM events WHERE type = 'cycle_done'
@@ -88,26 +100,40 @@ describe.skipIf(!machines)('three daemons and two servers on one database', () =
     const victim = daemons[1]!
     const left = await caught(victim)
     await victim.svc.end('SIGKILL')
-    const ms = await took('others drive them', async () => {
-      const rows = await open.rows<{ id: string; epoch: number }>('SELECT id, epoch::int FROM leases')
-      return left.every(({ id, epoch }) => rows.some(row => row.id === id && row.epoch > epoch))
-    })
+    const ms = await taken(left)
     expect(ms).toBeLessThan(LEASE_S * 1000 + 2_000 + SLACK_MS)
     expect(await doubles()).toBe(0)
+    // What its calls may have cost is booked then, and keeps nobody from spending.
+    const slices = `SELECT count(*) FROM budget_reservations WHERE owner LIKE 'keeper-${victim.svc.pid}-%'`
+    await took('nothing is held for it', async () => (await open.number(slices)) === 0)
   })
 
   it('lose nothing to a node that freezes past its lease and wakes', async () => {
     const victim = daemons[2]!
     const held = await caught(victim)
     try {
-      await took('others drive them', async () => {
-        const rows = await open.rows<{ id: string; epoch: number }>('SELECT id, epoch::int FROM leases')
-        return held.every(({ id, epoch }) => rows.some(row => row.id === id && row.epoch > epoch))
-      })
+      await taken(held)
     } finally {
       victim.svc.process.kill('SIGCONT')
     }
     await busy(victim)
+    expect(await doubles()).toBe(0)
+  })
+
+  it('lose nothing to a node whose network is cut in the middle of its cycles, and which comes back by itself', async () => {
+    const victim = daemons[2]!
+    const held = await caught(victim)
+    line.cut()
+    victim.svc.process.kill('SIGCONT')
+    const ms = await taken(held)
+    const since = await open.number('SELECT max(seq) FROM events')
+    line.mend()
+    await busy(victim)
+    expect(ms).toBeLessThan(LEASE_S * 1000 + 2_000 + SLACK_MS)
+    const late = held.map(({ id, cycle_num }) => `(agent_id = '${id}' AND cycle_num = ${cycle_num})`).join(' OR ')
+    expect(await open.rows(`SELECT * FROM events WHERE type = 'cycle_done' AND seq > ${since} AND (${late})`)).toEqual(
+      [],
+    )
     expect(await doubles()).toBe(0)
   })
 

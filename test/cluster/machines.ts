@@ -4,6 +4,7 @@ import { project } from '../cli/project.ts'
 import { RunningSvc } from '../support/cli.ts'
 import { type PostgresServer, postgresServer, type TestDatabase, testDatabase } from '../support/postgres.ts'
 import type { TempDir } from '../support/temp.ts'
+import type { Line } from './cable.ts'
 
 /** Seconds of a lease: short, so that a test need not wait long for one to end. */
 export const LEASE_S = 2
@@ -30,7 +31,8 @@ export interface Held {
 
 interface MachineOptions {
   files?: Readonly<Record<string, string>>
-  url?: string
+  /** How it reaches the database. */
+  line?: Line
 }
 
 /** Machines as far as one can have them on one: folders and processes of their own, on one database server. */
@@ -65,10 +67,11 @@ export class Machines {
     return this.startWith({}, ...words)
   }
 
-  /** The same, with these files in it, and with the database at another place. */
-  async startWith({ files = {}, url = this.url }: MachineOptions, ...words: string[]): Promise<Machine> {
+  /** The same, with these files in it, and with its own line to the database. */
+  async startWith({ files = {}, line }: MachineOptions, ...words: string[]): Promise<Machine> {
     const dir = await project({ '.svc/config.yaml': this.#config, ...files })
-    const svc = new RunningSvc(words, { cwd: dir.path, env: { SVC_STORE_URL: url } })
+    const env = { SVC_STORE_URL: line?.url ?? this.url }
+    const svc = new RunningSvc(words, { cwd: dir.path, env, within: line?.within ?? [] })
     const machine = { dir, svc, url: '' }
     this.#all.push(machine)
     if (words.includes('serve')) machine.url = (await svc.says(/(http:\/\/127\.0\.0\.1:\d+)/))[1]!

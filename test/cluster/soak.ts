@@ -6,9 +6,10 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { keyedRandom } from '#kernel'
-import { Cable } from './cable.ts'
+import type { Line } from './cable.ts'
 import { inWords, nudgeLatency } from './latency.ts'
 import { type Held, LEASE_S, type Machine, Machines, post, took } from './machines.ts'
+import { lineTo } from './namespace.ts'
 
 const minutes = Number(process.argv[2] ?? 10)
 const seed = Number(process.env.SVC_TEST_SEED ?? randomInt(2 ** 31))
@@ -43,7 +44,7 @@ process.exit(problems.length === 0 ? 0 : 1)
 
 interface Node {
   machine: Machine
-  cable: Cable
+  line: Line
 }
 
 async function chaos(): Promise<void> {
@@ -53,8 +54,8 @@ async function chaos(): Promise<void> {
     await machines.start('serve', '--port', '0'),
   ]
   const started = async (): Promise<Node> => {
-    const cable = await Cable.open(machines.url)
-    return { machine: await machines.startWith({ url: cable.url }, 'start'), cable }
+    const line = await lineTo(machines.url)
+    return { machine: await machines.startWith({ line }, 'start'), line }
   }
   const nodes = [await started(), await started()]
   const agents = await machines.rows<{ agent_id: string }>('SELECT agent_id FROM agents')
@@ -114,7 +115,7 @@ async function chaos(): Promise<void> {
       await node.machine.svc.end('SIGKILL')
       const after = await elsewhere(held)
       if (after > LEASE_S * 1000 + 2_000) found(`what a killed node held was driven elsewhere after ${ms(after)}`)
-      node.cable.close()
+      node.line.close()
       nodes[which] = await started()
       return `its ${held.length} agents elsewhere after ${ms(after)}`
     },
@@ -129,11 +130,11 @@ async function chaos(): Promise<void> {
     },
     async cut(node) {
       const held = await caught(node)
-      node.cable.cut()
+      node.line.cut()
       node.machine.svc.process.kill('SIGCONT')
       const after = await elsewhere(held)
       const since = await newest()
-      node.cable.mend()
+      node.line.mend()
       const again = await took(
         'it drives agents again',
         async () => (await machines.heldBy(node.machine)).length > 0,
@@ -166,10 +167,14 @@ async function chaos(): Promise<void> {
     (await machines.rows<{ nudge_id: string }>('SELECT nudge_id FROM nudges')).map(row => row.nudge_id),
   )
   const lost = acknowledged.filter(id => !stored.has(id)).length
-  for (const { svc } of [...nodes.map(({ machine }) => machine), ...servers]) await svc.end('SIGTERM')
-  // What calls of nodes that are gone may have cost is booked by whoever is the only one then, or when their time is over.
-  const last = await machines.start('start')
-  await last.svc.end('SIGTERM')
+  // What calls of nodes that are gone may have cost is booked once others drive their agents.
+  const living = [...nodes.map(({ machine }) => machine), ...servers]
+  const theirs = living.map(({ svc }) => `owner NOT LIKE 'keeper-${svc.pid}-%'`).join(' AND ')
+  const slices = `SELECT count(*) FROM budget_reservations WHERE ${theirs}`
+  await took('no slice is left of nodes that are gone', async () => (await machines.number(slices)) === 0).catch(
+    ({ message }) => found(message),
+  )
+  for (const { svc } of living) await svc.end('SIGTERM')
   const rests = [await machines.number(DOUBLES), await machines.number(OFF_BUDGET), await machines.number(LEAKED)]
   const [doubles, off, leaked] = rests as [number, number, number]
   console.log(
@@ -177,7 +182,7 @@ async function chaos(): Promise<void> {
   )
   for (const [what, count] of Object.entries({ lost, doubles, stale, off, leaked }))
     if (count > 0) found(`${what}: ${count}`)
-  for (const { cable } of nodes) cable.close()
+  for (const { line } of nodes) line.close()
 }
 
 /** Three nodes spend against a limit until it is reached, and one of them is killed on the way. */

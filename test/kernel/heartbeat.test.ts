@@ -295,7 +295,8 @@ it('a store that fails for a while is said in the log and stops nothing', async 
   const claim = house.leases.claim.bind(house.leases)
   let failures = 3
   house.leases.claim = limit => (failures-- > 0 ? Promise.reject(new Error('the disk is full')) : claim(limit))
-  await house.home.clock.advance(10_000)
+  // Due after a heartbeat, and tried again each quarter of a second.
+  await house.home.clock.advance(10_750)
   await settled(house.home)
   expect(house.begun('ada')).toBe(2)
   expect(house.home.logged('heartbeat: the disk is full')).toHaveLength(3)

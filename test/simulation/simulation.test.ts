@@ -26,12 +26,12 @@ describe('a world', () => {
 })
 
 describe('a build that is broken on purpose is found', () => {
-  for (const { name, within, statement, instead } of BROKEN_BUILDS) {
+  for (const { name, within, statement, instead, faults = 'some' } of BROKEN_BUILDS) {
     it(`${name}, within ${within} seeds`, async () => {
       let broken = 0
       const found: string[] = []
       for (let seed = 1; seed <= within && found.length === 0; seed++) {
-        const run = await live({ seed }, sql => {
+        const run = await live({ seed, faults }, sql => {
           const changed = sql.replace(statement, instead)
           if (changed !== sql) broken++
           return changed

@@ -2,6 +2,7 @@ import { access, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { AgentSummary } from '../../builtins/agents/contract.ts'
+import { agentDied, insertAgent } from '../../builtins/agents/repository.ts'
 import { Store } from '../../builtins/store/contract.ts'
 import { behind } from '../support/behind.ts'
 import { beat, fault, house, text, toolCall, until } from '../support/index.ts'
@@ -127,14 +128,18 @@ describe('a paused agent', () => {
     expect((await detail(home, id)).cycle_count).toBe(cycle_count)
   })
 
-  it('may be one of all', async () => {
+  it('may be one of all, however many they are; the dead stay dead', async () => {
     await using home = await lived(idle)
-    await spawn(home)
-    await spawn(home)
+    const like = { name: 'worker', role: 'waits', model: '', preset: 'worker', spawned_by: null }
+    const ids = Array.from({ length: 250 }, (_, n) => `worker-${n}`)
+    await home.kernel
+      .use(Store)
+      .apply([...ids.map(agent_id => insertAgent({ agent_id, ...like })), agentDied({ agent_id: 'worker-3' })])
+    const counted = async (wanted: string) => (await status(home)).filter(each => each.status === wanted).length
     await home.kernel.invoke('agents.pause', { all: true })
-    expect((await status(home)).map(agent => agent.status)).toEqual(['paused', 'paused'])
+    expect([await counted('paused'), await counted('dead')]).toEqual([249, 1])
     await home.kernel.invoke('agents.resume', { id: '*' })
-    expect((await status(home)).map(agent => agent.status)).toEqual(['idle', 'idle'])
+    expect([await counted('idle'), await counted('dead')]).toEqual([249, 1])
     await expect(home.kernel.invoke('agents.pause', {})).rejects.toThrow('Name the agent to pause, or say --all.')
   })
 })

@@ -16,9 +16,10 @@ import subAgents from '../../builtins/sub-agents/index.ts'
 import suffering from '../../builtins/suffering/index.ts'
 import { drive, house, prepare } from '../bench/cycles.ts'
 import { AIM, promptsOf, SHIPPED, sumOf } from '../bench/prompts.ts'
-import { beat, settled } from '../support/index.ts'
+import { beat, settled, text } from '../support/index.ts'
 import { goalAnswer } from './gated.ts'
 import { lived, spawn } from './rooms.ts'
+import { run, tasked } from './tasks-house.ts'
 
 /** Counts what goes to the database until it is disposed of. */
 function counted() {
@@ -94,7 +95,7 @@ describe('what a cycle costs', () => {
     expect(home.server.requests.length).toBe(asked)
   })
 
-  it('of a cycle in which there is nothing to do is a glance: ten reads, one commit of two rows, and no file', async () => {
+  it('of a cycle in which there is nothing to do is nothing of its own: those who rest are passed with one statement', async () => {
     let looks = 0
     const files = new Proxy(fs, {
       get(of, name) {
@@ -120,14 +121,50 @@ describe('what a cycle costs', () => {
     }
     const [one, nine] = [await asleep(1), await asleep(8)]
     const each = mapped(nine, (n, name) => (n - one[name]) / 8)
-    console.log(`an idle cycle: ${JSON.stringify(each)}`)
-    // Of the agent: whether it waits, how it fares, who it is, whether it sleeps, what it is told of; five times whether all are
-    // frozen. And what is due.
-    expect(each.reads).toBeLessThanOrEqual(12)
-    // Where it stands, how it fares; and its share in being taken, eight at a time.
-    expect(each.transactions).toBeLessThanOrEqual(1.3)
-    expect(each.statements - 2 * each.transactions).toBeLessThanOrEqual(2)
+    console.log(`a heartbeat of one agent at rest: ${JSON.stringify(one)}; of each more: ${JSON.stringify(each)}`)
+    expect(each.reads).toBe(0)
+    expect(each.transactions).toBe(0)
+    expect(each.statements).toBe(0)
+    // Of all together: the beat, and that their cycles were. Reads are looks for what is due, twice a second, and who is busy.
+    expect(one.transactions).toBeLessThanOrEqual(4)
+    expect(one.reads).toBeLessThan(120)
     expect(each.looks).toBeLessThan(0.5)
+  })
+
+  it('of a one-shot run is three commits, and a folder with two files', async () => {
+    let written = 0
+    const files = new Proxy(fs, {
+      get(of, name) {
+        const call = Reflect.get(of, name)
+        if (typeof call !== 'function') return call
+        return (...given: unknown[]) => {
+          written++
+          return call(...given)
+        }
+      },
+    })
+    await using home = await tasked(() => text('Done.'), {
+      builtins: [suffering, identity, memory, subAgents, a2a, runs],
+      ports: { files },
+    })
+    const id = await spawn(home)
+    const tasks = async (count: number) => {
+      for (let n = 0; n < count; n++) expect((await run(home, id, 'Say done.')).status).toBe('completed')
+      // All is written now that is written behind them.
+      await home.kernel.invoke('runs.list', { limit: 1 })
+    }
+    await tasks(3)
+    using counting = counted()
+    const before = { ...counting.counts, written }
+    await tasks(20)
+    const spent = { ...mapped(counting.counts, (n, name) => n - before[name]), written: written - before.written }
+    const each = mapped(spent, n => n / 20)
+    console.log(`a one-shot run: ${JSON.stringify(each)}`)
+    // Accepted, begun, ended with its answer; and the totals of all of them.
+    expect(each.transactions).toBeLessThan(3.2)
+    expect(each.statements - 2 * each.transactions).toBeLessThan(18)
+    expect(each.reads).toBeLessThan(9)
+    expect(each.written).toBeLessThan(4.2)
   })
 
   it(`of a prompt for a goal is at most ${AIM} tokens for each profile as it is shipped`, async () => {

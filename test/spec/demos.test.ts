@@ -132,6 +132,7 @@ describe('detective', () => {
     await undo()
     const bad = DetectiveCase.safeParse({ ...known!, solution: { ...known!.solution, suspect: 'The butler' } })
     expect(bad.error!.issues[0]!.message).toBe('is none of the suspects')
+    for (const each of BUILT_IN) expect(DetectiveCase.safeParse(each).success).toBe(true)
   })
 })
 

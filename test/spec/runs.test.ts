@@ -26,7 +26,7 @@ async function reached(home: Home): Promise<string> {
 }
 
 /** The same house again, as a process that was started later. */
-const again = (home: Home) =>
+const again = (home: Pick<Home, 'root' | 'clock' | 'seed'>) =>
   lived(scripted(finish), { root: home.root, clock: home.clock, seed: home.seed + 1, builtins: [runs] })
 
 describe('a trace', () => {
@@ -337,6 +337,46 @@ describe('a run', () => {
     ])
   })
 
+  it('of a task is told with its log and manifest within a second, at once to whoever asks, and in any case after a crash', async () => {
+    await using home = await tasked(() => text('Done.'), { builtins: [runs] })
+    const id = await spawn(home)
+    const task = async () => {
+      const { task_id } = await runTask(home, id, 'Say done.')
+      const ended = "SELECT run_id FROM events WHERE type = 'task_ended' ORDER BY seq DESC LIMIT 1"
+      return { task_id, ...(await home.kernel.use(Store).get<{ run_id: string }>(ended))! }
+    }
+    const files = async (run_id: string) => {
+      const manifest = await readFile(join(home.root, 'logs/runs', run_id, 'manifest.json'), 'utf8').catch(() => 'null')
+      const log = await logText(home.root, run_id).catch(() => '')
+      return { manifest: JSON.parse(manifest), events: [...log.matchAll(/"type":"(\w+)"/g)].map(([, type]) => type) }
+    }
+    const whole = ({ task_id, run_id }: Awaited<ReturnType<typeof task>>) => ({
+      manifest: {
+        ...{ run_id, task_id, kind: 'task', exit: 'completed', seed: home.seed, agents: [{ agent_id: id }] },
+        ...{ svc_version: '0.1.0', model_config: { idle_timeout: 30 }, tools: expect.arrayContaining(['file_write']) },
+      },
+      events: ['task_started', 'model_called', 'task_ended'],
+    })
+    const [first, second] = [await task(), await task()]
+    expect(await files(second.run_id)).toEqual({ manifest: null, events: [] })
+    await home.clock.advance(1_000)
+    await until(async () => (await files(second.run_id)).manifest !== null)
+    for (const each of [first, second]) expect(await files(each.run_id)).toMatchObject(whole(each))
+
+    const [third, fourth] = [await task(), await task()]
+    await using other = await again(home)
+    expect((await listed(other)).find(({ run_id }) => run_id === third.run_id)).toMatchObject({ model_calls: 1 })
+    expect(await run(other, fourth.run_id)).toMatchObject({ model_calls: 1, agent_ids: [id], task_id: fourth.task_id })
+    for (const each of [third, fourth]) expect(await files(each.run_id)).toMatchObject(whole(each))
+
+    const lost = await task()
+    await behind(home.root, 'UPDATE runs SET pid = 99999999 WHERE run_id = ?', lost.run_id)
+    await using next = await again(home)
+    await until(async () => (await files(lost.run_id)).manifest !== null)
+    expect(await files(lost.run_id)).toMatchObject(whole(lost))
+    expect(next.root).toBe(home.root)
+  })
+
   it('is shown also when another process runs it', async () => {
     await using home = await running([finish])
     await reached(home)
@@ -390,6 +430,7 @@ describe('the log', () => {
     expect(await trace(home, home.run_id)).toEqual(before)
     expect(await logText(home.root, home.run_id)).toBe(log)
     await home.kernel.use(Runs).end(home.run_id, 'stopped')
+    await trace(home, home.run_id)
     await rm(join(home.root, 'logs'), { recursive: true })
     await using other = await again(home)
     expect((await trace(other, home.run_id)).total_spans).toBe(before.total_spans)

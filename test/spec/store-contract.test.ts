@@ -219,6 +219,29 @@ describe.each(['sqlite', 'postgres'] as const)('the store on %s', engine => {
       expect(await store_(there).commit(again, [put('fresh')], { run_at: 0 })).toBe('ok')
     })
 
+    it_('that was lost, or is refused, keeps none from ending that end at the same moment', async () => {
+      await empty()
+      await add('a', 'b', 'c', 'd')
+      const leases = agents(await scheduler().claim(9))
+      await clock.advance(10_000)
+      await scheduler().renew(leases.filter(({ id }) => id !== 'b'))
+      await clock.advance(10_000)
+      expect(agents(await scheduler(there).claim(9)).map(({ id }) => id)).toEqual(['b'])
+      const nothing = must({ sql: "DELETE FROM plugin_values WHERE key = 'absent'", params: [] })
+      const ended = await Promise.all(
+        leases.map(lease => {
+          const effects = [put(lease.id), ...(lease.id === 'c' ? [nothing] : [])]
+          return store_().commit(lease, effects, { run_at: clock.ms() + 5_000 })
+        }),
+      )
+      expect(Object.fromEntries(leases.map(({ id }, n) => [id, ended[n]]))).toEqual({
+        ...{ a: 'ok', b: 'fenced', c: 'refused', d: 'ok' },
+      })
+      expect(await values()).toEqual(['a', 'd'])
+      const held = await store_().all("SELECT id FROM leases WHERE kind = 'agent' AND owner IS NOT NULL")
+      expect(held).toEqual([{ id: 'b' }])
+    })
+
     it_('lasts as long as it is renewed or committed with', async () => {
       const lease = await leased('a')
       for (let n = 0; n < 3; n++) {

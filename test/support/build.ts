@@ -18,7 +18,9 @@ const SOURCES = [
   'client-operations.ts',
   'svc.ts',
   'program.ts',
+  'pieces.ts',
   'build.js',
+  'build-pieces.js',
   'package.json',
 ]
 

@@ -12,6 +12,8 @@ export interface CliOptions {
   env?: Readonly<Record<string, string>>
   /** The program's file, where it is another than the one that was built. */
   program?: string
+  /** What stands before it on the command line. */
+  within?: readonly string[]
 }
 
 export interface Ran {
@@ -36,9 +38,10 @@ export class RunningSvc {
   stderr = ''
   readonly #heard = new Set<() => void>()
 
-  constructor(words: readonly string[], { cwd, env = {}, program = PROGRAM }: CliOptions) {
+  constructor(words: readonly string[], { cwd, env = {}, program = PROGRAM, within = [] }: CliOptions) {
     const bare = { PATH: process.env.PATH, HOME: process.env.HOME, ...env }
-    this.process = spawn(process.execPath, [program, ...words], { cwd, env: bare, stdio: ['ignore', 'pipe', 'pipe'] })
+    const [command, ...rest] = [...within, process.execPath, program, ...words]
+    this.process = spawn(command!, rest, { cwd, env: bare, stdio: ['ignore', 'pipe', 'pipe'] })
     for (const name of ['stdout', 'stderr'] as const) {
       this.process[name]!.setEncoding('utf8').on('data', text => {
         this[name] += text

@@ -14,6 +14,8 @@ import { economy } from './015-economy.ts'
 import { society } from './016-society.ts'
 import { structuredTasks } from './017-structured-tasks.ts'
 import { totals } from './018-totals.ts'
+import { rest } from './019-rest.ts'
+import { runSettings } from './020-run-settings.ts'
 
 /** `svc1` in ASCII: how a file of ours is told from another program's. */
 export const APPLICATION_ID = 0x73766331
@@ -44,4 +46,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '016-society', sql: society },
   { name: '017-structured-tasks', sql: structuredTasks },
   { name: '018-totals', sql: totals },
+  { name: '019-rest', sql: rest },
+  { name: '020-run-settings', sql: runSettings },
 ]

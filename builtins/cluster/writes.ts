@@ -1,0 +1,139 @@
+import type { Clock, CommitResult } from '#kernel'
+import { type PlannedEffect, RemovedMeanwhileError, type Statement } from '../store/contract.ts'
+import { type Connections, codeOf, isSaid, LIMIT_MS } from './connection.ts'
+import { Asked } from './kept.ts'
+import { FENCED, REFUSED, TURN } from './schema.ts'
+
+/** So many go in one message. */
+const TOGETHER = 32
+
+/** So long somebody who is in no hurry waits for company, in milliseconds. */
+const PATIENCE_MS = 4
+
+export interface Wanted {
+  planned: readonly PlannedEffect[]
+  /** A statement that changes one row as long as a lease is held. */
+  fence?: Statement | undefined
+  /** What else is said with it, to those who listen. */
+  notice?: string | undefined
+  /** Whether it may wait a moment for others that are likely to write soon. */
+  patient?: boolean | undefined
+}
+
+interface Write {
+  parts: readonly (string | Asked)[]
+  patient: boolean
+  /** On the clock that never jumps: when it was asked for. */
+  at: number
+  resolve: (result: CommitResult) => void
+  reject: (error: unknown) => void
+}
+
+/**
+ * What this process writes, in one message at a time: who comes while one is under way waits for the next and goes with all who
+ * do, in one transaction. Where one of them is refused none is written, and each is said alone.
+ *
+ * All writers of a database take their turn under one lock that lasts from the message's arrival to its end, so that each sees
+ * what those before it did, as on SQLite; a process that freezes holds up nobody, because the server has all of what it wanted.
+ */
+export class Writes {
+  readonly #connections: Connections
+  readonly #clock: Clock
+  /** This process, whose writes are told from those of others. */
+  readonly #owner: string
+  #waiting: Write[] = []
+  #under_way = false
+  #hurry: (() => void) | undefined
+  #count = 0
+
+  constructor(connections: Connections, clock: Clock, owner: string) {
+    this.#connections = connections
+    this.#clock = clock
+    this.#owner = owner
+  }
+
+  /** @throws RemovedMeanwhileError, and what keeps the database from being written to */
+  transact({ planned, fence, notice, patient = false }: Wanted): Promise<CommitResult> {
+    const parts = [
+      ...(fence ? [changing(fence, FENCED)] : []),
+      ...planned.flatMap(({ statements, must }) =>
+        statements.map(each => (must ? changing(each, REFUSED) : new Asked(each.sql, each.params))),
+      ),
+      ...(notice ? [notice] : []),
+    ]
+    const at = this.#clock.monotonic()
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ parts, patient, at, resolve, reject })
+      if (!patient) this.#hurry?.()
+      if (!this.#under_way) void this.#go()
+    })
+  }
+
+  async #go(): Promise<void> {
+    this.#under_way = true
+    // Who writes in the same breath goes along.
+    await this.#clock.yield()
+    while (this.#waiting.length > 0) {
+      if (this.#waiting.every(({ patient }) => patient)) await this.#company()
+      const together = this.#waiting.splice(0, TOGETHER)
+      if (together.length > 1 && (await this.#together(together))) continue
+      for (const write of together) await this.#alone(write)
+    }
+    this.#under_way = false
+  }
+
+  #company(): Promise<void> {
+    return new Promise(resolve => {
+      const cancel = this.#clock.after(PATIENCE_MS, () => this.#hurry?.())
+      this.#hurry = () => {
+        this.#hurry = undefined
+        cancel()
+        resolve()
+      }
+    })
+  }
+
+  /** @returns whether all of them are done with */
+  async #together(writes: readonly Write[]): Promise<boolean> {
+    try {
+      await this.#send(writes)
+      for (const { resolve } of writes) resolve('ok')
+    } catch (error) {
+      // Whose it is, is found by saying each alone. What keeps all from writing does so for all.
+      if (isSaid(error)) return false
+      for (const { reject } of writes) reject(error)
+    }
+    return true
+  }
+
+  async #alone(write: Write): Promise<void> {
+    try {
+      await this.#send([write])
+      write.resolve('ok')
+    } catch (error) {
+      const code = codeOf(error)
+      if (code === REFUSED) write.resolve('refused')
+      else if (code === FENCED) write.resolve('fenced')
+      else write.reject(code === '23503' ? new RemovedMeanwhileError(undefined, { cause: error }) : error)
+    }
+  }
+
+  /** Whether what broke off arrived is known by its row, which goes with it: trying again finds it, or writes it anew. */
+  async #send(writes: readonly Write[]): Promise<void> {
+    const mark = new Asked('INSERT INTO svc_writes (write_id) VALUES (?)', [`${this.#owner}/${++this.#count}`])
+    const message = [TURN, mark, ...writes.flatMap(({ parts }) => parts)]
+    const now = this.#clock.monotonic()
+    const left = Math.min(...writes.map(({ at }) => at)) + LIMIT_MS - now
+    try {
+      await this.#connections.trying(() => this.#connections.ask(message), left)
+    } catch (error) {
+      if (codeOf(error) !== '23505' || (error as { table?: string }).table !== 'svc_writes') throw error
+    }
+  }
+}
+
+/** A statement that raises an error unless it changes exactly one row. */
+function changing({ sql, params }: Statement, otherwise: string): Asked {
+  const counted = `WITH svc_change AS (${sql} RETURNING 1) SELECT svc_changed(count(*), '${otherwise}') FROM svc_change`
+  return new Asked(counted, params)
+}

@@ -1,0 +1,108 @@
+import { Guards } from './contributions.ts'
+import { type Busy, type CycleParts, type Due, nobody, PHASES, type Scheduler } from './cycle.ts'
+import { sentenceOf } from './errors.ts'
+import type { EventName, Events } from './hooks.ts'
+import { HANDLER_LIMIT_MS } from './hooks.ts'
+import { within } from './ports.ts'
+
+/** Agents that are swept at a time: some ten milliseconds of the event loop. */
+const MOST = 1_000
+/** Who is due within this share of a heartbeat goes along, so that those who rest come to rest together. */
+const AHEAD = 0.05
+/** How soon nobody is looked for again after nobody was found while others are at work, in milliseconds. */
+const AGAIN_MS = 250
+/** Who has no goal enters all phases but one. */
+const ENTERED = PHASES.filter(phase => phase !== 'goal_pursuit')
+
+export interface SweepParts extends CycleParts {
+  scheduler: () => Scheduler
+  config: { heartbeat: number }
+}
+
+/**
+ * The cycles of agents that have nothing to do, all at once. A cycle is asked of everybody who has a part in it; where nobody has
+ * anything to do in it, all that is left of it is that it was: the agent's count, its next heartbeat, the events. Ten thousand
+ * agents at rest so cost what a hundred cost that are driven one by one.
+ */
+export class Sweep {
+  readonly #parts: SweepParts
+  #again = 0
+  #telling: Promise<void> | undefined
+
+  constructor(parts: SweepParts) {
+    this.#parts = parts
+  }
+
+  /** @param alone whether no cycle runs in this process @returns how many cycles were passed */
+  async run(alone: boolean): Promise<number> {
+    const { log, ports } = this.#parts
+    // Whoever listens is not through with the last ones: whole cycles wait for them, one by one.
+    if (this.#telling || (!alone && ports.clock.monotonic() < this.#again)) return 0
+    try {
+      const passed = await this.#pass()
+      if (passed.length === 0) this.#again = ports.clock.monotonic() + AGAIN_MS
+      else this.#telling = this.#tell(passed).finally(() => (this.#telling = undefined))
+      return passed.length
+    } catch (error) {
+      this.#again = ports.clock.monotonic() + AGAIN_MS
+      log.warn({}, `agents that may have nothing to do are driven one by one: ${sentenceOf(error)}`)
+      return 0
+    }
+  }
+
+  /** Resolves when all that has been passed was told of. */
+  async over(): Promise<void> {
+    await this.#telling
+  }
+
+  async #pass(): Promise<Due[]> {
+    const { clock } = this.#parts.ports
+    const scheduler = this.#parts.scheduler()
+    const asked = this.#asked()
+    if (!scheduler.due || !scheduler.pass || !asked) return []
+    const heartbeat = this.#parts.config.heartbeat * 1000
+    const now = clock.ms()
+    let due = await scheduler.due(now + heartbeat * AHEAD, MOST)
+    if (due[0] === undefined || due[0].run_at > now) return []
+    for (const { name, busy } of asked) {
+      const answer = busy(due)
+      const ids = new Set(answer instanceof Promise ? await within(clock, HANDLER_LIMIT_MS, name, answer) : answer)
+      if (ids.size > 0) due = due.filter(({ id }) => !ids.has(id))
+      if (due.length === 0) return []
+    }
+    const passed = new Set(await scheduler.pass(due, now + heartbeat))
+    return due.filter(({ id }) => passed.has(id))
+  }
+
+  /** Everybody who has a part in a cycle without a goal; undefined when one of them cannot tell for whom. */
+  #asked(): { name: string; busy: Busy }[] | undefined {
+    const { hooks, points } = this.#parts
+    const guards = points.list(Guards).filter(({ value: { phase } }) => phase !== 'goal_pursuit')
+    const all: { name: string; busy?: Busy }[] = [
+      ...guards.map(({ value }) => value),
+      ...ENTERED.flatMap(phase => hooks.get(phase).taps),
+    ]
+    const asked: { name: string; busy: Busy }[] = []
+    for (const { name, busy } of all) {
+      if (!busy) return undefined
+      if (busy !== nobody) asked.push({ name, busy })
+    }
+    return asked
+  }
+
+  async #tell(passed: readonly Due[]): Promise<void> {
+    const { hooks } = this.#parts
+    const told = async <E extends EventName>(event: E, payload: Events[E]) => {
+      if (hooks.get(event).taps.length > 0) await hooks.emit(event, payload)
+    }
+    for (const { id: agent_id, cycle_num: last } of passed) {
+      const cycle_num = last + 1
+      await told('cycle_start', { agent_id, cycle_num })
+      for (const phase of ENTERED) {
+        await told('phase_enter', { agent_id, cycle_num, phase })
+        await told('phase_exit', { agent_id, cycle_num, phase, duration_ms: 0, outcome: 'ok' })
+      }
+      await told('cycle_end', { agent_id, cycle_num, result: 'idle' })
+    }
+  }
+}

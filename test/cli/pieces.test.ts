@@ -1,0 +1,55 @@
+import { chmod, mkdir, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { svc } from '../support/cli.ts'
+import { project } from './project.ts'
+
+describe('what Node made of the program', () => {
+  it('is kept for the next run, for its user alone; one that was harmed is made again', async () => {
+    await using dir = await project()
+    const caches = join(dir.path, 'caches')
+    const help = () => svc(['--help'], { cwd: dir.path, env: { XDG_CACHE_HOME: caches } })
+    const first = await help()
+    const compiled = join(caches, 'svc', 'compiled')
+    const [folder = ''] = await readdir(compiled)
+    const kept = async () => {
+      const files = (await readdir(join(compiled, folder))).sort()
+      return Promise.all(files.map(async file => [file, await readFile(join(compiled, folder, file))] as const))
+    }
+    const whole = await kept()
+    expect(whole.map(([name]) => name)).toContain('program.js')
+    expect((await stat(compiled)).mode & 0o077).toBe(0)
+    expect((await stat(join(compiled, folder, 'program.js'))).mode & 0o777).toBe(0o600)
+    expect(await help()).toEqual(first)
+    expect(await kept()).toEqual(whole)
+
+    const harms: readonly ((path: string, bytes: Buffer) => Promise<void>)[] = [
+      (path, bytes) => writeFile(path, bytes.fill(0xff, bytes.length >> 1)),
+      (path, bytes) => writeFile(path, Buffer.alloc(bytes.length)),
+      (path, bytes) => truncate(path, bytes.length >> 1),
+      path => truncate(path, 0),
+    ]
+    for (const harm of harms) {
+      for (const [name, bytes] of whole) await harm(join(compiled, folder, name), Buffer.from(bytes))
+      expect(await help()).toEqual(first)
+      expect((await kept()).map(([name, { length }]) => [name, length > 1000])).toEqual(
+        whole.map(([name]) => [name, true]),
+      )
+    }
+    expect(first.code).toBe(0)
+  })
+
+  it('is neither sought nor kept where others may write, and a place that cannot be had stops nothing', async () => {
+    await using dir = await project()
+    const caches = join(dir.path, 'caches')
+    await mkdir(join(caches, 'svc', 'compiled'), { recursive: true })
+    await chmod(join(caches, 'svc', 'compiled'), 0o777)
+    await writeFile(join(dir.path, 'a-file'), '')
+    for (const place of [caches, join(dir.path, 'a-file')]) {
+      const told = await svc(['--version'], { cwd: dir.path, env: { XDG_CACHE_HOME: place } })
+      expect(told).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/^\d+\.\d+\.\d+/) })
+    }
+    const [folder = ''] = await readdir(join(caches, 'svc', 'compiled'))
+    expect(await readdir(join(caches, 'svc', 'compiled', folder))).toEqual([])
+  })
+})

@@ -1,0 +1,138 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import approvals from '../../builtins/approvals/index.ts'
+import { Rest } from '../../builtins/rest/contract.ts'
+import rest from '../../builtins/rest/index.ts'
+import sessions from '../../builtins/sessions/index.ts'
+import tasks from '../../builtins/tasks/index.ts'
+import { finish, noted, steps } from '../spec/gated.ts'
+import { goalsOf, lived, spawn } from '../spec/rooms.ts'
+import { type ModelServerRequest, text, toolCall, until } from '../support/index.ts'
+import { cluster, postgresOr, type TestDatabase, testDatabase } from '../support/postgres.ts'
+
+const server = await postgresOr(reason => console.warn(`PostgreSQL is left out: ${reason}`))
+const TALE = 'The red key opens the shed behind the house. '.repeat(20).trim()
+
+/** A house with a server, on this database; a task is told the tale, and an agent wants to send word to Ann. */
+async function serving(url: string, seed: number) {
+  const { runs, plugin } = noted()
+  const lives = steps(toolCall('send', { to: 'ann' }), finish())
+  let tell = () => {}
+  const told = new Promise<void>(resolve => {
+    tell = resolve
+  })
+  const script = (request: ModelServerRequest) => {
+    if (request.prompt.includes('Tell me slowly')) return told.then(() => text(TALE))
+    return request.prompt.includes('Tell me') ? text(TALE) : lives(request)
+  }
+  const home = await lived(script, {
+    ...{ seed, clock: 'system', roles: ['server'] },
+    builtins: [cluster, approvals, sessions, tasks, rest, plugin],
+    env: { SVC_STORE_URL: url },
+    config: { daemon: { heartbeat: 0.1, min_rest: 0 }, approval: { enabled: true } },
+  })
+  const listening = await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })
+  const ask = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
+    const sent = body === undefined ? {} : { body: JSON.stringify(body) }
+    const type = body === undefined ? {} : { 'content-type': 'application/json' }
+    const answer = await fetch(listening.url + path, { method, headers: { ...type, ...headers }, ...sent })
+    const said = await answer.text()
+    // biome-ignore lint/suspicious/noExplicitAny: what a test expects of it is its own business.
+    const json = said.startsWith('{') || said.startsWith('[') ? (JSON.parse(said) as any) : undefined
+    return { status: answer.status, said, json }
+  }
+  return Object.assign(home, { runs, ask, tell, url: listening.url })
+}
+
+describe.skipIf(!server)('two servers of one database', () => {
+  let database: TestDatabase
+  let here: Awaited<ReturnType<typeof serving>>
+  let there: typeof here
+  let id: string
+
+  beforeAll(async () => {
+    database = await testDatabase(server!)
+    here = await serving(database.url, 1)
+    there = await serving(database.url, 2)
+    id = await spawn(here)
+  })
+  afterAll(async () => {
+    for (const home of [here, there]) await home?.close()
+    await database?.drop()
+  })
+
+  it('take a decision for each other, once: the call that waited runs where its agent is driven', async () => {
+    here.kernel.heartbeat.start()
+    const waiting = async () => (await there.ask('GET', '/approvals')).json
+    await until(async () => (await waiting()).length > 0)
+    const path = `/agents/${id}/approvals/${(await waiting())[0].approval_id}`
+    const alice = there.ask('POST', path, { decision: 'approve' }, { 'x-svc-user': 'alice' })
+    const bob = here.ask('POST', path, { decision: 'approve' }, { 'x-svc-user': 'bob' })
+    expect([(await alice).status, (await bob).status].sort()).toEqual([200, 409])
+    await until(async () => (await goalsOf(there, id))[0]?.status === 'completed')
+    await here.kernel.heartbeat.stop()
+    expect([here.runs, there.runs]).toEqual([[{ tool: 'send', args: { to: 'ann' } }], []])
+    expect([(await here.ask('GET', path)).json, (await there.ask('GET', path)).json]).toMatchObject([
+      { status: 'consumed' },
+      { status: 'consumed' },
+    ])
+  })
+
+  it('share sessions: one that was opened at the one goes on at the other, and is closed there', async () => {
+    const wanted = { agent_id: id, session_key: 'shed' }
+    const opened = await here.ask('POST', '/sessions', wanted)
+    const { session_id } = opened.json
+    const found = await there.ask('POST', '/sessions', wanted)
+    expect([opened.status, found.status, found.json.session_id]).toEqual([201, 200, session_id])
+    const task = { instruction: 'Tell me of the shed.', session_id }
+    expect((await there.ask('POST', `/agents/${id}/tasks`, task)).json).toMatchObject({
+      status: 'completed',
+      session_id,
+    })
+    const transcript = (await here.ask('GET', `/sessions/${session_id}/transcript`)).json as { role: string }[]
+    expect(transcript.map(({ role }) => role)).toEqual(['user', 'assistant'])
+    expect((await there.ask('DELETE', `/sessions/${session_id}`)).status).toBe(204)
+    expect((await here.ask('GET', `/sessions/${session_id}`)).json.status).toBe('closed')
+    expect((await here.ask('POST', `/agents/${id}/tasks`, task)).json.code).toBe('session_closed')
+  })
+
+  it('know each other’s Idempotency-Keys: what was asked at the one is answered at the other, and done once', async () => {
+    const asked = () => here.server.requests.length + there.server.requests.length
+    const before = asked()
+    const post = (home: typeof here) =>
+      home.ask('POST', `/agents/${id}/tasks`, { instruction: 'Tell me once.' }, { 'idempotency-key': 'once' })
+    // The second comes while the first is under way.
+    const both = await Promise.all([post(here), post(there)])
+    const later = await post(there)
+    expect(both[0].json).toMatchObject({ status: 'completed', output: TALE })
+    expect([both[1].json, later.json]).toEqual([both[0].json, both[0].json])
+    expect(asked()).toBe(before + 1)
+  })
+
+  it('go on with a task’s stream at the other where it was cut off at the one, and leave nothing out', async () => {
+    const left = new AbortController()
+    const headers = { 'content-type': 'application/json', 'idempotency-key': 'all' }
+    const before = here.server.requests.length
+    const body = JSON.stringify({ instruction: 'Tell me slowly.' })
+    const path = `/agents/${id}/tasks`
+    const begun = fetch(`${here.url}${path}/stream`, { method: 'POST', headers, body, signal: left.signal })
+    await until(() => here.server.requests.length > before)
+    left.abort()
+    await begun.then(answer => answer.text()).catch(() => {})
+    const { task_id } = (await there.ask('GET', `${path}?limit=1`)).json[0] as { task_id: string }
+    const following = there.ask('GET', `/tasks/${task_id}/stream`)
+    here.tell()
+    const whole = blocks((await following).said)
+    const tokens = whole.filter(({ event }) => event === 'token').map(({ data }) => JSON.parse(data).text)
+    expect([tokens.join(''), whole.at(-1)?.event]).toEqual([TALE, 'done'])
+    const rest = await there.ask('GET', `/tasks/${task_id}/stream`, undefined, { 'last-event-id': whole[0]!.id })
+    expect(blocks(rest.said)).toEqual(whole.slice(1))
+  })
+})
+
+/** The events of a stream that was read to its end. */
+function blocks(said: string) {
+  return said.split('\n\n').flatMap(block => {
+    const field = (name: string) => new RegExp(`^${name}: ?(.*)$`, 'm').exec(block)?.[1] ?? ''
+    return field('event') === '' ? [] : [{ id: field('id'), event: field('event'), data: field('data') }]
+  })
+}

@@ -1,0 +1,3 @@
+import { everyOther } from './worlds.ts'
+
+everyOther(0)
