@@ -40,7 +40,7 @@ export class DaemonLife {
     const { holder, joined } = await this.#place(await this.#describe(id), id, beside)
     this.#undo.push(await enter(this.#svc, holder))
     crashPoint('place taken')
-    const freed = joined ? await bury(this.#svc) : await this.#recover()
+    const freed = await this.#recover()
     if (freed > 0) log.info({}, `${freed} leases of a daemon that is gone were freed`)
     const alone = !joined && !(await this.#svc.use(Store).elsewhere())
     for (const start of this.#svc.list(DaemonStarts)) {
@@ -75,7 +75,7 @@ export class DaemonLife {
     }
   }
 
-  /** Nobody else drives agents, but for one that joined in this very moment. */
+  /** Nobody but the living drives agents; and whoever the clock of a process that is gone sent away for long is due again. */
   async #recover(): Promise<number> {
     await bury(this.#svc)
     const living = await others(this.#svc)

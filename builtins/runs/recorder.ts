@@ -177,8 +177,10 @@ export class Recorder {
     const written: string[] = []
     for (const [run_id, writing] of over) {
       const count = await this.#inOneGo(run_id, writing).catch(() => undefined)
-      if (count) counts.push(count) && written.push(run_id)
-      else left.push([run_id, writing])
+      if (count) {
+        counts.push(count)
+        written.push(run_id)
+      } else left.push([run_id, writing])
     }
     const isCounted =
       counts.length === 0 ||

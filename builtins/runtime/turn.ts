@@ -55,7 +55,10 @@ export function resumeTurn(request: RunRequest, messages: Message[], clock: Cloc
     step: 0,
   }))
   const execute = async (call: PlannedCall): Promise<Ended> => {
-    const safe = request.waiting?.has(call.call_id) || request.tools.find(call.name)?.idempotent === true
+    // After a checkpoint was restored, the journal may have done with what the transcript still waits for.
+    const isOpen = request.unanswered?.has(call.id) ?? true
+    const idempotent = request.tools.find(call.name)?.idempotent === true
+    const safe = request.waiting?.has(call.call_id) || (isOpen && idempotent)
     if (safe) return executeCall(call, request, clock)
     return { message: toolError(call, `the service stopped while this ran. ${UNKNOWN}`), effects: [] }
   }

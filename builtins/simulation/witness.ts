@@ -140,6 +140,11 @@ export class Witness {
     }
   }
 
+  /** How many processes owe somebody an answer. */
+  get asking(): number {
+    return this.#asking.size
+  }
+
   gone(process: number): void {
     this.#asking.delete(process)
     for (const [agent, driver] of this.#driving) if (driver.process === process) this.#driving.delete(agent)

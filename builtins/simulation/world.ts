@@ -273,7 +273,8 @@ export class World {
     this.#calm = true
     this.#trouble.end()
     this.journal.write('calm')
-    await this.#until(() => this.#up() !== undefined, 'the service does not come back')
+    // Who froze all agents a moment ago may still wait for a lock.
+    await this.#until(() => this.#up() !== undefined && this.witness.asking === 0, 'the service does not come back')
     if (this.witness.violation) return
     const kernel = () => this.#up()!.kernel!
     let ready = false

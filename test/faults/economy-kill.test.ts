@@ -52,8 +52,9 @@ it('killed in the middle of a beat or a choice, the world goes on: each beat is 
   await first.says(/the daemon runs/)
   await until(() => beatNow() >= 2)
   expect(await first.end('SIGTERM')).toBe(0)
+  // Whatever they found for themselves meanwhile.
   all(
-    `INSERT INTO world_jobs (job_id, agent_id, since_beat) SELECT CASE WHEN name = 'coder' THEN 'analyst' ELSE 'clerk' END, agent_id, 0 FROM agents`,
+    `DELETE FROM world_jobs; INSERT INTO world_jobs (job_id, agent_id, since_beat) SELECT CASE WHEN name = 'coder' THEN 'analyst' ELSE 'clerk' END, agent_id, 0 FROM agents`,
     true,
   )
   for (const point of POINTS) {

@@ -248,7 +248,7 @@ describe('a pursuit', () => {
   })
 
   it('that the operator gave up in mid-cycle stays abandoned', async () => {
-    let release = () => {}
+    let release: (() => void) | undefined
     const { add, plugin } = counting()
     const slow = add('slow', {
       execute: () => new Promise<string>(resolve => (release = () => resolve('late'))),
@@ -256,10 +256,10 @@ describe('a pursuit', () => {
     await using home = await lived(script(toolCall('slow'), finish()), { builtins: [plugin(slow)] })
     const id = await spawn(home)
     home.kernel.heartbeat.start()
-    await until(async () => home.server.requests.length === 2 && (await detail(home, id)).status === 'working')
+    await until(async () => release !== undefined && (await detail(home, id)).status === 'working')
     const [active] = await goalsOf(home, id)
     await home.kernel.invoke('goals.abandon', { goal_id: active?.goal_id, reason: 'changed my mind' })
-    release()
+    release?.()
     const asked = home.server.requests.length
     await until(home, 'cycle_end', ({ result }) => result === 'idle')
     expect((await goalsOf(home, id))[0]).toMatchObject({ status: 'abandoned', result: 'changed my mind' })
