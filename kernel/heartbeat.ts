@@ -75,6 +75,8 @@ interface Running {
   cycle: Cycle
   abort: CycleEnd
   ended: Promise<void>
+  /** Its end is being written, and then told. */
+  ending?: true
 }
 
 /** The loop: claims what is due and runs a cycle for each, so that nobody waits for a slow neighbour. */
@@ -198,7 +200,7 @@ export class Heartbeat {
     this.#rest = new AbortController()
     this.#hinted = false
     if (this.#owed.size > 0) await this.#giveBack()
-    await this.#sweep.run(this.#agents === 0)
+    await this.#sweep.run(this.inFlight)
     const free = Math.max(config.max_concurrent_agents - this.#agents, 0)
     const leases = await scheduler.claim(free)
     for (const lease of leases) this.#begin(lease)
@@ -228,10 +230,12 @@ export class Heartbeat {
   #begin(lease: Lease): void {
     const abort = new CycleEnd()
     // Whoever drove it until now has lost it, as to a checkpoint that was restored.
-    for (const [{ id }, other] of this.#running)
-      if (id === lease.id) other.abort.abort(new FencedError({ agent_id: id }))
+    const own = [...this.#running].filter(([{ id }]) => id === lease.id).map(([, running]) => running)
+    for (const { abort } of own) abort.abort(new FencedError({ agent_id: lease.id }))
+    // One that was written is over before the next begins, also for those who are told.
+    const before = own.filter(({ ending }) => ending).map(({ ended }) => ended)
     const cycle = new Cycle(lease, this.#parts.scheduler(), abort.signal)
-    const ended = (lease.kind === 'sys' ? this.#beat(cycle) : this.#taped(cycle, abort)).finally(() => {
+    const ended = (lease.kind === 'sys' ? this.#beat(cycle) : this.#taped(cycle, abort, before)).finally(() => {
       const wasFull = this.#agents >= this.#parts.config.max_concurrent_agents
       this.#running.delete(lease)
       if (lease.kind === 'agent') this.#agents--
@@ -242,7 +246,9 @@ export class Heartbeat {
     if (lease.kind === 'agent') this.#agents++
   }
 
-  async #taped(cycle: Cycle, abort: CycleEnd): Promise<void> {
+  async #taped(cycle: Cycle, abort: CycleEnd, before: readonly Promise<void>[]): Promise<void> {
+    const telling = this.#sweep.telling(cycle.agent_id)
+    if (telling || before.length > 0) await Promise.all([...before, telling])
     const who = this.#parts.tape()?.begin(cycle.lease, abort)
     await (who ? act(who, () => this.#cycle(cycle, abort)) : this.#cycle(cycle, abort))
   }
@@ -265,6 +271,8 @@ export class Heartbeat {
     try {
       if (cycle.result !== 'fenced') {
         run_at = cycle.run_at ?? this.#beatAfter(began)
+        const running = this.#running.get(cycle.lease)
+        if (running) running.ending = true
         const committed = await this.#parts.scheduler().commit(cycle.lease, cycle.effects, { run_at })
         if (committed === 'fenced') cycle.result = 'fenced'
         // Somebody changed in the meantime what the cycle built on, such as its goal.

@@ -28,20 +28,25 @@ export class Sweep {
   readonly #parts: SweepParts
   #again = 0
   #telling: Promise<void> | undefined
+  /** Of whose cycle not all has been told yet. */
+  readonly #untold = new Set<string>()
 
   constructor(parts: SweepParts) {
     this.#parts = parts
   }
 
-  /** @param alone whether no cycle runs in this process @returns how many cycles were passed */
-  async run(alone: boolean): Promise<number> {
+  /** @param driven whose cycles run in this process: what is told of one has an order @returns how many cycles were passed */
+  async run(driven: readonly string[]): Promise<number> {
     const { log, ports } = this.#parts
     // Whoever listens is not through with the last ones: whole cycles wait for them, one by one.
-    if (this.#telling || (!alone && ports.clock.monotonic() < this.#again)) return 0
+    if (this.#telling || (driven.length > 0 && ports.clock.monotonic() < this.#again)) return 0
     try {
-      const passed = await this.#pass()
+      const passed = await this.#pass(new Set(driven))
       if (passed.length === 0) this.#again = ports.clock.monotonic() + AGAIN_MS
-      else this.#telling = this.#tell(passed).finally(() => (this.#telling = undefined))
+      else {
+        for (const { id } of passed) this.#untold.add(id)
+        this.#telling = this.#tell(passed).finally(() => (this.#telling = undefined))
+      }
       return passed.length
     } catch (error) {
       this.#again = ports.clock.monotonic() + AGAIN_MS
@@ -50,12 +55,17 @@ export class Sweep {
     }
   }
 
+  /** When it is over that somebody is told of a cycle of this agent; undefined when nobody is: its next one begins after that. */
+  telling(agent_id: string): Promise<void> | undefined {
+    return this.#untold.has(agent_id) ? this.#telling : undefined
+  }
+
   /** Resolves when all that has been passed was told of. */
   async over(): Promise<void> {
     await this.#telling
   }
 
-  async #pass(): Promise<Due[]> {
+  async #pass(driven: ReadonlySet<string>): Promise<Due[]> {
     const { clock } = this.#parts.ports
     const scheduler = this.#parts.scheduler()
     const asked = this.#asked()
@@ -64,6 +74,7 @@ export class Sweep {
     const now = clock.ms()
     let due = await scheduler.due(now + heartbeat * AHEAD, MOST)
     if (due[0] === undefined || due[0].run_at > now) return []
+    due = due.filter(({ id }) => !driven.has(id))
     for (const { name, busy } of asked) {
       const answer = busy(due)
       const ids = new Set(answer instanceof Promise ? await within(clock, HANDLER_LIMIT_MS, name, answer) : answer)
@@ -103,6 +114,7 @@ export class Sweep {
         await told('phase_exit', { agent_id, cycle_num, phase, duration_ms: 0, outcome: 'ok' })
       }
       await told('cycle_end', { agent_id, cycle_num, result: 'idle' })
+      this.#untold.delete(agent_id)
     }
   }
 }

@@ -32,7 +32,7 @@ export function shadowed(table: RouteTable): { path: string; methods: string[]; 
     const { path, shape, methods } = place
     const others = general.filter(other => other.shape !== shape && other.pattern.test(shape))
     const taken = new Set(others.flatMap(other => [...other.methods]))
-    const refused = [...taken].filter(method => !methods.has(method) && method !== 'HEAD')
+    const refused = [...taken].filter(method => !methods.has(method))
     const refuse: Refuse = (request, reply) => notAllowed(place, request, reply)
     return refused.length > 0 ? [{ path, methods: refused, refuse }] : []
   })

@@ -298,7 +298,9 @@ export class Witness {
       agent_id,
     ])?.epoch
     const driving = this.#driving.get(agent_id)
-    if (driving?.process === process && driving.epoch === epoch) this.#driving.delete(agent_id)
+    // The next may be claimed already, but begins only once this one has been told.
+    const isIts = driving?.epoch === epoch || result !== 'fenced'
+    if (driving?.process === process && isIts) this.#driving.delete(agent_id)
     if (!isResult(result)) this.#broken('known_results', `${agent_id}: ${result}`)
   }
 
