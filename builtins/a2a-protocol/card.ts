@@ -33,7 +33,12 @@ export async function agentCard(svc: PluginHandle, at: Place, agent: AgentRow) {
 
 /** The card of the service: each live agent is one of its skills, with an address and a card of its own. */
 export async function serviceCard(svc: PluginHandle, at: Place) {
-  const agents = (await svc.use(Agents).list({})).filter(({ died_at }) => died_at === null)
+  const agents: AgentRow[] = []
+  for (let offset = 0, page: AgentRow[]; agents.length < LISTED; offset += LISTED) {
+    page = await svc.use(Agents).list({ limit: LISTED, offset })
+    agents.push(...page.filter(({ died_at }) => died_at === null))
+    if (page.length < LISTED) break
+  }
   const skills = agents.slice(0, LISTED).map(agent => ({
     ...{ id: agent.agent_id, name: agent.name, tags: [agent.preset] },
     description: `${roleOf(agent)} (${at.base}/a2a/${encodeURIComponent(agent.agent_id)})`,

@@ -1,10 +1,12 @@
 import { type OperationCall, type PluginHandle, parse } from '#kernel'
 import { type AgentRow, Agents } from '../agents/contract.ts'
 import { Sessions } from '../sessions/contract.ts'
+import { Store } from '../store/contract.ts'
 import { type Task, type TaskResponse, Tasks } from '../tasks/contract.ts'
 import type { PublicConfig } from './config.ts'
 import { type Dialect, type Shown, V1, V03 } from './dialect.ts'
 import { RpcError } from './errors.ts'
+import { livingAgents } from './repository.ts'
 import { OneTask, Send, textOf } from './wire.ts'
 
 type Json = Record<string, unknown>
@@ -123,14 +125,12 @@ export class Peer {
     const agents = this.#svc.use(Agents)
     if (ref !== undefined) return agents.find(ref)
     if (this.#config.agent !== '') return agents.find(this.#config.agent)
-    const live = (await agents.list({})).filter(({ died_at }) => died_at === null)
-    if (live.length === 1) return live[0]!
-    throw new RpcError(
-      'invalid_params',
-      live.length === 0
-        ? 'No agent lives here.'
-        : `${live.length} agents live here; write to one of them at /a2a/<agent_id>, as the card of this service lists them.`,
-    )
+    const living = await livingAgents(this.#svc.use(Store), 2)
+    if (living.length === 1) return agents.find(living[0]!)
+    if (living.length === 0) throw new RpcError('invalid_params', 'No agent lives here.')
+    const { total, dead } = await agents.counts()
+    const which = 'write to one of them at /a2a/<agent_id>, as the card of this service lists them.'
+    throw new RpcError('invalid_params', `${total - dead} agents live here; ${which}`)
   }
 
   async #find({ agent, call }: Asked, { id }: OneTask): Promise<Task> {

@@ -3,7 +3,8 @@ import type pg from 'pg'
 import { type Clock, MissingDependencyError, sentenceOf } from '#kernel'
 import { DatabaseLockedError, DatabaseUnreachableError, DiskFullError } from '../store/contract.ts'
 import { stored } from './dialect.ts'
-import type { Asked } from './kept.ts'
+import { type Asked, once } from './kept.ts'
+import { type Answer, type Column, type Done, Message, type Said } from './message.ts'
 
 /** How long a statement is tried again while the database cannot be reached or a lock is held, in milliseconds. */
 export const LIMIT_MS = 5_000
@@ -17,35 +18,41 @@ const MOST_KEPT = 400
 
 /**
  * What a session is to be like, whoever set the database up. A statement that takes so long, or a transaction that its process
- * leaves open, would keep all others from writing.
+ * leaves open, would keep all others from writing. A plan is kept that was made when a table was small: it is to read the index
+ * then too.
  */
 const SESSION = `SET statement_timeout = '10s'; SET lock_timeout = '2s'; SET idle_in_transaction_session_timeout = '2s';
-  SET standard_conforming_strings = on`
+  SET standard_conforming_strings = on; SET random_page_cost = 1.1`
 
 /** By which a process's connections are known in the database; it keeps 63 characters of that. */
 export const connectionName = () => `svc ${hostname().slice(0, 48)}:${process.pid}`
 
-/** Commands that give nothing. */
-const SILENT = ['PREPARE', 'DEALLOCATE', 'DEALLOCATE ALL']
 /** There is none of this name, or one already: the connection was somebody else's in between. */
 const NOT_KEPT = ['26000', '42P05']
 
 type Row = Record<string, unknown>
 export type Result = pg.QueryResult<Row>
 
+/** Statements that the server keeps for a connection: their names, and what those give that give rows. */
+interface Kept {
+  names: Set<string>
+  columns: Map<string, readonly Column[]>
+}
+
 /** Connections to the database of several machines. What can be tried again, is. */
 export class Connections {
   readonly #pool: pg.Pool
-  /** The names of the statements that the server keeps for a connection. */
-  readonly #kept = new WeakMap<pg.PoolClient, Set<string>>()
+  readonly #kept = new WeakMap<pg.PoolClient, Kept>()
+  readonly #reader: pg.CustomTypesConfig['getTypeParser']
   /** Whether it keeps any: not behind a pool that hands a connection on after each transaction. */
   #keeps = true
   readonly #clock: Clock
   /** Where it is, without what is secret. */
   readonly at: string
 
-  private constructor(pool: pg.Pool, clock: Clock, at: string) {
+  private constructor(pool: pg.Pool, reader: pg.CustomTypesConfig['getTypeParser'], clock: Clock, at: string) {
     this.#pool = pool
+    this.#reader = reader
     this.#clock = clock
     this.at = at
     // One that breaks while nobody uses it is replaced by the next that is asked for; whoever uses it hears of it anyway.
@@ -60,7 +67,9 @@ export class Connections {
     // More than the server's own limits: these are for a server that says nothing any more.
     const limits = { connectionTimeoutMillis: LIMIT_MS, query_timeout: 15_000, idleTimeoutMillis: 60_000 }
     const onConnect = (client: pg.ClientBase) => client.query(SESSION)
-    return new Connections(new Pool({ ...settings, ...limits, types: await types(), onConnect }), clock, place(url))
+    const reading = await types()
+    const pool = new Pool({ ...settings, ...limits, types: reading, onConnect })
+    return new Connections(pool, reading.getTypeParser, clock, place(url))
   }
 
   /** One statement, or several in one message: together they are one transaction and one round trip. */
@@ -73,31 +82,30 @@ export class Connections {
    * The same with statements of rooms among them. What is asked again and again the server reads and plans once for each
    * connection, which is most of its work.
    */
-  async ask(parts: readonly (string | Asked)[]): Promise<Result[]> {
+  async ask(parts: readonly (string | Asked)[]): Promise<Answer[]> {
     const client = await this.#pool.connect()
-    const kept = this.#kept.get(client) ?? new Set()
+    const kept = this.#kept.get(client) ?? { names: new Set(), columns: new Map() }
     this.#kept.set(client, kept)
     const fresh: Asked[] = []
     let broken = true
     try {
-      const texts = kept.size < MOST_KEPT ? [] : ['DEALLOCATE ALL']
-      if (texts.length > 0) kept.clear()
+      const full = kept.names.size >= MOST_KEPT
+      if (full) kept.names.clear()
+      const said = full ? [once('DEALLOCATE ALL')] : []
       for (const part of parts) {
-        if (typeof part === 'string') texts.push(part)
-        else if (!this.#keeps || !part.worth) texts.push(part.text)
+        if (typeof part === 'string') said.push(once(part))
+        else if (!this.#keeps || !part.worth) said.push(part.inFull)
         else {
-          if (!kept.has(part.name)) {
-            kept.add(part.name)
-            fresh.push(part)
-            texts.push(part.prepare)
-          }
-          texts.push(part.execute)
+          const known = kept.names.has(part.name)
+          said.push(part.kept(known))
+          if (known) continue
+          kept.names.add(part.name)
+          fresh.push(part)
         }
       }
-      const results = (await client.query<Row>(texts.join(';\n'))) as Result | Result[]
+      const answers = await this.#say(client, said, kept.columns)
       broken = false
-      const all = Array.isArray(results) ? results : [results]
-      return all.length === parts.length ? all : all.filter(({ command }) => !SILENT.includes(command))
+      return full ? answers.slice(1) : answers
     } catch (error) {
       // What it had read is not known then; else the server has only said no.
       broken = fresh.length > 0 || !isSaid(error)
@@ -108,6 +116,14 @@ export class Connections {
       client.release(broken)
     }
     return this.ask(parts)
+  }
+
+  #say(client: pg.PoolClient, said: readonly Said[], columns: Kept['columns']): Promise<Answer[]> {
+    return new Promise((resolve, reject) => {
+      const message = new Message(said, columns, this.#reader)
+      const query = client.query.bind(client) as unknown as (message: Message, done: Done) => void
+      query(message, (error, answers) => (error ? reject(error) : resolve(answers)))
+    })
   }
 
   /** Several messages as one transaction: for what is done once, not for what is done all the time. */

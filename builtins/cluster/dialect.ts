@@ -1,7 +1,7 @@
 /**
  * Rooms write SQL once, in what SQLite and PostgreSQL both take. The little in which they differ is put right here, by word:
  * `min(a, b)` and `max(a, b)` are least and greatest, LIKE does not mind case and knows no escape character, an INTEGER has
- * 64 bits, a negative LIMIT is none, a list may be empty. Whatever else a statement needs, it has to say in words that both understand.
+ * 64 bits, a negative LIMIT is none, a list may be empty, or one parameter. Whatever else a statement needs, it has to say in words that both understand.
  */
 
 /** A statement cut at its placeholders, with the words of PostgreSQL between them. */
@@ -52,7 +52,12 @@ export function unlimited(template: Template, n: number, value: unknown): boolea
 }
 
 function cut(sql: string): Template {
-  const tokens = (sql.replace(NONE, 'IN (NULL)').match(TOKEN) ?? []).filter(token => !token.startsWith('--'))
+  const tokens = (
+    sql
+      .replace(NONE, 'IN (NULL)')
+      .replaceAll(...LISTED)
+      .match(TOKEN) ?? []
+  ).filter(token => !token.startsWith('--'))
   /** Of each open bracket: where the function before it stands, if it is one of those two, and whether it has several arguments. */
   const open: { at: number; several: boolean }[] = []
   const template = ['']
@@ -83,6 +88,8 @@ function cut(sql: string): Template {
 
 /** A list of nothing, in which nothing is. */
 const NONE = /(?<!\bNOT\s)\bIN\s*\(\s*\)/gi
+/** The texts of a list in JSON, whose column is called `value` in both. */
+const LISTED = ['json_each(?)', 'json_array_elements_text(CAST(? AS JSON))'] as const
 const SCALAR: Record<string, string> = { MIN: 'least', MAX: 'greatest' }
 
 /**

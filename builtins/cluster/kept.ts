@@ -1,20 +1,25 @@
-import { inFull, literal, type Template, templateFor, unlimited } from './dialect.ts'
+import { createHash } from 'node:crypto'
+import { inFull, storable, type Template, templateFor, unlimited } from './dialect.ts'
+import type { Said } from './message.ts'
 
 /** One that was asked so often in this process is worth its place in the memory of the server. */
 const WORTH = 3
+
+/** What PostgreSQL takes a parameter for, by the numbers of its types. */
+const TYPES = { integer: 23, bigint: 20, numeric: 1700, unknown: 0 }
 
 /** What is the same each time that a statement is asked: the words between its parameters, and the types of those. */
 interface Kind {
   /** By which the server knows it. */
   name: string
-  prepare: string
+  text: string
+  types: readonly number[]
   asked: number
   /** The server cannot tell what its parameters are without seeing them. */
   refused: boolean
 }
 
 const kinds = new WeakMap<Template, Map<string, Kind>>()
-let count = 0
 
 /**
  * A statement with its parameters, which the server need not read and plan anew each time: it means the same whether it is said
@@ -32,10 +37,6 @@ export class Asked {
     this.#kind.asked++
   }
 
-  get text(): string {
-    return inFull(this.#template, this.#params)
-  }
-
   get name(): string {
     return this.#kind.name
   }
@@ -44,15 +45,16 @@ export class Asked {
     return this.#kind.asked >= WORTH && !this.#kind.refused
   }
 
-  /** Has the server keep it by its name. */
-  get prepare(): string {
-    return this.#kind.prepare
+  /** With its parameters among its words. */
+  get inFull(): Said {
+    return once(inFull(this.#template, this.#params))
   }
 
-  /** Asks for it by its name. */
-  get execute(): string {
-    const values = this.#params.map((value, n) => (unlimited(this.#template, n, value) ? 'NULL' : literal(value)))
-    return `EXECUTE ${this.name}${values.length > 0 ? `(${values.join(', ')})` : ''}`
+  /** By the name that the server has for it. @param known whether it has one already */
+  kept(known: boolean): Said {
+    const { name, text, types } = this.#kind
+    const values = this.#params.map((value, n) => (unlimited(this.#template, n, value) ? null : boundOf(value)))
+    return { name, text: known ? undefined : text, types, values }
   }
 
   /** From now on it is said in full. */
@@ -61,24 +63,41 @@ export class Asked {
   }
 }
 
+/** A statement that is said as it stands, and not kept. */
+export function once(text: string): Said {
+  return { name: '', text, types: [], values: [] }
+}
+
 function kindOf(template: Template, params: readonly unknown[]): Kind {
-  const types = params.map(typeOf).join(', ')
+  const types = params.map(typeOf)
+  const key = types.join()
   const known = kinds.get(template) ?? new Map<string, Kind>()
   kinds.set(template, known)
-  const found = known.get(types)
+  const found = known.get(key)
   if (found) return found
-  const name = `svc_${++count}`
-  const body = template.reduce((text, words, n) => `${text}$${n}${words}`)
-  const kind = { name, prepare: `PREPARE ${name}${types && ` (${types})`} AS ${body}`, asked: 0, refused: false }
-  known.set(types, kind)
+  const text = template.reduce((text, words, n) => `${text}$${n}${words}`)
+  // The same name for the same statement alone: a pool may hand on a connection that keeps those of another process.
+  const name = `svc_${createHash('sha256').update(`${key} ${text}`).digest('base64url').slice(0, 16)}`
+  const kind = { name, text, types, asked: 0, refused: false }
+  known.set(key, kind)
   return kind
 }
 
 /** What PostgreSQL takes it for, as `literal` writes it. */
-function typeOf(value: unknown): string {
-  if (typeof value === 'boolean') return 'INTEGER'
-  if (typeof value === 'bigint') return 'BIGINT'
-  if (typeof value !== 'number' || !Number.isFinite(value)) return 'unknown'
-  if (!Number.isInteger(value)) return 'NUMERIC'
-  return Math.abs(value) < 2 ** 31 ? 'INTEGER' : 'BIGINT'
+function typeOf(value: unknown): number {
+  if (typeof value === 'boolean') return TYPES.integer
+  if (typeof value === 'bigint') return TYPES.bigint
+  if (typeof value !== 'number' || !Number.isFinite(value)) return TYPES.unknown
+  if (!Number.isInteger(value)) return TYPES.numeric
+  return Math.abs(value) < 2 ** 31 ? TYPES.integer : TYPES.bigint
+}
+
+/** What `literal` writes, without the marks that set it off from the words around it. */
+function boundOf(value: unknown): string | null {
+  if (value === null || value === undefined) return null
+  if (typeof value === 'string') return storable(value)
+  if (typeof value === 'boolean') return value ? '1' : '0'
+  if (typeof value === 'bigint') return String(value)
+  if (typeof value === 'number') return Number.isFinite(value) ? String(value) : null
+  throw new TypeError(`a ${typeof value} cannot be stored`)
 }

@@ -1,4 +1,13 @@
-import { type Clock, type CommitResult, crashPoint, type Effect, type Lease, type Next, type Scheduler } from '#kernel'
+import {
+  type Clock,
+  type CommitResult,
+  crashPoint,
+  type Due,
+  type Effect,
+  type Lease,
+  type Next,
+  type Scheduler,
+} from '#kernel'
 import { wakeAgents } from '../store/contract.ts'
 import { type Connections, Listener } from './connection.ts'
 import { literal } from './dialect.ts'
@@ -26,6 +35,15 @@ const PARKED =
 /** In words that are looked at for each row, in the order of the index: of a million that are due only the first are read. */
 const AWAKE =
   'coalesce((SELECT a.paused_at IS NULL AND a.died_at IS NULL FROM agents a WHERE a.agent_id = leases.agent_id), true)'
+
+/** Whoever was woken, or wants to go on sooner than this part of a heartbeat after it began, is not at rest. */
+const RESTING = 0.9
+/** All that `due` told of one is compared again: whoever was woken since has something to do. */
+const passOf = (time: string) => `UPDATE leases SET epoch = leases.epoch + 1, cycle_num = leases.cycle_num + 1,
+    passed = leases.passed + 1, claimed_at = ${time}, rested_at = ${time} + ?, run_at = ?
+  FROM json_to_recordset(CAST(? AS JSON)) AS seen (id TEXT, epoch BIGINT, run_at BIGINT, wakes BIGINT)
+  WHERE leases.id = seen.id AND leases.epoch = seen.epoch AND leases.run_at = seen.run_at AND leases.wakes = seen.wakes
+    AND owner IS NULL AND ${AWAKE} RETURNING leases.id`
 
 /**
  * What takes leases. Its parameters: by whom, for how many milliseconds. How many is said in words: what is planned without
@@ -109,6 +127,26 @@ export class ClusterScheduler implements Scheduler {
     for (const { id } of rows) this.#held.set(id, asked)
     if (rows.some(({ kind }) => kind === 'sys')) this.#clear()
     return rows.map(row => ({ ...row, owner: store.owner }))
+  }
+
+  /** Without those who are due sooner than by their heartbeat: asking all rooms about them is what they would wait for. */
+  due(until: number, limit: number): Promise<Due[]> {
+    const { store, time, heartbeat } = this.#parts
+    if (this.#draining) return Promise.resolve([])
+    const rows = store.all<Due>(
+      `SELECT id, epoch, cycle_num, run_at, wakes FROM leases WHERE kind = 'agent' AND owner IS NULL AND run_at <= ?
+         AND run_at >= claimed_at + ? AND ${AWAKE} ORDER BY run_at LIMIT ${limit}`,
+      [time.toDatabase(until), Math.round(heartbeat() * RESTING)],
+    )
+    return rows.then(all => all.map(each => ({ ...each, run_at: time.fromDatabase(each.run_at) })))
+  }
+
+  async pass(due: readonly Due[], run_at: number): Promise<string[]> {
+    const { connections, rest, time } = this.#parts
+    const seen = due.map(({ id, epoch, run_at, wakes }) => ({ id, epoch, run_at: time.toDatabase(run_at), wakes }))
+    const passing = new Asked(passOf(time.sql), [rest(), time.toDatabase(run_at), JSON.stringify(seen)])
+    const [, passed] = await connections.trying(() => connections.ask([TURN, passing]))
+    return passed!.rows.map(({ id }) => String(id))
   }
 
   /** Tries for as long as the leases are safe; what could not be renewed by then is lost, whether or not anybody took it. */

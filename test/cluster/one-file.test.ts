@@ -1,8 +1,8 @@
 import { join } from 'node:path'
-import Sqlite from 'better-sqlite3'
 import { expect, it } from 'vitest'
 import { project } from '../cli/project.ts'
 import { RunningSvc } from '../support/cli.ts'
+import Sqlite from '../support/sqlite.ts'
 import { until } from '../support/until.ts'
 
 const CONFIG = 'daemon: { heartbeat: 0.5, min_rest: 0, max_concurrent_agents: 4 }\nmodel: { sim_delay: 0.3 }\n'

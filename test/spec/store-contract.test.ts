@@ -5,9 +5,11 @@ import { holdSpend } from '../../builtins/budget/repository.ts'
 import cluster from '../../builtins/cluster/index.ts'
 import models from '../../builtins/models/index.ts'
 import {
+  AMONG,
   appendEvent,
   defineEffect,
   Effects,
+  listed,
   type OpenedStore,
   Store,
   setValue,
@@ -292,6 +294,22 @@ describe.each(['sqlite', 'postgres'] as const)('the store on %s', engine => {
       await store_().apply([wakeAgents({ reason: 'all' })])
       await clock.advance(60_000)
       expect(agents(await scheduler().claim(9))).toEqual([])
+    })
+
+    it_('of an agent at rest is passed with others, unless it was woken or taken since', async () => {
+      await empty()
+      await add('a', 'b', 'c', 'd')
+      await store_().apply([sql("UPDATE leases SET run_at = run_at + ? WHERE kind = 'agent'", clock.ms() - 10)])
+      const due = await scheduler().due!(clock.ms(), 9)
+      expect(due.map(({ id }) => id)).toEqual(['a', 'b', 'c', 'd'])
+      await store_(there).apply([wakeAgents({ agents: ['b'], reason: 'nudge' })])
+      expect(agents(await scheduler(there).claim(1)).map(({ id }) => id)).toEqual(['a'])
+      const next = clock.ms() + 60_000
+      const passed = await Promise.all([here, there].map(home => scheduler(home).pass!(due, next)))
+      expect(passed.flat().sort()).toEqual(['c', 'd'])
+      const once = `SELECT id FROM leases WHERE passed = 1 AND cycle_num = 1 AND run_at = ? AND id ${AMONG} ORDER BY id`
+      expect(await store_().all(once, [next, listed(['b', 'c', 'd'])])).toEqual([{ id: 'c' }, { id: 'd' }])
+      expect(await scheduler().due!(clock.ms(), 9)).toMatchObject([{ id: 'b', wakes: 1 }])
     })
 
     it_('of a process that is gone is freed at once, and those of the living are not', async () => {
