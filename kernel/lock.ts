@@ -34,8 +34,8 @@ export const FileLockedError = defineError({
  */
 export async function lockFile(path: string, ports: LockPorts): Promise<() => Promise<void>> {
   const { files, clock } = ports
-  const place = await placeOf(files)
-  const self: LockHolder = { pid: process.pid, process: (await identityOf(ports, process.pid)) ?? '', place }
+  const self = await selfOf(ports)
+  const { place } = self
   const began = clock.monotonic()
   for (let pause = 1; ; pause = Math.min(pause * 2, 25)) {
     if (await create(files, path, JSON.stringify(self))) return () => files.rm(path, { force: true })
@@ -53,6 +53,22 @@ export async function lockFile(path: string, ports: LockPorts): Promise<() => Pr
     if (clock.monotonic() - began > LIMIT_MS) throw new FileLockedError({ file: path, by: found }, { retryAfter: 1 })
     await clock.sleep(pause)
   }
+}
+
+/** What never changes in a process, by its files: looked up once. */
+const selves = new WeakMap<Ports['files'], Promise<LockHolder>>()
+
+function selfOf(ports: LockPorts): Promise<LockHolder> {
+  const { files } = ports
+  let self = selves.get(files)
+  if (!self) {
+    self = Promise.all([identityOf(ports, process.pid), placeOf(files)]).then(([identity, place]) => ({
+      ...{ pid: process.pid, process: identity ?? '', place },
+    }))
+    selves.set(files, self)
+    self.catch(() => selves.delete(files))
+  }
+  return self
 }
 
 async function create(files: Ports['files'], path: string, text: string): Promise<boolean> {

@@ -132,8 +132,8 @@ export function sleepOn(clock: Pick<Clock, 'after'>, ms: number, signal?: AbortS
 const STEP_MS = 250
 
 /** About so many milliseconds, and at the same points of time as all who look again and again: an idle process wakes for all of them at once. */
-export function inStep({ monotonic }: Pick<Clock, 'monotonic'>, ms: number): number {
-  const now = monotonic()
+export function inStep(clock: Pick<Clock, 'monotonic'>, ms: number): number {
+  const now = clock.monotonic()
   return Math.max(1, Math.round((now + ms) / STEP_MS) * STEP_MS - now)
 }
 

@@ -46,9 +46,13 @@ export class Journal {
     const { files, rotateBytes = ROTATE_BYTES } = this.#options
     await this.last()
     if (this.#size >= rotateBytes) await this.#rotate()
-    await files.mkdir(dirname(this.#file), { recursive: true, mode: 0o700 })
     const bytes = Buffer.from(lines.map(line => `${JSON.stringify(line)}\n`).join(''))
-    const handle = await files.open(this.#file, 'a', 0o600)
+    const open = () => files.open(this.#file, 'a', 0o600)
+    let handle = await open().catch(missing)
+    if (!handle) {
+      await files.mkdir(dirname(this.#file), { recursive: true, mode: 0o700 })
+      handle = await open()
+    }
     try {
       await handle.appendFile(bytes)
       if (durable) await handle.datasync()

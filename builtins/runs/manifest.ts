@@ -3,7 +3,7 @@ import { type PluginHandle, replaceFile, within } from '#kernel'
 import { Models } from '../models/contract.ts'
 import { isoTime, Store } from '../store/contract.ts'
 import type { RunBeginning, RunFacts } from './contract.ts'
-import { type findBrief, findRun, listRunAgents, type RunRow } from './repository.ts'
+import { type BriefRun, briefRuns, findRun, listRunAgents, type RunRow } from './repository.ts'
 import type { RunSettings } from './settings.ts'
 
 /** What a run that begins now has of its own. */
@@ -51,12 +51,12 @@ export class Manifests {
   /** Writes it as a whole, in the place of the one before. @returns how many agents it names */
   async write(folder: string, run_id: string): Promise<number> {
     const store = this.#svc.use(Store)
-    const row = await findRun(store, run_id)
-    if (!row) return 0
+    const [run] = await briefRuns(store, [run_id])
+    if (!run) return 0
     const agents = await listRunAgents(store, run_id)
     const { files } = this.#svc.ports
-    const text = this.#text({ ...beginningOf(row, agents), ...factsIn(row) })
-    const write = () => replaceFile(files, join(folder, 'manifest.json'), text)
+    const write = () =>
+      run.kind === 'task' ? this.writeBrief(folder, run, agents) : this.#writeWhole(folder, run, agents)
     await write().catch(async error => {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
       await files.mkdir(folder, { recursive: true, mode: 0o700 })
@@ -65,7 +65,17 @@ export class Manifests {
     return agents.length
   }
 
-  /** The only one of a run that is over, whose log is there: where the process dies over it, all is written again. */
+  async #writeWhole(folder: string, run: BriefRun, agents: readonly Described[]): Promise<void> {
+    const row = await findRun(this.#svc.use(Store), run.run_id)
+    const facts = row ? factsIn(row) : {}
+    const text = this.#text({ ...beginningOf(run, agents), ...facts })
+    await replaceFile(this.#svc.ports.files, join(folder, 'manifest.json'), text)
+  }
+
+  /**
+   * Writes that of a task's run, of which there are many: it is not waited for until it is on the disk, and what all have in
+   * common is made once. Where the process dies over the only one of a run that is over, all is written again.
+   */
   async writeBrief(folder: string, run: BriefRun, agents: readonly Described[]): Promise<void> {
     const own = { ...beginningOf(run, agents), ...JSON.parse(run.facts) }
     const bytes = Buffer.concat([Buffer.from(this.#text(own).slice(0, -'\n}\n'.length)), await this.#sharedBy(run)])
@@ -79,7 +89,7 @@ export class Manifests {
   async #sharedBy({ run_id, settings_id }: BriefRun): Promise<Buffer> {
     if (this.#shared?.settings_id === settings_id) return this.#shared.bytes
     const row = await findRun(this.#svc.use(Store), run_id)
-    if (!row?.settings || settings_id === null) throw new Error('it has no settings of its own')
+    if (!row?.settings || settings_id === null) return Buffer.from('\n}\n')
     const bytes = Buffer.from(`,${this.#text(JSON.parse(row.settings)).slice(1)}`)
     this.#shared = { settings_id, bytes }
     return bytes
@@ -91,8 +101,6 @@ export class Manifests {
     return `${JSON.stringify(hidden === plain ? manifest : JSON.parse(hidden), null, 2)}\n`
   }
 }
-
-type BriefRun = NonNullable<Awaited<ReturnType<typeof findBrief>>>
 
 function beginningOf(run: Omit<RunRow, 'settings'>, agents: readonly Described[]) {
   const { run_id, kind, started_at, ended_at, exit } = run

@@ -6,13 +6,26 @@ import { countsOf } from './counts.ts'
 import { LONGEST_LINE } from './log.ts'
 import { type LogLine, LogWriter } from './log-writer.ts'
 import { type Described, Manifests } from './manifest.ts'
-import { agentNamed, countRun, findBrief, findRun, newestSeq, type RunEventRow, runEvents } from './repository.ts'
+import {
+  agentNamed,
+  type BriefRun,
+  briefRuns,
+  countRun,
+  eventsOf,
+  findRun,
+  newestSeq,
+  type RunEventRow,
+  runEvents,
+  runsSince,
+} from './repository.ts'
 import { masker } from './secrets.ts'
 
 /** How often the runs of this process are brought up to date, in milliseconds. */
 const FOLLOW_MS = 1_000
 /** Events in one piece of work: a few milliseconds of the event loop. */
 const BATCH = 250
+/** Brief runs whose events are read together; together they have no more than a batch each. */
+const TOGETHER = 50
 /** No manifest tells of it as it stands now. */
 const UNDESCRIBED = -1
 
@@ -29,7 +42,18 @@ interface Writing {
   brief: boolean
   /** It has ended, and what is left of it will be written. */
   over: boolean
+  /** It is to be brought up to date whatever has happened in it. */
+  due: boolean
 }
+
+/** What the database knows of brief runs that are over. */
+interface Brief {
+  runs: ReadonlyMap<string, { run: BriefRun; rows: RunEventRow[] }>
+  names: Map<string, { name: string; model: string }>
+}
+
+/** An agent that is gone. */
+const NOBODY = { name: '', model: '' }
 
 /**
  * Carries what happened from the database, the truth, to where it is read: into the log of the run, and added up into its
@@ -44,8 +68,9 @@ export class Recorder {
   /** Brief runs that are over. */
   #over: [run_id: string, Writing][] = []
   #cancel: (() => void) | undefined
-  /** The newest event that a round has seen to; undefined when there is something else to see to. */
+  /** The newest event that the last round has seen to, and the one before that. */
   #seen: number | undefined
+  #seenBefore: number | undefined
 
   constructor(svc: PluginHandle, config: RunsConfig) {
     this.#svc = svc
@@ -74,8 +99,8 @@ export class Recorder {
     return [...this.#followed.keys()]
   }
 
-  get #going(): string[] {
-    return [...this.#followed].flatMap(([run_id, { over }]) => (over ? [] : [run_id]))
+  get #going(): [run_id: string, Writing][] {
+    return [...this.#followed].filter(([, { over }]) => !over)
   }
 
   /**
@@ -123,7 +148,6 @@ export class Recorder {
   #follow(run_id: string, anew = false): Writing {
     const writing = this.#followed.get(run_id) ?? this.#writing(run_id, anew)
     this.#followed.set(run_id, writing)
-    this.#seen = undefined
     return writing
   }
 
@@ -139,13 +163,21 @@ export class Recorder {
 
   async #round(): Promise<void> {
     await this.flush()
-    const newest = await newestSeq(this.#svc.use(Store)).catch(() => undefined)
-    // Where nothing has happened, nothing is to be carried.
-    if (newest === undefined || newest !== this.#seen) {
-      await Promise.all(this.#going.map(run_id => this.catchUp(run_id)))
-      this.#seen = [...this.#followed.values()].some(({ failing }) => failing) ? undefined : newest
-    }
+    const moved = await this.#moved().catch(() => undefined)
+    const due = this.#going.filter(([run_id, { due, failing }]) => !moved || due || failing || moved.has(run_id))
+    for (const [, writing] of due) writing.due = false
+    await Promise.all(due.map(([run_id]) => this.catchUp(run_id)))
     this.#cancel = this.#followed.size > 0 ? this.#later() : undefined
+  }
+
+  /** The runs in which something has happened lately. An event may be seen a moment after later ones, hence two rounds of them. */
+  async #moved(): Promise<ReadonlySet<string>> {
+    const store = this.#svc.use(Store)
+    const newest = await newestSeq(store)
+    const from = this.#seenBefore ?? newest
+    this.#seenBefore = this.#seen ?? newest
+    this.#seen = newest
+    return new Set(newest > from ? await runsSince(store, from) : [])
   }
 
   #later(): () => void {
@@ -162,7 +194,8 @@ export class Recorder {
       onDamage: (file, bytes) =>
         this.#svc.log.warn({}, `${bytes} bytes at the end of ${file} were broken; they are in ${file}.corrupt now`),
     })
-    return { log, last: Promise.resolve(), failing: false, described: UNDESCRIBED, brief: false, over: false }
+    const state = { failing: false, described: UNDESCRIBED, brief: false, over: false, due: true }
+    return { log, last: Promise.resolve(), ...state }
   }
 
   async #conclude(run_id: string, writing: Writing): Promise<void> {
@@ -170,13 +203,18 @@ export class Recorder {
     await this.#carry(run_id, writing).finally(() => this.#followed.delete(run_id))
   }
 
-  /** Their files first, each in one go, then their totals in one commit: what has none is written again. */
   async #concludeAll(over: readonly [string, Writing][]): Promise<void> {
+    for (let at = 0; at < over.length; at += TOGETHER) await this.#concludeSome(over.slice(at, at + TOGETHER))
+  }
+
+  /** Their files first, each in one go, then their totals in one commit: what has none is written again. */
+  async #concludeSome(over: readonly [string, Writing][]): Promise<void> {
     const left: [string, Writing][] = []
     const counts: Effect[] = []
     const written: string[] = []
+    const brief = await this.#read(over).catch(() => undefined)
     for (const [run_id, writing] of over) {
-      const count = await this.#inOneGo(run_id, writing).catch(() => undefined)
+      const count = brief && (await this.#inOneGo(run_id, writing, brief).catch(() => undefined))
       if (count) {
         counts.push(count)
         written.push(run_id)
@@ -194,18 +232,29 @@ export class Recorder {
     }
   }
 
-  /** @returns what adds the run up; undefined when there is more to it, or less */
-  async #inOneGo(run_id: string, writing: Writing): Promise<Effect | undefined> {
+  /** What is known of several brief runs; undefined when they are not that brief. */
+  async #read(over: readonly [string, Writing][]): Promise<Brief | undefined> {
     const store = this.#svc.use(Store)
-    const run = await findBrief(store, run_id)
-    if (!run || run.counted_seq > 0 || writing.described !== UNDESCRIBED) return undefined
-    const rows = await runEvents(store, run_id, 0, BATCH)
+    const run_ids = over.flatMap(([run_id, { described }]) => (described === UNDESCRIBED ? [run_id] : []))
+    if (run_ids.length === 0) return undefined
+    const rows = await eventsOf(store, run_ids, TOGETHER * BATCH)
+    if (rows.length === TOGETHER * BATCH) return undefined
+    const runs = new Map((await briefRuns(store, run_ids)).map(run => [run.run_id, { run, rows: [] as RunEventRow[] }]))
+    for (const row of rows) runs.get(row.run_id!)?.rows.push(row)
+    return { runs, names: new Map() }
+  }
+
+  /** @returns what adds the run up; undefined when there is more to it, or less */
+  async #inOneGo(run_id: string, writing: Writing, { runs, names }: Brief): Promise<Effect | undefined> {
+    const { run, rows = [] } = runs.get(run_id) ?? {}
+    if (!run || run.counted_seq > 0) return undefined
     const to = rows.at(-1)?.seq
-    if (to === undefined || rows.length === BATCH || (await writing.log.position()) > 0) return undefined
+    if (to === undefined || (await writing.log.position()) > 0) return undefined
     const { totals, agents } = countsOf(rows)
     const named = async ({ agent_id, first_at }: (typeof agents)[number]): Promise<Described> => {
-      const { name = '', model = '' } = (await agentNamed(store, agent_id)) ?? {}
-      return { agent_id, name, model, first_at }
+      const known = names.get(agent_id) ?? (await agentNamed(this.#svc.use(Store), agent_id)) ?? NOBODY
+      names.set(agent_id, known)
+      return { agent_id, ...known, first_at }
     }
     await writing.log.append(rows.map(row => this.#lineOf(row)))
     await this.#manifests.writeBrief(this.folderOf(run_id), run, await Promise.all(agents.map(named)))

@@ -1,5 +1,5 @@
 import { z } from '#kernel'
-import { defineEffect, type Store } from '../store/contract.ts'
+import { AMONG, defineEffect, listed, type Store } from '../store/contract.ts'
 import { COUNTED, Counts } from './counts.ts'
 
 export interface RunRow extends Counts {
@@ -46,12 +46,12 @@ export function findRun(store: Store, run_id: string): Promise<RunRow | undefine
   return store.get<RunRow>(`SELECT ${COLUMNS} FROM runs WHERE run_id = ?`, [run_id])
 }
 
-/** The same without what it shares with others, and whose it is. */
-export function findBrief(store: Store, run_id: string) {
-  return store.get<Omit<RunRow, 'settings'> & { settings_id: string | null }>(
-    `SELECT ${OWN}, settings_id FROM runs WHERE run_id = ?`,
-    [run_id],
-  )
+/** What a run's own row says, without the settings that it shares with others. */
+export type BriefRun = Omit<RunRow, 'settings'> & { settings_id: string | null }
+
+/** Several runs at once. */
+export function briefRuns(store: Store, run_ids: readonly string[]): Promise<BriefRun[]> {
+  return store.many<BriefRun>(`SELECT ${OWN}, settings_id FROM runs WHERE run_id ${AMONG}`, [listed(run_ids)])
 }
 
 /** Of the newest those that have ended and of which nothing was added up: their process may not have come to it. */
@@ -118,6 +118,20 @@ export function runEvents(store: Store, run_id: string, after: number, limit: nu
     'SELECT seq, type, v, at, agent_id, cycle_num, run_id, data FROM events WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ?',
     [run_id, after, limit],
   )
+}
+
+/** The events of several runs, run by run, oldest first. */
+export function eventsOf(store: Store, run_ids: readonly string[], limit: number): Promise<RunEventRow[]> {
+  return store.many<RunEventRow>(
+    `SELECT seq, type, v, at, agent_id, cycle_num, run_id, data FROM events WHERE run_id ${AMONG} ORDER BY run_id, seq LIMIT ?`,
+    [listed(run_ids), limit],
+  )
+}
+
+/** The runs that have events after `seq`. */
+export async function runsSince(store: Store, seq: number): Promise<string[]> {
+  const rows = await store.all<{ run_id: string | null }>('SELECT DISTINCT run_id FROM events WHERE seq > ?', [seq])
+  return rows.flatMap(({ run_id }) => run_id ?? [])
 }
 
 /** The seq of the newest event of all. */

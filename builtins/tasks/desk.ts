@@ -1,11 +1,12 @@
-import { type OperationCall, type PluginHandle, StoppingError, sentenceOf } from '#kernel'
-import { AgentDeadError, AgentNotFoundError, Agents } from '../agents/contract.ts'
+import { type OperationCall, type PluginHandle, StoppingError, type SvcError, sentenceOf } from '#kernel'
+import { AgentDeadError, AgentNotFoundError, type AgentRow, Agents } from '../agents/contract.ts'
 import { Guardrails } from '../guardrails/contract.ts'
 import { problemOf, ServerStoppingError } from '../rest/contract.ts'
 import { Sessions, sessionUsed } from '../sessions/contract.ts'
 import { appendEvent, Store } from '../store/contract.ts'
 import { type Admitted, admit, hashOf, type TaskInput } from './admission.ts'
 import { originalOf } from './answer-form.ts'
+import { beginsAs } from './beginning.ts'
 import {
   IdempotencyKeyReusedError,
   TaskCancelledError,
@@ -16,8 +17,18 @@ import {
 } from './contract.ts'
 import { failedTask, insertTask, seizeTask, takeTask } from './effects.ts'
 import { Keeper } from './keeper.ts'
-import { decidedTasks, findByKey, findTask, lostTasks, type TaskRow, type TextMode, textEnd } from './repository.ts'
+import {
+  decidedTasks,
+  findByKey,
+  findTask,
+  lostTasks,
+  newRow,
+  type TaskRow,
+  type TextMode,
+  textEnd,
+} from './repository.ts'
 import { type FirstTime, TaskRun, type TaskSettings } from './run.ts'
+import type { LiveText } from './text.ts'
 
 /** How often somebody looks whether a task that another process works on has gone on, in milliseconds. */
 const POLL_MS = 200
@@ -64,26 +75,24 @@ export class TaskDesk {
    */
   async begin(input: TaskInput, call: OperationCall, streams: boolean): Promise<Begun> {
     if (this.#stopped) throw new StoppingError()
-    const request_hash = hashOf(input)
+    // What a request was is asked only by its key.
+    const request_hash = call.idempotency_key === undefined ? '' : hashOf(input)
     let asked: Admitted | undefined
     for (let tries = 0; tries < TRIES; tries++) {
-      const { agent_id, died_at } = await this.#svc.use(Agents).find(input.id)
+      const agent = await this.#svc.use(Agents).find(input.id)
+      const { agent_id, died_at } = agent
       const known = await this.#known(agent_id, call)
       if (known && known.request_hash !== request_hash) throw new IdempotencyKeyReusedError(known)
       if (known) return { task_id: known.task_id, carried: undefined }
       if (died_at !== null) throw new AgentDeadError({ agent_id })
       asked ??= await admit(this.#svc, agent_id, input.instruction)
-      const row = await this.#insert(
-        { ...input, instruction: asked.instruction },
-        agent_id,
-        request_hash,
-        call,
-        streams,
-      )
-      if (!row) continue
+      const { instruction, blocked } = asked
+      const begun = await this.#insert({ ...input, instruction }, agent, request_hash, call, streams, blocked)
+      if (!begun) continue
+      const { row, first } = begun
       const { response_schema } = input
       const check = response_schema ? originalOf(response_schema) : undefined
-      const run = this.#start(row, 0, { blocked: asked.blocked, check, traceparent: call.traceparent })
+      const run = this.#start(row, 0, { ...first, check })
       return { task_id: row.task_id, carried: this.#carry(run, call) }
     }
     throw new AgentNotFoundError({ ref: input.id })
@@ -93,7 +102,7 @@ export class TaskDesk {
   async settled(task_id: string, signal: AbortSignal | undefined): Promise<TaskRow> {
     for (;;) {
       const run = this.#runs.get(task_id)
-      if (run) while (!run.text.over && !signal?.aborted) await run.text.changed(signal)
+      if (run) await overOrAborted(run.text, signal)
       const row = await this.find(task_id)
       if (row.status !== 'running') return row
       if (signal?.aborted) throw new TaskCancelledError()
@@ -190,30 +199,42 @@ export class TaskDesk {
     return findByKey(this.#store, { user_id: tenant, agent_id, key: idempotency_key })
   }
 
-  /** @returns undefined when another request was first with the session or the key, or the agent is gone */
+  /**
+   * Writes down that there is a task, and in the same commit that its run has begun.
+   * @returns undefined when another request was first with the session or the key, or the agent is gone
+   */
   async #insert(
     { instruction, max_steps, session_id: given, session_key, response_schema = null }: TaskInput,
-    agent_id: string,
+    agent: AgentRow,
     request_hash: string,
-    { tenant, idempotency_key, request_id }: OperationCall,
+    { tenant, idempotency_key: key, request_id, traceparent }: OperationCall,
     streams: boolean,
-  ): Promise<TaskRow | undefined> {
+    blocked: SvcError | undefined,
+  ): Promise<{ row: TaskRow; first: FirstTime } | undefined> {
+    const { agent_id } = agent
     const wanted = { agent_id, tenant, session_id: given, session_key, task: instruction.slice(0, 200) }
     const { session_id, effects } = await this.#svc.use(Sessions).resolve(wanted)
     const guarded = this.#svc.has(Guardrails) && this.#svc.use(Guardrails).enabled
     const text: TextMode = streams ? (guarded ? 'suppressed' : 'shown') : 'none'
     const task_id = this.#svc.ports.ids.make('task', 12)
     const asked = { instruction, max_steps, response_schema, text }
-    const made = { task_id, agent_id, session_id, ...asked, request_id, request_hash }
+    const made = { ...{ task_id, agent_id, session_id, ...asked, request_id, request_hash }, user_id: tenant }
+    const task = { ...made, idempotency_key: key ?? null, owner: this.#owner }
+    const isNew = effects.length > 0
+    // One that may not begin has no run.
+    const begins = blocked ? undefined : await beginsAs(this.#svc, agent, { task_id, session_id, traceparent })
     const inserted = await this.#store.apply([
       ...effects,
-      insertTask({ ...made, user_id: tenant, idempotency_key: idempotency_key ?? null, owner: this.#owner }),
+      insertTask(task),
       // One that is new is active in any case.
-      ...(effects.length > 0
+      ...(isNew
         ? []
         : [sessionUsed({ session_id, input_tokens: 0, output_tokens: 0, cost_micros: 0, duration_ms: 0 })]),
+      ...(begins?.effects ?? []),
     ])
-    return inserted ? this.find(task_id) : undefined
+    if (!inserted) return undefined
+    const row = isNew ? newRow(task, this.#svc.clock.ms()) : await this.find(task_id)
+    return { row, first: { blocked, traceparent, agent, ...begins?.first, isAlone: isNew } }
   }
 
   #start(row: TaskRow, place: number, first: FirstTime = {}): TaskRun {
@@ -261,5 +282,15 @@ export class TaskDesk {
       failedTask({ task_id, owner: this.#owner, epoch: epoch + 1, output, error }),
       appendEvent({ type: 'task_ended', agent_id, data }),
     ])
+  }
+}
+
+/** Waits until it has all been said, or the signal is aborted. @throws the failure that kept the end from being written down */
+async function overOrAborted(text: LiveText, signal: AbortSignal | undefined): Promise<void> {
+  signal?.addEventListener('abort', text.wake)
+  try {
+    while (!text.over && !signal?.aborted) await text.changed()
+  } finally {
+    signal?.removeEventListener('abort', text.wake)
   }
 }

@@ -8,24 +8,27 @@ import type { MessageRow } from './repository.ts'
 /** How long a task belongs to its process without a sign of life, in milliseconds. */
 const LEASE_MS = 15_000
 
+const NewTask = z.object({
+  task_id: z.string(),
+  agent_id: z.string(),
+  session_id: z.string(),
+  user_id: z.string(),
+  instruction: z.string(),
+  max_steps: z.number().int(),
+  response_schema: z.record(z.string(), z.unknown()).nullable(),
+  text: z.enum(['none', 'shown', 'suppressed']),
+  request_id: z.string(),
+  idempotency_key: z.string().nullable(),
+  request_hash: z.string(),
+  owner: z.string(),
+})
+export type NewTask = z.infer<typeof NewTask>
+
 /** Refused when the agent is gone, or the key is taken. */
 export const insertTask = defineEffect({
   name: 'tasks.insert',
   mustChange: true,
-  schema: z.object({
-    task_id: z.string(),
-    agent_id: z.string(),
-    session_id: z.string(),
-    user_id: z.string(),
-    instruction: z.string(),
-    max_steps: z.number().int(),
-    response_schema: z.record(z.string(), z.unknown()).nullable(),
-    text: z.enum(['none', 'shown', 'suppressed']),
-    request_id: z.string(),
-    idempotency_key: z.string().nullable(),
-    request_hash: z.string(),
-    owner: z.string(),
-  }),
+  schema: NewTask,
   statements: (task, now) => [
     {
       sql: `INSERT INTO task_runs (task_id, agent_id, session_id, user_id, instruction, max_steps, text, request_id,

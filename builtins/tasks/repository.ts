@@ -1,6 +1,7 @@
 import type { Message } from '../models/contract.ts'
 import type { Store } from '../store/contract.ts'
 import type { Task } from './contract.ts'
+import type { NewTask } from './effects.ts'
 
 /** What of a task's answers is told as it comes: nothing, all, or nothing because guardrails are on. */
 export type TextMode = 'none' | 'shown' | 'suppressed'
@@ -41,6 +42,19 @@ export interface TaskRow {
   lease_until: number
   created_at: number
   ended_at: number | null
+}
+
+/** A task as it has just been written down; in `created_at` it may differ by a moment. */
+export function newRow(task: NewTask, now: number): TaskRow {
+  const { response_schema, idempotency_key } = task
+  return {
+    ...task,
+    ...{ status: 'running', output: '', parsed: null, error: null, approval_ids: '[]' },
+    ...{ steps_taken: 0, tool_calls_made: 0, cost_micros: 0, input_tokens: 0, output_tokens: 0, duration_ms: 0 },
+    ...{ interruptions: 0, epoch: 1, lease_until: now, created_at: now, ended_at: null },
+    response_schema: response_schema && JSON.stringify(response_schema),
+    detached: Number(idempotency_key !== null),
+  }
 }
 
 export function findTask(store: Store, task_id: string): Promise<TaskRow | undefined> {

@@ -1,11 +1,12 @@
 import { join } from 'node:path'
 import { type PluginHandle, taken } from '#kernel'
-import { Agents } from '../agents/contract.ts'
+import type { AgentRow } from '../agents/contract.ts'
 import type { Message } from '../models/contract.ts'
-import { type Profile, Profiles } from '../profiles/contract.ts'
+import type { Profile } from '../profiles/contract.ts'
 import type { RunRequest, ToolSet } from '../runtime/contract.ts'
 import { Store } from '../store/contract.ts'
 import type { AnswerForm } from './answer-form.ts'
+import { type Lives, modelOf } from './beginning.ts'
 import { REMEMBERED_TASKS, rememberedMessages, taskSystem } from './prompt.ts'
 import { earlierExchanges, type TaskRow, unansweredCalls } from './repository.ts'
 import { taskTools } from './tools.ts'
@@ -27,24 +28,32 @@ export async function makeWorkspace({ ports: { files } }: PluginHandle, workspac
   await taken('workspace', () => files.mkdir(workspace, { recursive: true, mode: 0o700 }))
 }
 
-/** Puts together what the model is told and may do. @param said what was said in the task so far; nothing yet begins it */
+/** Who works on a task, and on what. */
+export interface Work {
+  row: TaskRow
+  agent: AgentRow
+  lives: Lives
+  /** It is the first of its session. */
+  isAlone: boolean
+  /** What was said in the task so far; nothing yet begins it. */
+  said: readonly Message[]
+  form: AnswerForm | undefined
+}
+
+/** Puts together what the model is told and may do. */
 export async function prepareRun(
   svc: PluginHandle,
   toolkits: readonly string[],
-  row: TaskRow,
-  said: readonly Message[],
-  form: AnswerForm | undefined,
+  { row, agent, lives: { profile, skills }, isAlone, said, form }: Work,
 ): Promise<Prepared> {
   const { agent_id, task_id } = row
-  const agent = await svc.use(Agents).find(agent_id)
-  const profile = await svc.use(Agents).profileOf(agent)
   const tools = () => taskTools(svc, toolkits, profile)
   const workspace = join(svc.project.workspaces, agent_id)
   // What was under way may have tools to run first.
   if (said.length > 0) await makeWorkspace(svc, workspace)
-  const remembered = rememberedMessages(await earlierExchanges(svc.use(Store), row, REMEMBERED_TASKS))
+  const remembered = isAlone ? [] : rememberedMessages(await earlierExchanges(svc.use(Store), row, REMEMBERED_TASKS))
   const first: Message[] = said.length === 0 ? [{ role: 'user', content: row.instruction }] : []
-  const model = agent.model || profile.model || null
+  const model = modelOf(agent, profile)
   const { cycle_num } = agent
   return {
     ...{ profile, model, tools },
@@ -57,7 +66,7 @@ export async function prepareRun(
       temperature: profile.temperature,
       max_tokens: profile.max_tokens,
       max_steps: row.max_steps - row.steps_taken,
-      system: taskSystem(profile, await svc.use(Profiles).skills(profile), tools(), form !== undefined),
+      system: taskSystem(profile, skills, tools(), form !== undefined),
       transcript: [...remembered, ...said],
       tool_timeout: Number(svc.config.get('daemon.tool_timeout') ?? TOOL_TIMEOUT_S),
       ends: 'text',

@@ -12,6 +12,7 @@ import {
   taken,
   type z,
 } from '#kernel'
+import { type AgentRow, Agents } from '../agents/contract.ts'
 import { Approvals } from '../approvals/contract.ts'
 import { bookSpend } from '../budget/contract.ts'
 import { toolResult } from '../goals/contract.ts'
@@ -24,6 +25,7 @@ import { canonicalJson, type RunEnd, type RunEvent, Runtime } from '../runtime/c
 import { sessionUsed } from '../sessions/contract.ts'
 import { appendEvent, Store, usdOf } from '../store/contract.ts'
 import { AnswerForm } from './answer-form.ts'
+import { type Lives, livesBy, runBegun, runOf, taskStarted } from './beginning.ts'
 import { TaskCostLimitError, TaskInterruptedError } from './contract.ts'
 import {
   chargeTask,
@@ -52,6 +54,13 @@ export interface TaskSettings {
 
 /** What only the process knows in which a task began. */
 export interface FirstTime {
+  /** Whose it is, and as whom that works on it, as far as that is known. */
+  agent?: AgentRow | undefined
+  lives?: Lives | undefined
+  /** It was written down as begun, with this run. */
+  begun?: { run_id: string | null } | undefined
+  /** It is the first of its session. */
+  isAlone?: boolean | undefined
   /** Why it must not even begin. */
   blocked?: SvcError | undefined
   /** What checks the answer in place of its JSON Schema. */
@@ -149,8 +158,10 @@ export class TaskRun {
   }
 
   async #drive(): Promise<Ending> {
-    const { traceparent } = await taken('task', () => this.#asWasAsked())
-    const { agent_id, task_id, session_id } = this.row
+    const { traceparent, begun, agent, isAlone } = await taken('task', () => this.#asWasAsked())
+    this.#run_id = begun?.run_id ?? null
+    if (this.#run_id) await this.#runBegun(this.#run_id)
+    const { task_id } = this.row
     // One that was just begun has said nothing.
     const isNew = this.row.epoch === 1 && this.row.steps_taken === 0
     this.#transcript = new Transcript(isNew ? [] : await loadMessages(this.#svc.use(Store), task_id))
@@ -159,23 +170,25 @@ export class TaskRun {
     const question = await this.#reviewed(said.at(-1))
     if (this.#form?.value) return { status: 'completed' }
     if (this.#form?.error && !question) return { status: 'failed', error: this.#form.error }
-    const prepared = await prepareRun(this.#svc, this.#settings.toolkits, this.row, said, this.#form)
+    const lives = await taken('lives by', async () => this.#first.lives ?? livesBy(this.#svc, agent))
+    const work = { row: this.row, agent, lives, isAlone, said, form: this.#form }
+    const prepared = await prepareRun(this.#svc, this.#settings.toolkits, work)
     this.#max_cost_usd = prepared.profile.max_cost_usd
-    const { model } = prepared
-    const started = () =>
-      this.row.epoch === 1 ? [this.#event('task_started', traceparent ? { traceparent } : {})] : []
-    if (this.#svc.has(Runs))
-      await this.#beginRun({ agent_id, task_id, session_id, ...(model ? { model } : {}) }, started)
-    else if (this.row.epoch === 1) await this.#save(started())
+    const started = () => (this.row.epoch === 1 ? [taskStarted(this.row, this.#run_id, traceparent)] : [])
+    if (!begun && this.#svc.has(Runs)) await this.#beginRun(runOf(this.row, prepared.model), started)
+    else if (!begun && this.row.epoch === 1) await this.#save(started())
     const end = await this.#loop(prepared, question)
     const ending = endingOf(end, prepared.profile.max_tokens, this.#output !== '')
     const unfit = ending.error || ending.status === 'waiting_approval' ? undefined : this.#form?.error
     return unfit ? { status: 'failed', error: unfit } : ending
   }
 
-  async #asWasAsked(): Promise<{ traceparent?: string | undefined }> {
-    if (this.#first.blocked) throw this.#first.blocked
-    return { traceparent: this.#first.traceparent }
+  /** What cannot be read from the task's row. */
+  async #asWasAsked() {
+    const { blocked, traceparent, begun, isAlone = false } = this.#first
+    if (blocked) throw blocked
+    const agent = this.#first.agent ?? (await this.#svc.use(Agents).find(this.row.agent_id))
+    return { traceparent, begun, agent, isAlone }
   }
 
   /** @param more what is written in the same commit, once it is known which run it is */
@@ -187,11 +200,13 @@ export class TaskRun {
       // Refused: a run of another process has this id.
       if (await this.#saved([...effects, ...more()])) break
     }
-    const run_id = this.#run_id
-    // By this a recording knows whose run it is.
+    await this.#runBegun(this.#run_id)
+  }
+
+  /** By this a recording knows whose run it is. */
+  async #runBegun(run_id: string): Promise<void> {
     await taken('run', async () => {
-      runs.begun(run_id, 'task')
-      if (this.#svc.has(Recordings)) this.#svc.use(Recordings).holds(run_id)
+      runBegun(this.#svc, run_id)
       return run_id
     })
   }

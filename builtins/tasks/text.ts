@@ -16,7 +16,7 @@ export class LiveText {
   #saved: number
   #ended = false
   #failure: unknown
-  readonly #waiting = new Set<() => void>()
+  #waiting: (() => void)[] = []
 
   /** @param from the place after what was said before, by another process or before an approval */
   constructor(from: number) {
@@ -39,14 +39,14 @@ export class LiveText {
 
   say(text: string): void {
     this.#text += text
-    this.#tell()
+    this.wake()
   }
 
   /** No more comes; a failure is thrown to the readers, who have nothing else to go by then. */
   end(failure?: unknown): void {
     this.#ended = true
     this.#failure = failure
-    this.#tell()
+    this.wake()
   }
 
   /** What came after a place: undefined when that is no longer in memory. */
@@ -60,18 +60,17 @@ export class LiveText {
     return this.#ended
   }
 
-  /** Resolves when there is more, or no more to come, or the signal is aborted. */
-  changed(signal: AbortSignal | undefined): Promise<void> {
-    if (this.#ended || signal?.aborted) return Promise.resolve()
-    return new Promise(resolve => {
-      const done = () => {
-        this.#waiting.delete(done)
-        signal?.removeEventListener('abort', done)
-        resolve()
-      }
-      this.#waiting.add(done)
-      signal?.addEventListener('abort', done, { once: true })
-    })
+  /** Resolves when there is more, or no more to come, or somebody wakes the readers. */
+  changed(): Promise<void> {
+    if (this.#ended) return Promise.resolve()
+    return new Promise(resolve => this.#waiting.push(resolve))
+  }
+
+  /** Has the readers look again: one of them is to read no more. */
+  readonly wake = (): void => {
+    const waiting = this.#waiting
+    this.#waiting = []
+    for (const look of waiting) look()
   }
 
   /** The write of what is not written down yet, and what to call once it is. */
@@ -91,9 +90,5 @@ export class LiveText {
         this.#from += excess
       },
     }
-  }
-
-  #tell(): void {
-    for (const told of [...this.#waiting]) told()
   }
 }

@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process'
 import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import Sqlite from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
 import { definePlugin, type Lease, SchedulerToken, z } from '#kernel'
 import { appendEvent, defineEffect, Effects, Store, setValue, wakeAgents } from '../../builtins/store/contract.ts'
@@ -9,6 +8,7 @@ import store from '../../builtins/store/index.ts'
 import { APPLICATION_ID, MIGRATIONS } from '../../builtins/store/migrations/index.ts'
 import { NEVER } from '../../builtins/store/scheduler.ts'
 import { house, tempDir } from '../support/index.ts'
+import Sqlite from '../support/sqlite.ts'
 
 const take = defineEffect({
   name: 'test.take',
