@@ -20,7 +20,7 @@ const HOMES: Record<string, string> = {
   pg: 'builtins/cluster/',
   openai: 'builtins/models/',
   fastify: 'builtins/rest/',
-  'eventsource-parser': 'builtins/cli/',
+  'eventsource-parser': 'builtins/',
   undici: 'builtins/net/',
   'ipaddr.js': 'builtins/net/',
   croner: 'builtins/schedules/',

@@ -50,7 +50,7 @@ export class Abilities {
         try {
           for await (const event of provider.stream(sent, signal)) {
             begun = true
-            yield* hearing.hear(event)
+            for (const heard of hearing.hear(event)) yield heard
           }
           return
         } catch (error) {

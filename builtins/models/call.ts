@@ -9,7 +9,7 @@ import {
   type Spend,
 } from './contract.ts'
 import type { Governor, Pass } from './governor.ts'
-import { limit, orAbort } from './limits.ts'
+import { Awaiting, limit, orAbort } from './limits.ts'
 import type { Target } from './names.ts'
 import { type Attempt, spendOf } from './spend.ts'
 
@@ -135,11 +135,12 @@ async function hearStream(
   const idle = limit(settings.ports.clock, signal, idle_ms, () =>
     fault(to, `nothing came for model.idle_timeout (${settings.idle_timeout} s)`, { kind: 'timeout' }),
   )
+  const awaiting = new Awaiting(idle.signal)
   let events: AsyncIterator<ModelEvent> | undefined
   try {
     events = to.provider.stream(request, idle.signal)[Symbol.asyncIterator]()
     for (;;) {
-      const next = await orAbort(idle.signal, events.next())
+      const next = await awaiting.next(events.next())
       if (next.done) break
       pass.accepted()
       take(to, heard, next.value)
@@ -150,6 +151,7 @@ async function hearStream(
     // The answer is whole; what failed is the way to its usage, which is estimated then.
     if (!heard.finish_reason || signal.aborted) throw error
   } finally {
+    awaiting.end()
     idle.end()
     void Promise.resolve(events?.return?.()).catch(() => {})
   }

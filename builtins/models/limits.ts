@@ -16,13 +16,23 @@ export interface Limit {
 export function limit(clock: Clock, outer: AbortSignal, ms: number, reason: () => Error): Limit {
   const controller = new AbortController()
   const follow = () => controller.abort(outer.reason)
-  const expire = () => controller.abort(reason())
+  let began = clock.monotonic()
+  let over = ms
+  // What starts the time anew at every word leaves the timer as it is: when that is over it sees how much is left.
+  const expire = () => {
+    const left = began + over - clock.monotonic()
+    if (left > 0) cancel = clock.after(left, expire)
+    else controller.abort(reason())
+  }
   let cancel = clock.after(ms, expire)
   outer.addEventListener('abort', follow, { once: true })
   if (outer.aborted) follow()
   return {
     signal: controller.signal,
     restart(anew) {
+      began = clock.monotonic()
+      if (anew === over) return
+      over = anew
       cancel()
       cancel = clock.after(anew, expire)
     },
@@ -42,4 +52,29 @@ export function orAbort<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
     if (signal.aborted) abort()
     work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
   })
+}
+
+/** The same for many pieces of work one after another, such as the events of a stream: it listens to the signal once. */
+export class Awaiting {
+  readonly #signal: AbortSignal
+  #reject: ((reason: unknown) => void) | undefined
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal
+    signal.addEventListener('abort', this.#abort, { once: true })
+  }
+
+  next<T>(work: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#reject = reject
+      if (this.#signal.aborted) reject(this.#signal.reason)
+      work.then(resolve, reject)
+    })
+  }
+
+  end(): void {
+    this.#signal.removeEventListener('abort', this.#abort)
+  }
+
+  readonly #abort = () => this.#reject?.(this.#signal.reason)
 }

@@ -5,6 +5,7 @@ import type { Endpoint } from './endpoints.ts'
 import { faultOf, refusesStreamOptions } from './faults.ts'
 import { capBody } from './fetch.ts'
 import { probe } from './probe.ts'
+import { dataOf } from './sse.ts'
 import { Chunk, Completion, doneEvent, ToolCallAssembly, usageEvents, wireRequest } from './wire.ts'
 
 /** More than `model.total_timeout` will ever be: the time limits are the caller's. */
@@ -27,7 +28,7 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
         project: endpoint.project,
         maxRetries: 0,
         timeout: NO_TIMEOUT_MS,
-        fetch: (input, init) => capBody(ports.fetch(input instanceof Request ? input.url : input, init)),
+        fetch: (input, init) => capBody(ports.fetch(input instanceof Request ? input.url : input, init), false),
         logLevel: 'off',
       })
     })
@@ -54,11 +55,11 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
         { signal },
       )
     try {
-      return await asked().withResponse()
+      return await asked().asResponse()
     } catch (error) {
       if (!usageInStream || !refusesStreamOptions(error)) throw error
       usageInStream = false
-      return await asked().withResponse()
+      return await asked().asResponse()
     }
   }
   const refuseWebPage = (model: string, { headers }: Response) => {
@@ -70,12 +71,15 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
   async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
     const model = id(request.model)
     refuseWithoutKey(model)
-    const { data, response } = await open(request, signal).catch(error => {
+    const response = await open(request, signal).catch(error => {
       throw faultOf(error, model, endpoint, ports.clock)
     })
     try {
       refuseWebPage(model, response)
-      yield* eventsOf(data)
+      const reading = new ChunkReading()
+      for await (const pieces of dataOf(response)) {
+        for (const piece of pieces) for (const event of reading.read(piece)) yield event
+      }
     } catch (error) {
       throw Object.assign(faultOf(error, model, endpoint, ports.clock), { interrupted: true })
     }
@@ -112,25 +116,42 @@ function firstOf(models: () => Promise<string[]>): () => Promise<string> {
   return async () => (await models())[0]!
 }
 
-/** A stream's chunks as our events. Ends without `done` when the server gave no reason for its end. */
-async function* eventsOf(chunks: AsyncIterable<unknown>): AsyncGenerator<ModelEvent> {
-  const toolCalls = new ToolCallAssembly()
-  let done = false
-  let refused = false
-  for await (const raw of chunks) {
+/** What a server sends behind its last chunk. What follows is read, so that the connection can be used again, and is no part of the answer. */
+const DONE = '[DONE]'
+
+/** A stream's chunks as our events. There is no `done` among them when the server gave no reason for its end. */
+class ChunkReading {
+  readonly #toolCalls = new ToolCallAssembly()
+  #over = false
+  #done = false
+  #refused = false
+
+  /** @throws SyntaxError, ZodError, or what the server reports in place of a chunk */
+  read(data: string): readonly ModelEvent[] {
+    this.#over ||= data.startsWith(DONE)
+    if (this.#over) return []
+    const raw = JSON.parse(data)
+    if (raw?.error) throw reported(raw.error)
     const { choices, usage } = Chunk.parse(raw)
     const [choice] = choices ?? []
     const said = choice?.delta
-    if (said?.tool_calls) toolCalls.add(said.tool_calls)
-    refused ||= Boolean(said?.refusal)
+    if (said?.tool_calls) this.#toolCalls.add(said.tool_calls)
+    this.#refused ||= Boolean(said?.refusal)
     // An empty text is a sign of life: a model that thinks, or writes a long tool call, is not idle.
-    yield { type: 'text', text: said?.content ?? said?.refusal ?? '' }
-    yield* usageEvents(usage)
-    if (!choice?.finish_reason || done) continue
-    done = true
-    yield* toolCalls.events()
-    yield doneEvent(choice.finish_reason, refused)
+    const events: ModelEvent[] = [{ type: 'text', text: said?.content ?? said?.refusal ?? '' }]
+    if (usage) events.push(...usageEvents(usage))
+    if (choice?.finish_reason && !this.#done) {
+      this.#done = true
+      events.push(...this.#toolCalls.events(), doneEvent(choice.finish_reason, this.#refused))
+    }
+    return events
   }
+}
+
+/** An error in the middle of a stream, as the `openai` package throws it. */
+function reported(error: { message?: unknown; code?: unknown }): Error {
+  const message = typeof error.message === 'string' ? error.message : JSON.stringify(error)
+  return Object.assign(new Error(message), { error, code: error.code })
 }
 
 function eventsOfCompletion(raw: unknown): ModelEvent[] {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { dataOf } from '../../builtins/models/sse.ts'
 import { text, together, toolCall } from '../support/model-server.ts'
 import { IMPATIENT, modelHouse } from './models-house.ts'
 
@@ -134,3 +135,31 @@ test('a model that thinks for longer than the idle limit is not idle', async () 
   })
   expect(await call()).toMatchObject({ text: 'Yes.', spend: { attempts: 1 } })
 })
+
+test.for(['\n', '\r\n', '\r'])(
+  'a stream means the same wherever its bytes are cut, with lines that end in %j',
+  async end => {
+    const lines = [
+      ': a comment',
+      'event: x',
+      'data: {"a":"zwölf – 十二"}',
+      '',
+      'data:one',
+      'data: two',
+      '',
+      '',
+      'data: [DONE]',
+      '',
+    ]
+    // The last event has no end.
+    const bytes = new TextEncoder().encode([...lines, 'data: cut', ''].join(end))
+    for (let size = 1; size < 9; size++) {
+      const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, n) =>
+        bytes.slice(n * size, n * size + size),
+      )
+      const found: string[] = []
+      for await (const data of dataOf(new Response(ReadableStream.from(pieces)))) found.push(...data)
+      expect(found, `pieces of ${size}`).toEqual(['{"a":"zwölf – 十二"}', 'one\ntwo', '[DONE]'])
+    }
+  },
+)

@@ -23,15 +23,12 @@ export class Hearing {
   }
 
   /** What is passed on of one event. An empty text is passed on as well: it says that the model is not idle. */
-  *hear(event: ModelEvent): Generator<ModelEvent> {
-    if (event.type === 'text') {
-      yield { type: 'text', text: this.#holding ? this.#holding.push(event.text) : event.text }
-    } else if (event.type === 'tool_call') {
-      this.#calls.push({ id: event.id, name: event.name, arguments: event.arguments })
-    } else {
-      if (event.type === 'done') yield* this.#end(event.finish_reason === 'length')
-      yield event
-    }
+  hear(event: ModelEvent): readonly ModelEvent[] {
+    if (event.type === 'text') return [this.#holding ? { ...event, text: this.#holding.push(event.text) } : event]
+    if (event.type === 'done') return [...this.#end(event.finish_reason === 'length'), event]
+    if (event.type !== 'tool_call') return [event]
+    this.#calls.push({ id: event.id, name: event.name, arguments: event.arguments })
+    return []
   }
 
   *#end(cut: boolean): Generator<ModelEvent> {
