@@ -1,9 +1,11 @@
 /** Numbers and times, as a report writes them. */
 
-const WHOLE = new Intl.NumberFormat('en-US')
+let grouped: Intl.NumberFormat | undefined
 
+/** What knows the world's languages is eight megabytes, which only a report needs. */
 export function whole(value: number): string {
-  return WHOLE.format(value)
+  grouped ??= new Intl.NumberFormat('en-US')
+  return grouped.format(value)
 }
 
 /** Six places where it matters: that is the grain of the ledger. */

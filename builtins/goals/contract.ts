@@ -158,8 +158,12 @@ export interface PromptSection {
   /** Lower ones stand earlier. */
   stage: number
   prompts: readonly ('goal_generation' | 'goal_pursuit')[]
-  /** Written by the room alone; what others wrote in it has been cleaned and fenced. undefined when there is nothing to say */
-  text(agent: AgentRow, profile: Profile): Promise<string | undefined>
+  /**
+   * Written by the room alone; what others wrote in it has been cleaned and fenced.
+   * @param known what `GoalContextParts` have told of the agent for the same prompt; nothing where none were asked
+   * @returns undefined when there is nothing to say
+   */
+  text(agent: AgentRow, profile: Profile, known: Partial<GoalContext>): Promise<string | undefined>
 }
 export const PromptSections = point<PromptSection>('prompt_sections', { key: ({ name }) => name })
 

@@ -137,10 +137,11 @@ async function contextFor(
   const { agent, profile } = assembled(cycle)
   const { agent_id, cycle_num, signal } = cycle
   const about = `${agent.role || agent.name} ${recent[0]?.objective.slice(0, ABOUT) ?? ''}`
+  const known = await partsFor(svc, agent, profile)
   return {
-    ...(await partsFor(svc, agent, profile)),
+    ...known,
     ...{ agent_id, cycle_num, signal, profile, nudges, news },
-    sections: await sectionsFor(svc, 'goal_generation', agent, profile),
+    sections: await sectionsFor(svc, 'goal_generation', agent, profile, known),
     model: modelOf(agent, profile),
     recent_goals: recent,
     peer_summaries: await svc.use(Agents).peers(agent_id, PEERS),

@@ -11,10 +11,15 @@ export async function sectionsFor(
   prompt: PromptSection['prompts'][number],
   agent: AgentRow,
   profile: Profile,
+  known: Partial<GoalContext> = {},
 ): Promise<GoalContext['sections']> {
   const asked = svc.list(PromptSections).filter(section => section.prompts.includes(prompt))
   const told = await Promise.all(
-    asked.map(async ({ name, stage, text }) => ({ name, stage, text: (await text(agent, profile))?.trim() ?? '' })),
+    asked.map(async ({ name, stage, text }) => ({
+      name,
+      stage,
+      text: (await text(agent, profile, known))?.trim() ?? '',
+    })),
   )
   return told
     .filter(({ text }) => text !== '')

@@ -42,6 +42,6 @@ export function identitySection(of: (agent: AgentRow) => Promise<IdentityRecord>
     name: 'identity',
     stage: 10,
     prompts: ['goal_generation', 'goal_pursuit'],
-    text: async agent => identityText(await of(agent)),
+    text: async (agent, _profile, { identity }) => identityText(identity ?? (await of(agent))),
   }
 }

@@ -72,16 +72,27 @@ export class Journal {
     return broken.length > 0
   }
 
-  /** Appends values, each a line, in one write. */
-  append(values: readonly unknown[]): Promise<void> {
+  /**
+   * Appends values, each a line, in one write.
+   * @param line called for each as it is read back, where nobody else has written since the last look: they count as read then
+   */
+  append(values: readonly unknown[], line?: (value: unknown) => void): Promise<void> {
     const { files } = this.#parts.ports
     return this.#locked(async () => {
       const handle = await files.open(this.#file, 'a+', 0o600)
       try {
-        const { size } = await handle.stat()
-        const last = size > 0 ? (await handle.read(Buffer.alloc(1), 0, 1, size - 1)).buffer[0] : 10
-        const lines = values.map(value => `${JSON.stringify(value)}\n`).join('')
-        await handle.appendFile(last === 10 ? lines : `\n${lines}`)
+        const before = await handle.stat()
+        const { size } = before
+        const isRead = line !== undefined && this.#isRead(before)
+        const last = size > 0 && !isRead ? (await handle.read(Buffer.alloc(1), 0, 1, size - 1)).buffer[0] : 10
+        const lines = values.map(value => `${JSON.stringify(value)}\n`)
+        const text = Buffer.from(last === 10 ? lines.join('') : `\n${lines.join('')}`)
+        await handle.appendFile(text)
+        if (!isRead) return
+        const after = await handle.stat()
+        if (after.size !== size + text.length) return
+        this.#readTo(after, Buffer.concat([this.#mark, text]))
+        for (const each of lines) line(JSON.parse(each))
       } finally {
         await handle.close()
       }
@@ -105,17 +116,21 @@ export class Journal {
       }
       const text = lines.join('')
       await replaceFile(files, this.#file, text)
-      const stat = await files.stat(this.#file)
-      this.#known = nameOf(stat)
-      this.#changedMs = stat.mtimeMs
-      this.#read = stat.size
-      this.#mark = Buffer.from(text.slice(-MARK)).subarray(-MARK)
+      this.#readTo(await files.stat(this.#file), Buffer.from(text.slice(-MARK)))
     })
   }
 
   /** The next look reads the file from its beginning. */
   again(): void {
     this.#known = ''
+  }
+
+  /** All of the file is known. @param end at least as much of its end as is compared the next time */
+  #readTo(stat: Stat, end: Buffer): void {
+    this.#known = nameOf(stat)
+    this.#changedMs = stat.mtimeMs
+    this.#read = stat.size
+    this.#mark = Buffer.from(end.subarray(-MARK))
   }
 
   #isRead(stat: Stat): boolean {
@@ -153,8 +168,13 @@ export class Journal {
   }
 
   async #locked(work: () => Promise<void>): Promise<void> {
-    await this.#parts.ports.files.mkdir(dirname(this.#file), { recursive: true, mode: 0o700 })
-    const release = await lockFile(`${this.#file}.lock`, this.#parts.ports)
+    const { ports } = this.#parts
+    const lock = () => lockFile(`${this.#file}.lock`, ports)
+    const release = await lock().catch(async error => {
+      if (error.code !== 'ENOENT') throw error
+      await ports.files.mkdir(dirname(this.#file), { recursive: true, mode: 0o700 })
+      return lock()
+    })
     try {
       await work()
     } finally {
@@ -169,7 +189,7 @@ export class Journal {
   }
 }
 
-type Stat = Awaited<ReturnType<Handle['stat']>>
+type Stat = Record<'ino' | 'birthtimeMs' | 'size' | 'mtimeMs', number>
 
 const nameOf = ({ ino, birthtimeMs }: Stat) => `${ino} ${birthtimeMs}`
 

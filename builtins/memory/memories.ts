@@ -262,11 +262,11 @@ export class Memories implements AgentMemory {
     this.#byDoc[record.doc] = record
   }
 
-  /** Written, with the accesses that wait, and read back, so that there is one way in. */
+  /** Written, with the accesses that wait, and taken as read back, so that there is one way in. */
   async #write(lines: readonly z.input<typeof Line>[]): Promise<void> {
     const accesses = this.#accesses.take().filter(({ memory_id }) => this.#records.has(memory_id))
     if (accesses.length + lines.length === 0) return
-    await this.#journal.append([...accesses, ...lines])
+    await this.#journal.append([...accesses, ...lines], value => this.#take(value))
     // A torn line that this one ended is broken from now on.
     if (await this.#catchUp()) await this.#rewrite(() => true)
   }
