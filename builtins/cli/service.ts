@@ -4,6 +4,7 @@ import type { Announcement } from './announce.ts'
 import type { Context } from './context.ts'
 import { isDetached, tell } from './detached.ts'
 import { type Journal, openJournal } from './journal.ts'
+import { giveMemoryBack } from './memory.ts'
 import { narrate } from './narrate.ts'
 import { printableJson } from './printable.ts'
 
@@ -31,6 +32,7 @@ export async function serveUntilSignal(
     throw error
   })
   const life = lifeOf(context)
+  const undo = giveMemoryBack(kernel.ports.clock)
   let ended_with: number | undefined
   const watchdog = kernel.services.has(Watchdog) ? kernel.use(Watchdog) : undefined
   try {
@@ -47,6 +49,7 @@ export async function serveUntilSignal(
     return exit
   } finally {
     watchdog?.ending()
+    await undo()
     await kernel.close()
     if (ended_with !== undefined) await life('stopped', { exit: ended_with })
     await journal.close()

@@ -23,7 +23,7 @@ export default definePlugin({
     const counts = new Counts(svc)
     const totals = new EventTotals(svc)
     const cycles = new Cycles(svc.clock, counts)
-    const lag = new LoopLag()
+    const lag = new LoopLag(svc.clock)
     const metrics = [
       ...agentMetrics(svc),
       ...cycleMetrics(counts),

@@ -1,50 +1,61 @@
-import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks'
-import type { PluginHandle, Undo } from '#kernel'
+import { type EventLoopUtilization, performance } from 'node:perf_hooks'
+import { type Clock, inStep, type PluginHandle, type Undo } from '#kernel'
 import type { Metric } from './contract.ts'
 
-/**
- * How often the delay of the event loop is sampled, in milliseconds: an idle loop's samples are that long. Each wakes the
- * process; at 20 ms that alone was more than all else that an idle daemon does.
- */
-const RESOLUTION_MS = 100
-/** What is shown is of the last one to two windows of this length, in milliseconds, however often it is asked for. */
-const WINDOW_MS = 30_000
+/** How often the delay of the event loop is sampled while it is at work, in milliseconds. */
+const AT_WORK_MS = 100
+/** The same at rest: each sample wakes the process, and ten a second were a fifth of what an idle one does. */
+const AT_REST_MS = 1_000
+/** A loop is at rest that was at work for less than this share of the time. */
+const AT_REST = 0.02
+/** What is shown is of the last so many milliseconds, however often it is asked for. */
+const WINDOW_MS = 60_000
 
 /** How late this process's event loop is. */
 export class LoopLag {
-  #now: IntervalHistogram | undefined
-  #before: IntervalHistogram | undefined
-  #since = 0
+  readonly #clock: Clock
+  /** When, and how late, in milliseconds. */
+  #samples: { at: number; late: number }[] = []
+  #used: EventLoopUtilization | undefined
+  #cancel: Undo | undefined
 
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** A clock that is moved by hand tells nothing of the loop. */
   watch(): Undo {
-    this.#turn()
+    if (this.#clock.held) return () => {}
+    this.#used = performance.eventLoopUtilization()
+    this.#next(AT_WORK_MS)
     return () => {
-      for (const histogram of [this.#now, this.#before]) histogram?.disable()
-      this.#now = undefined
-      this.#before = undefined
+      void this.#cancel?.()
+      this.#cancel = undefined
+      this.#samples = []
     }
   }
 
-  /** The largest, or a percentile, in seconds; undefined while nobody watches. @param now milliseconds that never jump */
-  read(which: 'max' | number, now: number): number | undefined {
-    if (!this.#now) return undefined
-    if (now - this.#since > WINDOW_MS) {
-      this.#since = now
-      this.#turn()
-    }
-    const values = [this.#now, this.#before].flatMap(histogram => {
-      // A histogram without samples has a minimum that is none.
-      if (!histogram || histogram.max === 0) return []
-      return which === 'max' ? histogram.max : histogram.percentile(which)
-    })
-    return Math.max(0, Math.max(0, ...values) / 1e9 - RESOLUTION_MS / 1000)
+  /** The largest, or a percentile, in seconds; undefined while nobody watches. */
+  read(which: 'max' | number): number | undefined {
+    if (!this.#cancel) return undefined
+    const late = this.#samples.map(sample => sample.late).sort((a, b) => a - b)
+    const at = which === 'max' ? late.length : Math.ceil((late.length * which) / 100)
+    return (late[at - 1] ?? 0) / 1000
   }
 
-  #turn(): void {
-    this.#before?.disable()
-    this.#before = this.#now
-    this.#now = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
-    this.#now.enable()
+  #next(ms: number): void {
+    const due = this.#clock.monotonic() + ms
+    this.#cancel = this.#clock.after(ms, () => this.#sample(due))
+  }
+
+  #sample(due: number): void {
+    const at = this.#clock.monotonic()
+    this.#samples.push({ at, late: Math.max(0, at - due) })
+    while (this.#samples[0]!.at < at - WINDOW_MS) this.#samples.shift()
+    const used = performance.eventLoopUtilization()
+    const { utilization } = performance.eventLoopUtilization(used, this.#used)
+    this.#used = used
+    this.#next(utilization < AT_REST ? inStep(this.#clock, AT_REST_MS) : AT_WORK_MS)
   }
 }
 
@@ -53,7 +64,7 @@ export function processMetrics({ clock, ports }: PluginHandle, lag: LoopLag): Me
   const began = clock.ms() / 1000 - process.uptime()
   const late = (name: string, help: string, which: 'max' | number): Metric => ({
     ...{ name, help, type: 'gauge' },
-    collect: () => lag.read(which, clock.monotonic()),
+    collect: () => lag.read(which),
   })
   return [
     late('nodejs_eventloop_lag_p50_seconds', 'How late the event loop was, median of the last minute.', 50),

@@ -28,6 +28,8 @@ export function uncollected(Sqlite: Engine): Engine {
     override pragma(text: string, options?: { simple?: boolean }): unknown {
       const statement = this.#asked.get(text) ?? this.prepare(`PRAGMA ${text}`)
       this.#asked.set(text, statement)
+      // One that sets something may give nothing.
+      if (!statement.reader) return void statement.run()
       return options?.simple ? statement.pluck().get() : statement.pluck(false).all()
     }
   } as unknown as Engine

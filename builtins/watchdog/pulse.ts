@@ -35,10 +35,9 @@ export class Pulse {
       // What leaves the terminal has the log for its standard error.
       echo: !command.includes('--detach'),
     }
-    this.#round()
   }
 
-  /** Begun with the first file or after the first step, whichever is first: a start has no need of it. */
+  /** Begun with the first file: a thread is ten megabytes, and the service's own code has no endless loops. */
   #begun(): Worker {
     if (this.#thread) return this.#thread
     const thread = new Worker(THREAD, { workerData: this.#watch })
@@ -47,6 +46,7 @@ export class Pulse {
     )
     thread.unref()
     this.#thread = thread
+    this.#round()
     return thread
   }
 
@@ -83,10 +83,7 @@ export class Pulse {
     Atomics.add(this.#cells, CELL.round, 1)
     // At a breakpoint a process stands still by somebody's wish.
     Atomics.store(this.#cells, CELL.debugged, debuggerUrl() === undefined ? 0 : 1)
-    this.#cancelRound = this.#svc.clock.after(this.#step_ms, () => {
-      this.#begun()
-      this.#round()
-    })
+    this.#cancelRound = this.#svc.clock.after(this.#step_ms, () => this.#round())
   }
 
   #show(): void {

@@ -173,7 +173,7 @@ describe("what is no plugin's endless loop", () => {
   })
 
   it('a process that was stopped for longer than the limit goes on', async () => {
-    const dir = await guarded(3, {})
+    const dir = await guarded(3, { calm: plugin('calm', '') })
     await using daemon = new RunningSvc(['start', '-p', 'coder'], { cwd: dir.path })
     await daemon.says(/^Logs: /m)
     daemon.process.kill('SIGSTOP')

@@ -1,9 +1,10 @@
 import { spawnSync } from 'node:child_process'
 import { describe, expect, it } from 'vitest'
-import { definePlugin } from '#kernel'
+import { definePlugin, systemPorts } from '#kernel'
 import daemon from '../../builtins/daemon/index.ts'
 import { Metrics } from '../../builtins/metrics/contract.ts'
 import metrics from '../../builtins/metrics/index.ts'
+import { LoopLag } from '../../builtins/metrics/machine.ts'
 import { Rest } from '../../builtins/rest/contract.ts'
 import rest from '../../builtins/rest/index.ts'
 import { Store } from '../../builtins/store/contract.ts'
@@ -229,6 +230,20 @@ describe('a plugin', () => {
     await expect(adds('two words')).rejects.toThrow('a metric needs a name of letters')
     await expect(adds('mails', 'counter')).rejects.toThrow('ends in _total')
   })
+})
+
+it('how late the event loop was is told, when something held it up', async () => {
+  const { clock } = systemPorts()
+  const lag = new LoopLag(clock)
+  expect(lag.read('max')).toBeUndefined()
+  const undo = lag.watch()
+  // Longer than from one sample of a loop at work to the next.
+  const until = performance.now() + 300
+  while (performance.now() < until) {}
+  await clock.sleep(1)
+  expect(lag.read('max')).toBeGreaterThan(0.15)
+  expect(lag.read(50)).toBeLessThanOrEqual(lag.read('max')!)
+  await undo()
 })
 
 it('the room can go and come back: nothing is lost, nothing is there twice', async () => {

@@ -1,0 +1,81 @@
+import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { type Clock, inStep, type Undo } from '#kernel'
+
+/** How often it is looked whether the process is at rest, in milliseconds. */
+const LOOK_MS = 1_000
+/** A process is at rest that used the processor for less than this share of the time, at two looks in a row. */
+const AT_REST = 0.05
+const CALM_LOOKS = 2
+/** By so much the heap must have grown since the last time, in bytes. */
+const GROWN = 8 * 1024 * 1024
+/** The space for what is new is small when it takes less than this, in bytes. */
+const SMALL = 4 * 1024 * 1024
+/** So often it is tried to make it small: V8 does when it finds, over some five seconds, that little was new. */
+const TRIES = 10
+
+/** Of all, where nothing is said. */
+type Collect = (options?: { type: 'minor' }) => void
+
+/**
+ * Gives back the memory that a burst of work took, once it is over: V8 collects when something new is asked for, so a process
+ * that does nothing keeps what it needed at its busiest, for hours. Only in a process of our own; the heap of a program that
+ * embeds us is that program's.
+ */
+export function giveMemoryBack(clock: Clock): Undo {
+  let seen = used(clock)
+  let calm = 0
+  /** How large the heap was when the last of the old was collected, and how often the new was since. */
+  let kept = 0
+  let tries = 0
+  let cancel: Undo = () => {}
+  const look = () => {
+    const now = used(clock)
+    calm = now.cpu - seen.cpu < AT_REST * (now.at - seen.at) ? calm + 1 : 0
+    seen = now
+    if (calm >= CALM_LOOKS) collect()
+    turn()
+  }
+  const collect = () => {
+    if (getHeapStatistics().total_heap_size < kept + GROWN) return
+    // What is old costs least when nothing new is in its way.
+    if (sizeOfNew() > SMALL && tries++ < TRIES) return collector()({ type: 'minor' })
+    compact()
+    calm = 0
+    kept = getHeapStatistics().total_heap_size
+    tries = 0
+  }
+  const turn = () => {
+    cancel = clock.after(inStep(clock, LOOK_MS), look)
+  }
+  turn()
+  return () => cancel()
+}
+
+function sizeOfNew(): number {
+  return getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space')?.space_size ?? 0
+}
+
+/** All at once, also half-filled pages: some tens of milliseconds, in which nobody waits. */
+function compact(): void {
+  setFlagsFromString('--compact-on-every-full-gc')
+  collector()()
+  setFlagsFromString('--no-compact-on-every-full-gc')
+}
+
+/** Milliseconds: of the processor, and that have gone by. */
+function used(clock: Clock): { cpu: number; at: number } {
+  const { user, system } = process.cpuUsage()
+  return { cpu: (user + system) / 1000, at: clock.monotonic() }
+}
+
+let gc: Collect | undefined
+
+/** V8's own, which it shows to those who ask for it by a flag: no others are to find it. */
+function collector(): Collect {
+  if (gc) return gc
+  setFlagsFromString('--expose-gc')
+  gc = runInNewContext('gc') as Collect
+  setFlagsFromString('--no-expose-gc')
+  return gc
+}
