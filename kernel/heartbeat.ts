@@ -12,7 +12,6 @@ import {
 } from './cycle.ts'
 import { sentenceOf } from './errors.ts'
 import { inStep } from './ports.ts'
-import type { Undo } from './scope.ts'
 import { Sweep } from './sweep.ts'
 import { Waker } from './waker.ts'
 
@@ -88,6 +87,7 @@ export class Heartbeat {
   readonly #owed = new Map<Lease, number>()
   readonly #sweep: Sweep
   #loop: Promise<void> | undefined
+  #endRenewals: () => Promise<void> = async () => {}
   #stop = new AbortController()
   #rest = new AbortController()
   /** Something may have become due while the loop was not resting. */
@@ -117,6 +117,7 @@ export class Heartbeat {
     if (this.#loop) return
     this.#parts.scheduler()
     this.#stop = new AbortController()
+    this.#endRenewals = this.#renewals()
     this.#loop = this.#run()
   }
 
@@ -134,7 +135,7 @@ export class Heartbeat {
     await Promise.race([ended, grace()])
     for (const { abort } of this.#running.values()) abort.abort(new StoppingError())
     await Promise.race([Promise.all([ended, this.#sweep.over()]), grace()])
-    await this.#giveBack().catch(() => {})
+    await Promise.all([this.#giveBack().catch(() => {}), this.#endRenewals()])
     for (const agent_id of this.inFlight) this.#parts.log.warn({ agent_id }, 'a cycle does not stop; it is left behind')
     this.#loop = undefined
   }
@@ -174,7 +175,7 @@ export class Heartbeat {
     const { clock } = this.#parts.ports
     const { points, log } = this.#parts
     const waker = new Waker({ points, clock, log, scheduler: this.#parts.scheduler })
-    const undo = [this.#parts.scheduler().onWake(() => this.hint()), waker.follow(), this.#renewals()]
+    const undo = [this.#parts.scheduler().onWake(() => this.hint()), waker.follow()]
     let beats = 0
     let nextBeat = clock.monotonic()
     while (!this.#stop.signal.aborted) {
@@ -315,7 +316,8 @@ export class Heartbeat {
     return ports.clock.ms() + config.heartbeat * 1000 - (ports.clock.monotonic() - began)
   }
 
-  #renewals(): Undo {
+  /** Keeps the leases of what runs, also while that comes to its end. */
+  #renewals(): () => Promise<void> {
     const stop = new AbortController()
     const { clock } = this.#parts.ports
     const loop = async () => {
@@ -333,7 +335,10 @@ export class Heartbeat {
         }
       }
     }
-    void loop()
-    return () => stop.abort()
+    const over = loop()
+    return () => {
+      stop.abort()
+      return over
+    }
   }
 }

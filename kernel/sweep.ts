@@ -7,8 +7,8 @@ import { within } from './ports.ts'
 
 /** Agents that are swept at a time: some ten milliseconds of the event loop. */
 const MOST = 1_000
-/** Who is due within this share of a heartbeat goes along, so that those who rest come to rest together. */
-const AHEAD = 0.05
+/** Who is due within this share of a heartbeat goes along, so that those who rest come to rest together: asking costs the same for one. */
+const AHEAD = 0.25
 /** How soon nobody is looked for again after nobody was found while others are at work, in milliseconds. */
 const AGAIN_MS = 250
 /** Who has no goal enters all phases but one. */
