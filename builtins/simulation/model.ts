@@ -4,18 +4,22 @@ import type { Dice } from './dice.ts'
 import { argumentsFor } from './improvise.ts'
 import type { Trouble } from './trouble.ts'
 
-export interface ModelParts {
-  clock: Clock
+/** What decides what a model says. */
+export interface SayingParts {
   dice: Dice
   trouble: Trouble
-  /** Told of every call as it is made. */
-  asked(request: ModelRequest): void
-  /** So many tokens will stand on the provider's bill. */
-  billed(tokens: number): void
   /** What arguments may name. */
   names(): readonly string[]
   /** Tools that are called as often as all others together, beside the world's own. */
   favoured: readonly string[]
+}
+
+export interface ModelParts extends SayingParts {
+  clock: Clock
+  /** Told of every call as it is made. */
+  asked(request: ModelRequest): void
+  /** So many tokens will stand on the provider's bill. */
+  billed(tokens: number): void
 }
 
 const THINGS = ['stones', 'rivers', 'letters', 'lamps', 'bridges', 'gardens', 'clocks', 'harbours', 'songs', 'maps']
@@ -77,7 +81,11 @@ function answer(parts: ModelParts, request: ModelRequest): ModelEvent[] {
   return [...said, ...bill, { type: 'done', finish_reason }]
 }
 
-function sayingOf(parts: ModelParts, request: ModelRequest): ModelEvent[] {
+/** Text and tool calls, as the dice say. */
+export function sayingOf(
+  parts: SayingParts,
+  request: Pick<ModelRequest, 'tools'> & { purpose: { kind: string } },
+): ModelEvent[] {
   const { dice, trouble } = parts
   const { purpose, tools } = request
   if (trouble.strikes('model_says_garbage', 0.01)) {
@@ -105,7 +113,7 @@ function sentence(dice: Dice): string {
   return `I looked at the ${dice.pick(THINGS)} of the ${dice.pick(PLACES)}.`
 }
 
-function calls(parts: ModelParts, { tools }: ModelRequest): ModelEvent[] {
+function calls(parts: SayingParts, { tools }: Pick<ModelRequest, 'tools'>): ModelEvent[] {
   const { dice, trouble, favoured } = parts
   const others = tools.filter(({ name }) => name !== 'finish_goal')
   const own = others.filter(({ name }) => name.startsWith('sim_') || favoured.includes(name))
@@ -127,7 +135,7 @@ function calls(parts: ModelParts, { tools }: ModelRequest): ModelEvent[] {
   return made
 }
 
-function call({ dice, trouble }: ModelParts, name: string, args: unknown): ModelEvent {
+function call({ dice, trouble }: SayingParts, name: string, args: unknown): ModelEvent {
   const json = JSON.stringify(args)
   const torn = trouble.strikes('model_tears_arguments', 0.01)
   return {

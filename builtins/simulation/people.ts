@@ -1,27 +1,40 @@
 import { type Kernel, SvcError } from '#kernel'
+import type { Look } from './contract.ts'
 import type { Dice } from './dice.ts'
 import type { Journal } from './journal.ts'
 import { EPISODES, type Trouble } from './trouble.ts'
 import type { Witness } from './witness.ts'
 
-export interface PeopleParts {
+/** What operators know, and who is told what they do. */
+export interface DeedParts {
   dice: Dice
-  journal: Journal
-  trouble: Trouble
-  witness: Witness
+  journal: Pick<Journal, 'write'>
+  witness: Pick<Witness, 'asks' | 'nudged' | 'decidedTwice'> & { counts: { acts: number } }
   presets: readonly string[]
-  look: Pick<import('./contract.ts').Look, 'all' | 'get'>
+  look: Pick<Look, 'all' | 'get'>
+}
+
+/** A process that runs operations, and its number. */
+export interface Service {
+  kernel: Pick<Kernel, 'invoke'>
+  process: number
+}
+
+export interface PeopleParts extends DeedParts {
+  trouble: Trouble
   /** Through which service an operator acts now; undefined when none is up. */
-  service(): { kernel: Kernel; process: number } | undefined
+  service(): Service | undefined
   /** What is done to processes, and to the machine that they are on, rather than by them. */
   machine: { kill(): void; restart(): void; join(): void; setClock(): void }
 }
 
-type Act = (parts: PeopleParts, call: Call) => Promise<void> | void
+export type Act = (parts: DeedParts, call: Call) => Promise<unknown> | void
 /** Runs an operation. @returns what it answered; undefined when it was refused */
 type Call = (name: string, input: object) => Promise<unknown>
+/** What is done, and how often beside the others. */
+export type Acts = readonly (readonly [weight: number, name: string, act: Act])[]
 
-const ACTS: readonly (readonly [weight: number, name: string, act: Act])[] = [
+export const ACTS: Acts = [
   [14, 'nudge', nudge],
   [6, 'pause', (parts, call) => onAgent(parts, id => call('agents.pause', { id }))],
   [8, 'resume', (parts, call) => onAgent(parts, id => call('agents.resume', { id }))],
@@ -61,7 +74,7 @@ const ACTS: readonly (readonly [weight: number, name: string, act: Act])[] = [
 
 /** What operators do, at moments of their own, through the operations that people have. */
 export async function act(parts: PeopleParts): Promise<void> {
-  const { dice, journal, witness, trouble, machine } = parts
+  const { dice, journal, trouble, machine } = parts
   if (trouble.level > 0 && dice.chance(0.03 * trouble.level)) {
     const deed = dice.weighed([
       [3, 'kill'],
@@ -75,14 +88,19 @@ export async function act(parts: PeopleParts): Promise<void> {
     return machine[deed]()
   }
   const service = parts.service()
-  if (!service) return
-  const [name, does] = dice.weighed(ACTS.map(([weight, name, does]) => [weight, [name, does] as const] as const))
+  if (service) await actThrough(service, parts)
+}
+
+/** One of these acts, whichever the dice say. */
+export async function actThrough(service: Service, parts: DeedParts, acts: Acts = ACTS): Promise<void> {
+  const { dice, journal, witness } = parts
+  const [name, does] = dice.weighed(acts.map(([weight, name, does]) => [weight, [name, does] as const] as const))
   witness.counts.acts++
   journal.write('act', { name })
   await does(parts, caller(service, parts))
 }
 
-function caller({ kernel, process }: { kernel: Kernel; process: number }, { journal, witness }: PeopleParts): Call {
+function caller({ kernel, process }: Service, { journal, witness }: DeedParts): Call {
   return async (name, input) => {
     const answered = witness.asks(process)
     try {
@@ -98,29 +116,29 @@ function caller({ kernel, process }: { kernel: Kernel; process: number }, { jour
   }
 }
 
-function agentIn({ look, dice }: PeopleParts): string | undefined {
+function agentIn({ look, dice }: DeedParts): string | undefined {
   const agents = look.all<{ agent_id: string }>('SELECT agent_id FROM agents ORDER BY rowid')
   return agents.length > 0 ? dice.pick(agents).agent_id : undefined
 }
 
-async function onAgent(parts: PeopleParts, does: (id: string) => Promise<unknown>): Promise<void> {
+async function onAgent(parts: DeedParts, does: (id: string) => Promise<unknown>): Promise<void> {
   const id = agentIn(parts)
   if (id !== undefined) await does(id)
 }
 
-async function onGoal({ look, dice }: PeopleParts, does: (goal_id: string) => Promise<unknown>): Promise<void> {
+async function onGoal({ look, dice }: DeedParts, does: (goal_id: string) => Promise<unknown>): Promise<void> {
   const goals = look.all<{ goal_id: string }>("SELECT goal_id FROM goals WHERE status = 'active' ORDER BY goal_id")
   if (goals.length > 0) await does(dice.pick(goals).goal_id)
 }
 
-function wish({ dice }: PeopleParts): object {
+function wish({ dice }: DeedParts): object {
   return {
     objective: `See to the ${dice.pick(['north', 'south', 'east', 'west'])} gate ${dice.int(1, 99)}`,
     priority: dice.int(1, 10),
   }
 }
 
-function nudge(parts: PeopleParts, call: Call): Promise<void> {
+function nudge(parts: DeedParts, call: Call): Promise<void> {
   return onAgent(parts, async id => {
     const nudged = (await call('agents.nudge', { id, message: `Mind step ${parts.dice.int(1, 99)}.` })) as
       | { nudge_id: string }
@@ -130,7 +148,7 @@ function nudge(parts: PeopleParts, call: Call): Promise<void> {
 }
 
 /** One or two operators at once, who may not be of one mind. */
-async function decide({ look, dice, witness }: PeopleParts, call: Call): Promise<void> {
+async function decide({ look, dice, witness }: DeedParts, call: Call): Promise<void> {
   const waiting = look.all<{ approval_id: string }>(
     "SELECT approval_id FROM approvals WHERE status = 'pending' ORDER BY approval_id",
   )
@@ -154,7 +172,7 @@ async function decide({ look, dice, witness }: PeopleParts, call: Call): Promise
   if (taken.length > 1) witness.decidedTwice(approval_id, taken)
 }
 
-async function restore(parts: PeopleParts, call: Call): Promise<void> {
+async function restore(parts: DeedParts, call: Call): Promise<void> {
   await onAgent(parts, async id => {
     const kept = ((await call('checkpoints.list', { id })) ?? []) as { checkpoint_id: string }[]
     if (kept.length === 0) return
@@ -162,7 +180,7 @@ async function restore(parts: PeopleParts, call: Call): Promise<void> {
   })
 }
 
-async function message(parts: PeopleParts, call: Call): Promise<void> {
+async function message(parts: DeedParts, call: Call): Promise<void> {
   const from = agentIn(parts)
   const to = agentIn(parts)
   if (from === undefined || to === undefined) return

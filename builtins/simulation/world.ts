@@ -24,6 +24,7 @@ import type { Ground } from './ground.ts'
 import { Journal } from './journal.ts'
 import { act, type PeopleParts } from './people.ts'
 import { ROOT, SimulatedProcess, type Surroundings } from './process.ts'
+import { progressOf, whoMustMove } from './progress.ts'
 import { type Rules, rulesOf } from './rules.ts'
 import { Trouble } from './trouble.ts'
 import { Witness } from './witness.ts'
@@ -285,16 +286,9 @@ export class World {
       error => this.witness.uncaught(error),
     )
     await this.#until(() => ready, 'operations are not answered')
-    // One that another agent works on a part of may wait for it; that part must move.
-    const goals = () =>
-      this.look.all<{ goal_id: string; agent_id: string; steps_completed: number; run_at: number }>(
-        `SELECT g.goal_id, g.agent_id, g.steps_completed, l.run_at FROM goals g JOIN leases l ON l.agent_id = g.agent_id
-         WHERE g.status = 'active' AND NOT EXISTS (SELECT 1 FROM goals sub
-           WHERE sub.parent_goal_id = g.goal_id AND sub.agent_id <> g.agent_id AND sub.status = 'active') ORDER BY g.goal_id`,
-      )
-    const before = new Map(goals().map(({ agent_id, run_at }) => [agent_id, run_at]))
-    const begun = new Map([...before.keys()].map(id => [id, this.#progress(id)]))
-    const moved = (id: string) => this.#progress(id) !== begun.get(id)
+    const before = new Map(whoMustMove(this.look).map(({ agent_id, run_at }) => [agent_id, run_at]))
+    const begun = new Map([...before.keys()].map(id => [id, progressOf(this.look, id)]))
+    const moved = (id: string) => progressOf(this.look, id) !== begun.get(id)
     const { heartbeat } = this.#rules
     // Who rests after failures is left its rest.
     const last = Math.max(this.#time.wall, ...before.values()) + 3 * heartbeat + this.#rules.longest_cycle
@@ -309,18 +303,6 @@ export class World {
       )
     const still = [...before.keys()].filter(id => !moved(id) && !rests(id))
     if (still.length > 0) this.witness.stands(still.join(', '))
-  }
-
-  /** Changes whenever one of an agent's goals does, or asks for an approval. */
-  #progress(agent_id: string): string {
-    const row = this.look.get<Record<string, number>>(
-      `SELECT count(*) AS goals, sum(steps_completed) AS steps,
-         (SELECT count(*) FROM tool_calls WHERE agent_id = @id AND state = 'done') AS calls,
-         (SELECT count(*) FROM approvals WHERE agent_id = @id) AS asked
-       FROM goals WHERE agent_id = @id AND status = 'active'`,
-      [{ id: agent_id }],
-    )
-    return JSON.stringify(row)
   }
 
   async #letGo(kernel: Kernel): Promise<void> {

@@ -8,12 +8,12 @@ import { beginRecording, type LiveRecording } from '../../builtins/recordings/re
 import { RecordingShelf } from '../../builtins/recordings/shelf.ts'
 import { Runs } from '../../builtins/runs/contract.ts'
 import runs from '../../builtins/runs/index.ts'
-import { drive, house, prepare } from './cycles.ts'
+import { costOfCycle, house, prepare } from './cycles.ts'
 import { costOf, inTurn, percentile, sureOf } from './measures.ts'
 import { type Row, row } from './row.ts'
 
 const AGENTS = 20
-const PAIRS = 120
+const PAIRS = 80
 const WARM_UP = 6
 /** As often as the program writes, in milliseconds of work. */
 const WRITE_MS = 1_000
@@ -120,14 +120,14 @@ async function stripped(hook: Switch): Promise<{ root: string; kernel: Kernel }>
 export async function recording(): Promise<Row[]> {
   const aim = { of: 'ratio', atMost: 1.05 } as const
   return [
-    ...(await paired('a cycle of the whole program that is recorded', { open: whole, cycles: 10, aim })),
-    ...(await paired('a cycle of a house with nothing in it, recorded', { open: stripped, cycles: 30 })),
+    ...(await paired('a cycle of the whole program that is recorded', { open: whole, cycles: 2 * AGENTS, aim })),
+    ...(await paired('a cycle of a house with nothing in it, recorded', { open: stripped, cycles: 2 * AGENTS })),
   ]
 }
 
 interface Paired {
   open(hook: Switch): Promise<{ root: string; kernel: Kernel }>
-  /** Of one piece. */
+  /** Of one piece: as many that choose a goal as pursue one. */
   cycles: number
   aim?: { of: 'ratio'; atMost: number }
 }
@@ -144,10 +144,10 @@ async function paired(what: string, { open, cycles, aim }: Paired): Promise<Row[
     }
     const piece = async (isRecorded: boolean): Promise<number> => {
       hook.on = isRecorded
-      const cost = await costOf(() => drive(kernel, cycles))
-      if (isRecorded) writing.since += cost
+      const cost = await costOfCycle(kernel, cycles)
+      if (isRecorded) writing.since += cost * cycles
       if (writing.since > WRITE_MS) await write()
-      return cost / cycles
+      return cost
     }
     const pairs = (count: number) =>
       inTurn(

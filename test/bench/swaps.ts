@@ -4,7 +4,7 @@ import { type Row, row } from './row.ts'
 
 const RATE = 500
 
-/** A plugin that is reloaded under requests, events and cycles: the short form of `npm run soak`. */
+/** A plugin that is reloaded under requests, events and cycles: the short form of `npm run soak:reloads`. */
 export async function swaps(): Promise<Row[]> {
   const idle = await idleLag()
   const found = await soak({ reloads: 60, warmUp: 30, rate: RATE })
@@ -27,7 +27,12 @@ export async function swaps(): Promise<Row[]> {
     row({ what: 'calls, events and cycles lost or doubled in swaps', figure: lost, unit: '', aim: { atMost: 0 } }),
     row({
       what: `heap after ${found.reloads} swaps, more than before`,
-      ...{ figure: found.heap_mib, unit: 'MB', aim: { atMost: 10 }, note: 'a thousand swaps are `npm run soak`' },
+      ...{
+        figure: found.heap_mib,
+        unit: 'MB',
+        aim: { atMost: 10 },
+        note: 'a thousand swaps are `npm run soak:reloads`',
+      },
     }),
     row({
       what: `resident memory after ${found.reloads} swaps, more than before`,

@@ -1,8 +1,8 @@
 import { copyFile, open, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import Sqlite from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
 import { RunningSvc } from '../support/cli.ts'
+import Sqlite from '../support/sqlite.ts'
 import { svc } from '../support/warm.ts'
 import { FAST, project } from './project.ts'
 

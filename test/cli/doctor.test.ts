@@ -1,10 +1,10 @@
 import { chmod, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
 import { systemPorts } from '#kernel'
 import type { DoctorReport, Patient } from '../../builtins/doctor/contract.ts'
 import { diskSpace, nativeModule, nodeVersion, openFiles, watches } from '../../builtins/doctor/machine.ts'
+import Database from '../support/sqlite.ts'
 import { svc } from '../support/warm.ts'
 import { project } from './project.ts'
 

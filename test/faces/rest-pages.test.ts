@@ -1,5 +1,4 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import Sqlite from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
 import agents from '../../builtins/agents/index.ts'
 import models from '../../builtins/models/index.ts'
@@ -8,6 +7,7 @@ import store from '../../builtins/store/index.ts'
 import { Svc } from '../../embed.ts'
 import { Operations } from '../../kernel/index.ts'
 import { tempDir } from '../support/index.ts'
+import Sqlite from '../support/sqlite.ts'
 import { restHouse } from './rest-house.ts'
 
 /** A server with so many agents. */

@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import Sqlite from 'better-sqlite3'
 import { expect, it } from 'vitest'
 import { FAST, project } from '../cli/project.ts'
 import { RunningSvc, until } from '../support/index.ts'
+import Sqlite from '../support/sqlite.ts'
 
 /** The library that tells a process another time; undefined where it is not installed. */
 function faketime(): string | undefined {

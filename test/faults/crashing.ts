@@ -1,7 +1,5 @@
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import Sqlite from 'better-sqlite3'
 import {
   type ModelServer,
   type ModelServerRequest,
@@ -11,26 +9,12 @@ import {
   text,
   toolCall,
 } from '../support/index.ts'
+import Sqlite from '../support/sqlite.ts'
+import { brokenRows } from './rows.ts'
+import { brokenStamps, STAMP, STAMP_CALLS, type StampCall, stampsIn } from './stamps.ts'
 
 const HOOK = fileURLToPath(new URL('./crash-hook.js', import.meta.url))
 export const STAMPS = 2
-
-/** A tool whose effect anybody can count, and that must not be repeated. */
-const STAMP = `
-import { definePlugin, tool, z } from 'svc'
-export default definePlugin({
-  name: 'stamp',
-  setup(svc) {
-    svc.toolkit({ name: 'stamp', tools: [tool({
-      name: 'stamp', description: 'Stamps.', parameters: z.object({ n: z.number() }),
-      async execute({ n }, call) {
-        await svc.ports.files.appendFile(svc.project.root + '/stamps.log', call.call_id + ' ' + call.goal_id + ' ' + n + '\\n')
-        await svc.clock.sleep(20)
-        return 'stamped ' + n
-      },
-    })] })
-  },
-})`
 
 /** Goal after goal; of each some stamps, a report, the end. Where a goal stands is read off the conversation. */
 function script() {
@@ -98,84 +82,23 @@ export class Crashing {
 
   /** What is broken, in sentences; nothing, after any number of kills. */
   async broken(kills: number): Promise<string[]> {
-    const faults: string[] = []
-    const none = (what: string, rows: readonly unknown[]) => {
-      if (rows.length > 0) faults.push(`${what}: ${JSON.stringify(rows).slice(0, 500)}`)
-    }
-    none(
-      'integrity',
-      this.all<{ integrity_check: string }>('PRAGMA integrity_check').filter(row => row.integrity_check !== 'ok'),
-    )
-    none('foreign keys', this.all('PRAGMA foreign_key_check'))
-    none(
-      'agents with two generated goals under way',
-      this.all(
-        "SELECT agent_id FROM goals WHERE status = 'active' AND origin = 'generated' GROUP BY agent_id HAVING count(*) > 1",
-      ),
-    )
-    none(
-      'transcripts of goals that are over',
-      this.all(
-        "SELECT goal_id FROM pursuit_transcripts WHERE goal_id IN (SELECT goal_id FROM goals WHERE status <> 'active')",
-      ),
-    )
-    none(
-      'goals that are neither active nor completed',
-      this.all("SELECT goal_id, status FROM goals WHERE status NOT IN ('active', 'completed')"),
-    )
-    none('results without their call', this.#strayResults())
-
-    const lines = await readFile(join(this.cwd, 'stamps.log'), 'utf8').catch(() => '')
-    const stamps = lines
-      .split('\n')
-      .filter(Boolean)
-      .map(line => line.split(' ') as [string, string, string])
-    const seen = new Set<string>()
-    for (const [, goal, n] of stamps) {
-      if (seen.has(`${goal} ${n}`)) faults.push(`stamped twice: ${goal} ${n}`)
-      seen.add(`${goal} ${n}`)
-    }
-    const journal = this.all<{ call_id: string; outcome: string | null; is_error: number | null }>(
-      "SELECT call_id, outcome, is_error FROM tool_calls WHERE tool = 'stamp'",
-    )
-    const known = new Set(journal.map(row => row.call_id))
-    none(
-      'stamps without a row in the journal',
-      stamps.filter(([call_id]) => !known.has(call_id)),
-    )
-    const stamped = new Set(stamps.map(([call_id]) => call_id))
-    none(
-      'outcomes told of what did not happen',
-      journal.filter(row => row.outcome !== null && row.is_error === 0 && !stamped.has(row.call_id)),
-    )
+    const faults = brokenRows({
+      all: (sql, params = []) => this.all(sql, ...params),
+      get: <R>(sql: string, params: readonly unknown[] = []) => this.all<R>(sql, ...params)[0],
+      now: Date.now(),
+    })
+    const astray = this.all("SELECT goal_id, status FROM goals WHERE status NOT IN ('active', 'completed')")
+    if (astray.length > 0) faults.push(`goals that are neither active nor completed: ${JSON.stringify(astray)}`)
+    const journal = this.all<StampCall>(STAMP_CALLS)
+    // Each goal has its stamps once, by whatever calls.
+    faults.push(...brokenStamps(await stampsIn(this.cwd), journal, ({ goal_id, n }) => `${goal_id} ${n}`))
     const unknown = journal.filter(row => row.is_error === 1)
     if (unknown.length > kills) faults.push(`${unknown.length} unknown outcomes after ${kills} kills`)
-
     // What was held for a call that may have been made counts as spent.
     if (this.booked > this.server.requests.length + kills) {
       faults.push(`${this.booked} calls booked, ${this.server.requests.length} made`)
     }
     return faults
-  }
-
-  #strayResults(): unknown[] {
-    const rows = this.all<{ goal_id: string; message: string }>(
-      'SELECT goal_id, message FROM pursuit_transcripts ORDER BY goal_id, seq',
-    )
-    const calls = new Set<string>()
-    return rows.filter(({ goal_id, message }) => {
-      const {
-        role,
-        tool_calls = [],
-        tool_call_id,
-      } = JSON.parse(message) as {
-        role: string
-        tool_calls?: { id: string }[]
-        tool_call_id?: string
-      }
-      for (const { id } of tool_calls) calls.add(`${goal_id} ${id}`)
-      return role === 'tool' && !calls.has(`${goal_id} ${tool_call_id}`)
-    })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

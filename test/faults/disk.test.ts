@@ -2,11 +2,11 @@ import { spawnSync } from 'node:child_process'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import Sqlite from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
 import { FAST } from '../cli/project.ts'
 import { RunningSvc, svc, tempDir, until } from '../support/index.ts'
 import { measured } from '../support/measure.ts'
+import Sqlite from '../support/sqlite.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../dist/svc.js', import.meta.url))
 const run = (command: string, ...words: string[]) => spawnSync(command, words).status === 0

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import Sqlite from 'better-sqlite3'
 import { expect, it } from 'vitest'
 import { RunningSvc, svc, tempDir, until } from '../support/index.ts'
+import Sqlite from '../support/sqlite.ts'
 
 const HOOK = fileURLToPath(new URL('./crash-hook.js', import.meta.url))
 const POINTS = ['inside world.tick:3', 'inside life.decide', 'after life.decide']

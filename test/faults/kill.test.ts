@@ -1,4 +1,4 @@
-import { access, readFile } from 'node:fs/promises'
+import { access } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import type { AgentSummary } from '../../builtins/agents/contract.ts'
@@ -13,26 +13,10 @@ import {
   toolCall,
   until,
 } from '../support/index.ts'
+import { STAMP, stampsIn } from './stamps.ts'
 
 const NAMES = ['alpha', 'beta', 'gamma']
 const STAMPS = 4
-
-/** A tool whose effect anybody can count, and that must not be repeated. */
-const STAMP = `
-import { definePlugin, tool, z } from 'svc'
-export default definePlugin({
-  name: 'stamp',
-  setup(svc) {
-    svc.toolkit({ name: 'stamp', tools: [tool({
-      name: 'stamp', description: 'Stamps.', parameters: z.object({ n: z.number() }),
-      async execute({ n }, call) {
-        await svc.ports.files.appendFile(svc.project.root + '/stamps.log', call.agent_id + ' ' + n + '\\n')
-        await svc.clock.sleep(30)
-        return 'stamped ' + n
-      },
-    })] })
-  },
-})`
 
 /** Each agent gets one goal: some stamps, a report, the end. Where it stands it reads off the conversation. */
 function script() {
@@ -61,14 +45,8 @@ it('three agents complete their goals although the daemon is killed in the middl
     'plugins/stamp.ts': STAMP,
     ...Object.fromEntries(NAMES.map(name => [`profiles/${name}.yaml`, `name: ${name}\nrole: stamps\n`])),
   })
-  const stamps = () =>
-    readFile(join(dir.path, 'stamps.log'), 'utf8').then(
-      all => all.split('\n').filter(Boolean),
-      () => [],
-    )
-
   await using first = new RunningSvc(['start', '-p', NAMES.join(','), '--heartbeat', '0.2'], options)
-  await until(async () => (await stamps()).length >= 5)
+  await until(async () => (await stampsIn(dir.path)).length >= 5)
   expect(await first.end('SIGKILL')).toBeNull()
 
   await using web = new RunningSvc(['serve', '--port', '0'], options)
@@ -86,7 +64,7 @@ it('three agents complete their goals although the daemon is killed in the middl
   expect(after).toHaveLength(3)
   for (const { goal_id } of before) expect(after.map(goal => goal.goal_id)).toContain(goal_id)
 
-  const all = await stamps()
+  const all = (await stampsIn(dir.path)).map(({ agent_id, n }) => `${agent_id} ${n}`)
   expect(new Set(all).size, 'a stamp was given twice').toBe(all.length)
   const untold = new Set(
     server.requests.flatMap(({ body }) =>

@@ -1,12 +1,12 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import Sqlite from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
 import { APPLICATION_ID, MIGRATIONS } from '../../builtins/store/migrations/index.ts'
 import { project } from '../cli/project.ts'
 import { RunningSvc, svc } from '../support/index.ts'
 import { measured } from '../support/measure.ts'
+import Sqlite from '../support/sqlite.ts'
 
 const HOOK = fileURLToPath(new URL('./crash-hook.js', import.meta.url))
 const CHILDREN = ['goals', 'nudges', 'schedules', 'sub_agents', 'tasks', 'alarms', 'sessions']

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
-import Sqlite from 'better-sqlite3'
 import { expect, it } from 'vitest'
 import { FAST, project } from '../cli/project.ts'
 import { RunningSvc, svc } from '../support/cli.ts'
+import Sqlite from '../support/sqlite.ts'
 
 const KILLS = 4
 

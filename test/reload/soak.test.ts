@@ -16,7 +16,7 @@ it(`${RELOADS} reloads under load: no call fails, each event is handled once by 
   expect(notes).toMatchObject({ counted: notes.committed, failed: 0 })
   expect(cycles.failed).toBe(0)
   expect(figures.open).toBe(1)
-  // The bounds of a thousand, with room for a busy machine; the full proof is `npm run soak`.
+  // The bounds of a thousand, with room for a busy machine; the full proof is `npm run soak:reloads`.
   expect(figures.heap_mib).toBeLessThan(10)
   expect(figures.rss_mib).toBeLessThan(60)
 }, 300_000)

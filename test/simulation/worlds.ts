@@ -7,7 +7,7 @@ import { replayer } from './tapes.ts'
 const WORLDS = Number(process.env.SVC_TEST_WORLDS ?? 2_000)
 const FIRST = Number(process.env.SVC_TEST_SEED_FROM ?? 1)
 /** Short lives, and many: what happens at starts, kills and ends is met more often for it. */
-const CYCLES = Number(process.env.SVC_TEST_WORLD_CYCLES ?? 6)
+const CYCLES = Number(process.env.SVC_TEST_WORLD_CYCLES ?? 5)
 const LEVELS = ['none', 'some', 'many'] as const
 /** All that goes wrong on purpose. */
 const KINDS = [

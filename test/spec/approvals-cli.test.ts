@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import Sqlite from 'better-sqlite3'
 import { describe, expect, it, vi } from 'vitest'
 import type { Approval, ApprovalSummary } from '../../builtins/approvals/contract.ts'
 import type { Goal } from '../../builtins/goals/contract.ts'
@@ -14,6 +13,7 @@ import {
   text,
   toolCall,
 } from '../support/index.ts'
+import Sqlite from '../support/sqlite.ts'
 
 const PLUGIN = `
 import { definePlugin, tool, z } from 'svc'

@@ -1,5 +1,3 @@
-import { join } from 'node:path'
-import Sqlite from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
 import { type Cycle, definePlugin, type PluginHandle, SchedulerToken } from '#kernel'
 import approvals from '../../builtins/approvals/index.ts'
@@ -8,6 +6,7 @@ import identity from '../../builtins/identity/index.ts'
 import { Store } from '../../builtins/store/contract.ts'
 import { Suffering, type SufferingState } from '../../builtins/suffering/contract.ts'
 import suffering from '../../builtins/suffering/index.ts'
+import { behind } from '../support/behind.ts'
 import { beat } from '../support/index.ts'
 import { goalAnswer } from './gated.ts'
 import { detail, lived, spawn } from './rooms.ts'
@@ -23,9 +22,7 @@ async function rested(agents: number, setup: (svc: PluginHandle) => void = () =>
   for (let n = 0; n < agents; n++) ids.push(await spawn(home))
   home.kernel.heartbeat.start()
   for (let n = 0; n < 3; n++) await beat(home)
-  const db = new Sqlite(join(home.root, '.svc', 'svc.db'))
-  db.prepare('UPDATE idle_agents SET ask_again_at = ask_again_at + 2592000000').run()
-  db.close()
+  await behind(home.root, 'UPDATE idle_agents SET ask_again_at = ask_again_at + 2592000000')
   await beat(home)
   return Object.assign(home, { ids })
 }

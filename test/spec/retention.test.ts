@@ -1,5 +1,4 @@
 import { statSync } from 'node:fs'
-import Sqlite from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
 import approvals from '../../builtins/approvals/index.ts'
 import type { BudgetStatus } from '../../builtins/budget/contract.ts'
@@ -15,6 +14,7 @@ import subAgents from '../../builtins/sub-agents/index.ts'
 import tasks from '../../builtins/tasks/index.ts'
 import { allBehind, behind, ON_POSTGRES, rowsBehind, type SqlStatement } from '../support/behind.ts'
 import { beat, type House, type HouseOptions, settled, tempDir, until } from '../support/index.ts'
+import Sqlite from '../support/sqlite.ts'
 import { goalAnswer } from './gated.ts'
 import { detail, lived, spawn } from './rooms.ts'
 

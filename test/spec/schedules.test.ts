@@ -1,4 +1,3 @@
-import Sqlite from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
 import daemon from '../../builtins/daemon/index.ts'
 import guardrails from '../../builtins/guardrails/index.ts'
@@ -16,6 +15,7 @@ import {
   toolCall,
   until,
 } from '../support/index.ts'
+import Sqlite from '../support/sqlite.ts'
 import { finish, goalAnswer } from './gated.ts'
 import { asksForGoal, goalsOf, lived, ROOMS, spawn } from './rooms.ts'
 

@@ -310,7 +310,7 @@ describe.skipIf(ON_POSTGRES)('sessions of an older database', () => {
   it('keep their data; of those that run under one key the newest goes on', async () => {
     await using dir = await tempDir()
     await dir.write({ '.svc/.keep': '' })
-    const { default: Sqlite } = await import('better-sqlite3')
+    const { default: Sqlite } = await import('../support/sqlite.ts')
     const database = new Sqlite(`${dir.path}/.svc/svc.db`)
     for (const { sql } of MIGRATIONS.slice(0, 3)) database.exec(sql)
     database.pragma(`application_id = ${APPLICATION_ID}`)

@@ -1,6 +1,6 @@
 import { appendFile, mkdir, readdir, readFile, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import Sqlite from 'better-sqlite3'
+import Sqlite from './sqlite.ts'
 
 /** Whether houses keep what they store in PostgreSQL; see `house`. */
 export const ON_POSTGRES = process.env.SVC_TEST_STORE === 'postgres'

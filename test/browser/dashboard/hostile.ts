@@ -1,9 +1,9 @@
-import Sqlite from 'better-sqlite3'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ApprovalSummary } from '../../../builtins/approvals/contract.ts'
 import { asksForGoal } from '../../spec/rooms.ts'
 import { type ModelServerRequest, text, toolCall, until } from '../../support/index.ts'
+import Sqlite from '../../support/sqlite.ts'
 import { hasChromium, theBrowser } from '../browser.ts'
 import { type Lit, lit, PATIENCE_MS, visitor } from './house.ts'
 

@@ -1,8 +1,8 @@
-import Sqlite from 'better-sqlite3'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { Agents } from '../../../builtins/agents/contract.ts'
 import { appendEvent, Store } from '../../../builtins/store/contract.ts'
+import Sqlite from '../../support/sqlite.ts'
 import { hasChromium, theBrowser } from '../browser.ts'
 import { type Lit, lit, type Visitor, visitor } from './house.ts'
 

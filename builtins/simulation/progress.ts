@@ -1,0 +1,25 @@
+import type { Look } from './contract.ts'
+
+type Rows = Pick<Look, 'all' | 'get'>
+
+/** Agents with an active goal that must move once nothing is in the way, and when they run next, in milliseconds since 1970. */
+export function whoMustMove(look: Rows): { agent_id: string; run_at: number }[] {
+  // One that another agent works on a part of may wait for it; that part must move.
+  return look.all(
+    `SELECT g.agent_id, l.run_at FROM goals g JOIN leases l ON l.agent_id = g.agent_id
+     WHERE g.status = 'active' AND NOT EXISTS (SELECT 1 FROM goals sub
+       WHERE sub.parent_goal_id = g.goal_id AND sub.agent_id <> g.agent_id AND sub.status = 'active') ORDER BY g.goal_id`,
+  )
+}
+
+/** Changes whenever one of an agent's goals does, or asks for an approval. */
+export function progressOf(look: Rows, agent_id: string): string {
+  const row = look.get<Record<string, number>>(
+    `SELECT count(*) AS goals, sum(steps_completed) AS steps,
+       (SELECT count(*) FROM tool_calls WHERE agent_id = @id AND state = 'done') AS calls,
+       (SELECT count(*) FROM approvals WHERE agent_id = @id) AS asked
+     FROM goals WHERE agent_id = @id AND status = 'active'`,
+    [{ id: agent_id }],
+  )
+  return JSON.stringify(row)
+}

@@ -1,0 +1,95 @@
+/** The model of a soak: a server as providers have them, in a process of its own, that says what the dice say and fails as they say. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Dice } from '../../builtins/simulation/dice.ts'
+import { sayingOf } from '../../builtins/simulation/model.ts'
+import { Trouble } from '../../builtins/simulation/trouble.ts'
+import {
+  type Answer,
+  type FaultMode,
+  fault,
+  type ModelServerRequest,
+  modelServer,
+  type Reply,
+  refuse,
+} from '../support/model-server.ts'
+
+/** What this process is told, and what it answers. */
+export type ToModel = { begin: number } | { agents: readonly string[] } | 'calm' | 'report'
+export interface ModelReport {
+  requests: number
+  /** Tokens of answers that were taken to their last byte. */
+  billed: number
+  faults: Record<string, number>
+}
+
+/** Of all requests, so many end badly. */
+const FAULTY = 0.1
+const MODES: readonly FaultMode[] = [
+  ...(['500', 'hang', 'drip', 'cleancut', 'rst', 'stall', 'badjson', 'html200', 'empty'] as const),
+  ...(['nousage', 'negusage', 'badtool', 'unknowntool', 'dupids'] as const),
+]
+const TOO_MUCH = () => refuse(429, 'Rate limit reached', { headers: { 'retry-after': '1' } })
+/** What agents run: short, long, loud, and not there. */
+const COMMANDS = ['ls -la', 'seq 1 20000', 'sleep 0.3', 'cat notes.txt', 'sort plan.md', 'false', 'no-such-program']
+
+const told: Record<string, number> = {}
+let billed = 0
+let agents: readonly string[] = []
+let faulty = FAULTY
+
+process.on('message', async (message: ToModel) => {
+  if (message === 'report') process.send?.({ requests: server?.requests.length ?? 0, billed, faults: told })
+  else if (message === 'calm') faulty = 0
+  else if ('agents' in message) agents = message.agents
+  else await begin(message.begin)
+})
+process.on('disconnect', () => process.exit())
+
+let server: Awaited<ReturnType<typeof modelServer>> | undefined
+
+async function begin(seed: number): Promise<void> {
+  server = await modelServer({ script: async request => replyTo(request, new Dice(seed, `model/${request.n}`)) })
+  process.send?.(server.url)
+}
+
+async function replyTo(request: ModelServerRequest, dice: Dice): Promise<Reply> {
+  const reply = dice.chance(faulty) ? faultOf(dice) : answerTo(request, dice)
+  const { n } = request
+  void request.ended.then(ended => {
+    const entry = server!.bill.findLast(entry => entry.n === n)
+    if (ended === 'answered' && reply.kind === 'answer' && reply.usage === undefined && entry)
+      billed += entry.input_tokens + entry.output_tokens
+    // A day's prompts are more than a process can hold.
+    request.prompt = ''
+    request.body.messages = []
+    request.body.tools = []
+  })
+  await sleep(dice.chance(0.01) ? dice.int(1_000, 1_900) : dice.int(10, 250))
+  return reply
+}
+
+function faultOf(dice: Dice): Reply {
+  const mode = dice.chance(0.1) ? '429' : dice.pick(MODES)
+  count(mode)
+  return mode === '429' ? TOO_MUCH() : fault(mode)
+}
+
+function answerTo({ body, prompt }: ModelServerRequest, dice: Dice): Answer {
+  const tools = (body.tools ?? []).map(each => each.function)
+  const trouble = new Trouble('some', dice, () => 0)
+  const kind = prompt.includes('"goal":') ? 'goal_generation' : tools.length > 0 ? 'goal_pursuit' : 'other'
+  const answer: Answer = { kind: 'answer', text: '', tool_calls: [] }
+  for (const said of sayingOf({ dice, trouble, names: () => agents, favoured: [] }, { tools, purpose: { kind } })) {
+    if (said.type === 'text') answer.text += said.text
+    if (said.type !== 'tool_call') continue
+    const { id, name } = said
+    const args = name === 'shell_exec' ? JSON.stringify({ command: dice.pick(COMMANDS) }) : said.arguments
+    answer.tool_calls.push({ ...(id ? { id } : {}), name, arguments: args })
+  }
+  for (const kind of Object.keys(trouble.counts)) count(kind)
+  return answer
+}
+
+function count(kind: string): void {
+  told[kind] = (told[kind] ?? 0) + 1
+}

@@ -1,0 +1,172 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type Sqlite from 'better-sqlite3'
+import { SvcError } from '#kernel'
+import { Dice } from '../../builtins/simulation/dice.ts'
+import { ACTS, type Act, type Acts, actThrough, type DeedParts } from '../../builtins/simulation/people.ts'
+import { lookAt } from './soak-checks.ts'
+import { PRESETS, type SoakedProject } from './soak-project.ts'
+
+/** The acts of the operators of simulated worlds, as often as lets eight agents go on with their work. */
+const WEIGHTS: Readonly<Record<string, number>> = {
+  ...{ nudge: 14, pause: 2, resume: 8, add_goal: 8, abandon: 5, reprioritize: 2, decide: 60, freeze: 0.4, thaw: 10 },
+  ...{ checkpoint: 3, restore: 1, task: 3, message: 3, schedule: 0.3, budget_reset: 1.5 },
+}
+const LET_GO = ['resume', 'decide', 'thaw', 'budget_reset']
+/** What they look at. */
+const LISTS: readonly (readonly [name: string, input: object])[] = [
+  ...(['agents.list', 'agents.fleet', 'budget.status', 'daemon.status', 'plugins.list', 'models.list'] as const).map(
+    name => [name, {}] as const,
+  ),
+  ...(['runs.list', 'delegations.all', 'messages.graph', 'recordings.list', 'metrics.get'] as const).map(
+    name => [name, {}] as const,
+  ),
+  ['budget.spending', { by: 'agent' }],
+]
+const OF_AGENT = [
+  'agents.get',
+  'agents.why',
+  'goals.history',
+  'events.list',
+  'memory.list',
+  'checkpoints.list',
+] as const
+/** Milliseconds between two acts, at most. */
+const PACE_MS = 500
+/** What a service that does well may answer. */
+const REFUSED_BELOW = 500
+
+/** Operators of a soak: they write, read and decide over HTTP, and remember what was acknowledged to them. */
+export class SoakPeople {
+  readonly counts = { acts: 0, answers: 0, streamed: 0, streams: 0, refused: {} as Record<string, number> }
+  /** What is wrong with what they were answered, in sentences. */
+  readonly broken: string[] = []
+  readonly nudges = new Map<string, { agent_id: string; at: number }>()
+  readonly goals = new Map<string, string>()
+  readonly #project: SoakedProject
+  readonly #dice: Dice
+  readonly #parts: DeedParts
+  #acts: Acts
+  /** Requests that are not answered yet, and streams that are open. */
+  readonly #open = new Set<Promise<unknown>>()
+  #streams = new AbortController()
+  #busy = true
+
+  constructor(project: SoakedProject, db: Sqlite.Database, seed: number) {
+    this.#project = project
+    this.#dice = new Dice(seed, 'people')
+    this.#parts = {
+      ...{ dice: this.#dice, presets: Object.keys(PRESETS), journal: { write: () => {} } },
+      look: lookAt(db),
+      witness: {
+        counts: this.counts,
+        asks: () => () => {},
+        nudged: (agent_id, nudge_id) => void this.nudges.set(nudge_id, { agent_id, at: Date.now() }),
+        decidedTwice: (id, decisions) => void this.broken.push(`${id}: ${decisions.join(' and ')} were both taken`),
+      },
+    }
+    const own: readonly (readonly [number, string, Act])[] = [
+      [12, 'look', () => this.#look()],
+      [4, 'stream', () => this.#follow()],
+      [0.3, 'replace', (_, call) => this.#replace(call)],
+    ]
+    const known = ACTS.flatMap(([, name, act]) => (name in WEIGHTS ? [[WEIGHTS[name]!, name, act] as const] : []))
+    this.#acts = [...known, ...own]
+  }
+
+  /** Goes on until they are told to rest for good. */
+  async work(until: AbortSignal): Promise<void> {
+    while (!until.aborted) {
+      await sleep(this.#dice.int(20, PACE_MS))
+      if (!this.#busy) continue
+      const deed = actThrough({ kernel: { invoke: this.#invoke as never }, process: 1 }, this.#parts, this.#acts)
+      this.#opens(deed.catch(error => void this.broken.push(`an act failed: ${error}`)))
+    }
+  }
+
+  /** They do nothing new, watch nothing any more, and wait for what they have asked. */
+  async rest(): Promise<void> {
+    this.#busy = false
+    this.#streams.abort()
+    while (this.#open.size > 0) await Promise.all(this.#open)
+  }
+
+  /** From now on they do no more than let everything go on. */
+  letGo(): void {
+    this.#acts = ACTS.flatMap(([, name, act]) => (LET_GO.includes(name) ? [[1, name, act] as const] : []))
+    this.goOn()
+  }
+
+  goOn(): void {
+    this.#streams = new AbortController()
+    this.#busy = true
+  }
+
+  #opens(deed: Promise<unknown>): void {
+    const open = deed.finally(() => this.#open.delete(open))
+    this.#open.add(open)
+  }
+
+  readonly #invoke = (name: string, input: object): Promise<unknown> => {
+    const asked = this.#asks(name, input)
+    this.#opens(asked.catch(() => {}))
+    return asked
+  }
+
+  async #asks(name: string, input: object): Promise<unknown> {
+    const [room = '', verb = ''] = name
+      .split('.')
+      .map(word => word.replace(/_(.)/g, (_, letter) => letter.toUpperCase()))
+    const rooms = this.#project.client as unknown as Record<string, Record<string, (input: object) => Promise<unknown>>>
+    try {
+      const answer = await rooms[room]![verb]!(input)
+      this.counts.answers++
+      if (name === 'goals.add') this.goals.set((answer as { goal_id: string }).goal_id, (input as { id: string }).id)
+      return answer
+    } catch (error) {
+      const code = error instanceof SvcError ? error.code : String(error)
+      this.counts.refused[code] = (this.counts.refused[code] ?? 0) + 1
+      if (!(error instanceof SvcError) || error.status >= REFUSED_BELOW) this.broken.push(`${name}: ${error}`)
+      throw error
+    }
+  }
+
+  async #look(): Promise<void> {
+    const dice = this.#dice
+    const [name, input] = dice.chance(0.5) ? dice.pick(LISTS) : [dice.pick(OF_AGENT), { id: this.#someone() }]
+    if ('id' in input && input.id === undefined) return
+    await this.#invoke(name, input).catch(() => {})
+  }
+
+  #someone(): string | undefined {
+    const agents = this.#parts.look.all<{ agent_id: string }>('SELECT agent_id FROM agents')
+    return agents.length > 0 ? this.#dice.pick(agents).agent_id : undefined
+  }
+
+  /** Somebody watches for a while, and goes away in the middle of it. */
+  async #follow(): Promise<void> {
+    const cut = AbortSignal.any([this.#streams.signal, AbortSignal.timeout(this.#dice.int(200, 20_000))])
+    let last = 0
+    this.counts.streams++
+    try {
+      for await (const { id } of this.#project.client.events.follow({}, { signal: cut })) {
+        const seq = Number(id ?? last + 1)
+        if (seq <= last) this.broken.push(`event ${seq} was told after ${last}`)
+        last = seq
+        this.counts.streamed++
+      }
+    } catch (error) {
+      if (!cut.aborted) this.broken.push(`a stream of events ended: ${error}`)
+    }
+  }
+
+  /** One goes for good, and another of its kind comes. */
+  async #replace(call: (name: string, input: object) => Promise<unknown>): Promise<void> {
+    const gone = this.#dice.pick(
+      this.#parts.look.all<{ agent_id: string; preset: string }>(
+        'SELECT agent_id, preset FROM agents WHERE spawned_by IS NULL',
+      ),
+    )
+    if ((await call('agents.delete', { id: gone.agent_id })) === undefined) return
+    await call('agents.spawn', { preset: gone.preset })
+  }
+}

@@ -1,0 +1,20 @@
+import type { Look } from '../../builtins/simulation/contract.ts'
+import { OWN } from '../../builtins/simulation/invariants.ts'
+
+/** What is wrong with the rows of a database, in sentences: its integrity, and all that is promised of them. */
+export function brokenRows(look: Look): string[] {
+  const faults: string[] = []
+  const none = (what: string, rows: readonly unknown[]) => {
+    if (rows.length > 0) faults.push(`${what} ${JSON.stringify(rows).slice(0, 500)}`)
+  }
+  none(
+    'The file is whole.',
+    look.all<{ integrity_check: string }>('PRAGMA integrity_check').filter(row => row.integrity_check !== 'ok'),
+  )
+  none('Whatever a row names is there.', look.all('PRAGMA foreign_key_check'))
+  for (const { promise, broken } of OWN) {
+    const found = broken(look)
+    if (found !== undefined) faults.push(`${promise} ${found.slice(0, 500)}`)
+  }
+  return faults
+}

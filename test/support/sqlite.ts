@@ -1,0 +1,6 @@
+import Sqlite from 'better-sqlite3'
+import { uncollected } from '../../builtins/store/uncollected.ts'
+
+/** SQLite as tests open it, beside the program: what they leave to the collector ends no process on any Node. */
+const engine: typeof Sqlite = uncollected(Sqlite)
+export default engine
