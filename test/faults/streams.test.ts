@@ -136,9 +136,11 @@ describe('svc events', () => {
 
     await using daemon = new RunningSvc(['start'], { cwd: dir.path })
     await daemon.says(/PID/)
-    await using following = new RunningSvc(['events', '--follow', '--agent-id', agent_id], { cwd: dir.path })
+    // A busy agent soon has more to tell than the last twenty.
+    const words = ['events', '--follow', '--agent-id', agent_id, '--after', '0']
+    await using following = new RunningSvc(words, { cwd: dir.path })
     await following.says(/agent_spawned/)
-    await svc(['pause', agent_id], { cwd: dir.path })
+    expect((await svc(['pause', agent_id], { cwd: dir.path })).code).toBe(0)
     await following.says(/agent_changed .*paused/)
     expect(await following.end('SIGINT')).not.toBe(1)
   })
