@@ -76,6 +76,9 @@ export interface HookOptions {
   clock?: Clock
 }
 
+/** Nobody answered. */
+const UNHEARD = Promise.resolve(undefined)
+
 /**
  * A tapable hook whose taps can leave again. Tapable has no untap, so the list of taps here is the truth and the compiled
  * tapable hook is built from it when it is next called; calls in flight end on the one they began with.
@@ -115,8 +118,8 @@ export class Hook<In, Out = void> {
   }
 
   /** Calls the taps in their order, each awaited. @returns the first answer of a `bail` hook, else undefined */
-  async promise(input: In): Promise<Out | undefined> {
-    if (this.#taps.length === 0) return undefined
+  promise(input: In): Promise<Out | undefined> {
+    if (this.#taps.length === 0) return UNHEARD
     this.#compiled ??= this.#compile()
     return this.#compiled.promise(input)
   }
@@ -147,23 +150,20 @@ export class Hook<In, Out = void> {
   }
 
   /** One that answers at once costs no promise: most do, and all of them are asked in each cycle. */
-  #call(name: string, fn: Tap<In, Out>['fn'], input: In): Out | undefined | Promise<Out | undefined> {
+  #call(name: string, fn: Tap<In, Out>['fn'], input: In): Out | undefined | PromiseLike<Out | undefined> {
     try {
       const result = fn(input)
-      return isThenable(result) ? this.#waited(name, result as Promise<Out | undefined>) : result
+      return isThenable(result) ? this.#waited(name, result as PromiseLike<Out | undefined>) : result
     } catch (error) {
       return this.#failed(name, error)
     }
   }
 
-  async #waited(name: string, result: Promise<Out | undefined>): Promise<Out | undefined> {
-    const { limit_ms, clock } = this.#options
-    try {
-      if (!limit_ms || !clock || !(result instanceof Promise)) return await result
-      return await within(clock, limit_ms, `The handler "${name}" of ${this.name}`, result)
-    } catch (error) {
-      return this.#failed(name, error)
-    }
+  #waited(name: string, result: PromiseLike<Out | undefined>): PromiseLike<Out | undefined> {
+    const { limit_ms, clock, failed } = this.#options
+    const isLimited = limit_ms !== undefined && limit_ms > 0 && clock !== undefined && result instanceof Promise
+    const waited = isLimited ? within(clock, limit_ms, `The handler "${name}" of ${this.name}`, result) : result
+    return failed ? waited.then(undefined, error => this.#failed(name, error)) : waited
   }
 
   #failed(name: string, error: unknown): undefined {
@@ -176,9 +176,6 @@ export class Hook<In, Out = void> {
 function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
 }
-
-/** Told to nobody. */
-const UNHEARD = Promise.resolve(undefined)
 
 export const UnknownHookError = defineError({
   code: 'unknown_hook',

@@ -163,14 +163,18 @@ export function keyedIds(random: Random): Ids {
 }
 
 /** Waits for `work`, but no longer than `ms`. @throws TimeLimitError naming `what` */
-export async function within<T>(clock: Clock, ms: number, what: string, work: PromiseLike<T>): Promise<T> {
-  let cancel: Undo = () => {}
-  const limit = new Promise<never>((_, reject) => {
-    cancel = clock.after(ms, () => reject(new TimeLimitError({ what, ms })))
+export function within<T>(clock: Clock, ms: number, what: string, work: PromiseLike<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const cancel = clock.after(ms, () => reject(new TimeLimitError({ what, ms })))
+    work.then(
+      value => {
+        void cancel()
+        resolve(value)
+      },
+      error => {
+        void cancel()
+        reject(error)
+      },
+    )
   })
-  try {
-    return await Promise.race([work, limit])
-  } finally {
-    void cancel()
-  }
 }

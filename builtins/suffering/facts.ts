@@ -118,20 +118,26 @@ export function factsOf(lot: LotRow, inner: Inner, heard_at: number, budget_left
 export async function sensed(svc: PluginHandle, inner: Inner, facts: LotFacts, settings: Settings): Promise<Inner> {
   let next = inner
   for (const stressor of svc.list(Stressors)) {
-    next = judged(next, stressor.name, await verdictOf(svc, stressor, facts), svc.clock.ms(), settings)
+    const given = verdictOf(svc, stressor, facts)
+    // Nearly all answer at once.
+    const verdict = given instanceof Promise ? await given : given
+    next = judged(next, stressor.name, verdict, svc.clock.ms(), settings)
   }
   return next
 }
 
 /** One that fails says nothing; what was so goes on. */
-async function verdictOf(svc: PluginHandle, stressor: Stressor, facts: LotFacts): Promise<StressorVerdict> {
+function verdictOf(svc: PluginHandle, stressor: Stressor, facts: LotFacts): ReturnType<NonNullable<Stressor['sense']>> {
+  const failed = (error: unknown) => {
+    svc.log.warn({ agent_id: facts.agent_id }, `stressor "${stressor.name}": ${sentenceOf(error)}`)
+    return undefined
+  }
   try {
     const verdict = stressor.sense?.(facts)
     if (!(verdict instanceof Promise)) return verdict
-    return await within(svc.clock, HANDLER_LIMIT_MS, `The stressor "${stressor.name}"`, verdict)
+    return within(svc.clock, HANDLER_LIMIT_MS, `The stressor "${stressor.name}"`, verdict).catch(failed)
   } catch (error) {
-    svc.log.warn({ agent_id: facts.agent_id }, `stressor "${stressor.name}": ${sentenceOf(error)}`)
-    return undefined
+    return failed(error)
   }
 }
 

@@ -17,12 +17,20 @@ import { budgetLeft, factsOf, sensed, takenIn } from './facts.ts'
 import { circumplex, feelingOf, moodOf } from './mood.ts'
 import { baseOf, effectiveOf, homeOf, shapedBy } from './persona.ts'
 import { findLot, happenedSince, type LotRow, lived, recordMoment } from './repository.ts'
-import { DEFAULT_HOME, eachField, type Inner, loadOf, newborn, type Told } from './state.ts'
+import { eachField, type Inner, loadOf, newborn, type Told } from './state.ts'
 import { DEFAULT_RATE } from './stressors.ts'
 
 /** A change of the load, or of a field of the persona, that is worth telling, and how often at most. */
 const WORTH_TELLING = 0.02
 const LEAST_MS = 60_000
+
+/** How an agent suffers, and what its persona is: at home in its profile, at base, and in effect. */
+interface Look {
+  state: SufferingState
+  home: PersonaFields
+  base: PersonaFields
+  persona: PersonaFields
+}
 
 /** Where an agent stands in its running cycle. */
 interface Living {
@@ -40,8 +48,8 @@ const Living = token<Living>('inner_life')
 export class InnerLives implements Suffering {
   readonly #svc: PluginHandle
   readonly #config: SufferingConfig
-  /** Agents whose cycle runs here now: they are ahead of their rows. */
-  readonly #living = new Map<string, Inner>()
+  /** Agents whose cycle runs here now: they are ahead of their rows. All that a cycle reads of them is the same. */
+  readonly #living = new Map<string, { inner: Inner; look: Look }>()
 
   constructor(svc: PluginHandle, config: SufferingConfig) {
     this.#svc = svc
@@ -54,14 +62,14 @@ export class InnerLives implements Suffering {
     const store = svc.use(Store)
     const lot = await findLot(store, cycle.agent_id)
     if (!lot) return
-    const home = await this.#homeOf(lot.preset)
+    const home = homeOf(await this.#unshaped(lot, 'beat'))
     const events = lot.newest > lot.seq ? await happenedSince(store, lot.agent_id, lot.seq) : []
     const before = lot.inner ?? (await this.#born(lot.agent_id, home))
     const { inner, seq, heard_at } = await takenIn(svc, lot, before, events, home, this.#settings)
     const facts = factsOf(lot, inner, heard_at, await budgetLeft(svc))
     const judged = await sensed(svc, inner, facts, this.#settings)
     const next = pass(judged, this.#rested(lot), lot.busy === 1, this.#settings)
-    this.#living.set(lot.agent_id, next)
+    this.#living.set(lot.agent_id, { inner: next, look: await this.#lookAt(lot.agent_id, next, home) })
     cycle.set(Living, { lot, inner: next, home, seq, heard_at, began: svc.clock.monotonic() })
   }
 
@@ -109,15 +117,10 @@ export class InnerLives implements Suffering {
     return (await this.look(agent)).state
   }
 
-  /** How an agent suffers, and what its persona is: at home in its profile, at base, and in effect. */
-  async look(
-    agent: AgentRow,
-  ): Promise<{ state: SufferingState; home: PersonaFields; base: PersonaFields; persona: PersonaFields }> {
-    const home = homeOf(await this.#unshaped(agent))
-    const inner = await this.#innerOf(agent.agent_id)
-    const persona = this.#effective(inner, home)
-    const [base, felt] = [roundedFields(baseOf(inner, home)), roundedFields(persona)]
-    return { state: await this.#stateOf(agent.agent_id, inner, persona), home, base, persona: felt }
+  async look(agent: AgentRow): Promise<Look> {
+    const { agent_id } = agent
+    const living = this.#living.get(agent_id)
+    return living?.look ?? this.#lookAt(agent_id, await this.#innerOf(agent_id), homeOf(await this.#unshaped(agent)))
   }
 
   /** What the agent's profile means as it feels now. */
@@ -137,6 +140,12 @@ export class InnerLives implements Suffering {
     if (!profile?.persona) return null
     const { base } = await this.look(agent)
     return { ...profile.persona, personality: profile.personality, base }
+  }
+
+  async #lookAt(agent_id: string, inner: Inner, home: PersonaFields): Promise<Look> {
+    const persona = this.#effective(inner, home)
+    const [base, felt] = [roundedFields(baseOf(inner, home)), roundedFields(persona)]
+    return { state: await this.#stateOf(agent_id, inner, persona), home, base, persona: felt }
   }
 
   get #settings(): Settings {
@@ -164,13 +173,13 @@ export class InnerLives implements Suffering {
   }
 
   async #innerOf(agent_id: string): Promise<Inner> {
-    return this.#living.get(agent_id) ?? (await findLot(this.#svc.use(Store), agent_id))?.inner ?? newborn()
+    return this.#living.get(agent_id)?.inner ?? (await findLot(this.#svc.use(Store), agent_id))?.inner ?? newborn()
   }
 
-  /** What the profile says, before this room has its say in it. */
-  async #unshaped(agent: NewAgent): Promise<Pick<Profile, 'persona'>> {
+  /** What the profile says, before this room has its say in it. One that is broken or gone keeps nobody from suffering. */
+  async #unshaped(agent: NewAgent, when?: 'beat'): Promise<Pick<Profile, 'persona'>> {
     try {
-      let profile = await this.#svc.use(Profiles).get(agent.preset)
+      let profile = await this.#svc.use(Profiles).get(agent.preset, when)
       for (const each of this.#svc.list(ProfileShapes)) {
         if (each.name !== this.#svc.name) profile = await each.shape(agent, profile)
       }
@@ -178,15 +187,6 @@ export class InnerLives implements Suffering {
     } catch {
       return { persona: null }
     }
-  }
-
-  /** A preset that is broken or gone keeps nobody from suffering. */
-  async #homeOf(preset: string): Promise<PersonaFields> {
-    const profile = await this.#svc
-      .use(Profiles)
-      .get(preset, 'beat')
-      .catch(() => undefined)
-    return profile ? homeOf(profile) : DEFAULT_HOME
   }
 
   #effective(inner: Inner, home: PersonaFields): PersonaFields {

@@ -1,4 +1,5 @@
 import { z } from '#kernel'
+import type { NewAgent } from '../agents/contract.ts'
 import { AMONG, defineEffect, isoTime, listed, type Store } from '../store/contract.ts'
 import { PersonaFields, type SufferingMoment } from './contract.ts'
 import { Inner } from './state.ts'
@@ -13,9 +14,7 @@ const FINE_MS = DAY_MS
 const COARSE_MS = 90 * DAY_MS
 const HOUR_MS = 3_600_000
 
-export interface LotRow {
-  agent_id: string
-  preset: string
+export interface LotRow extends NewAgent {
   failures: number
   /** Whether it has a goal. */
   busy: number
@@ -36,7 +35,7 @@ export interface LotRow {
 /** Where an agent stands, and what bears on it; undefined when there is no such agent. */
 export async function findLot(store: Store, agent_id: string): Promise<LotRow | undefined> {
   const row = await store.get<Omit<LotRow, 'inner'> & { state: string | null }>(
-    `SELECT a.agent_id, a.preset, a.failures, i.state, coalesce(i.version, 0) AS version, coalesce(i.at, 0) AS at,
+    `SELECT a.agent_id, a.name, a.role, a.model, a.preset, a.spawned_by, a.failures, i.state, coalesce(i.version, 0) AS version, coalesce(i.at, 0) AS at,
        coalesce(i.passed, 0) AS passed_before, coalesce((SELECT passed FROM leases l WHERE l.id = a.agent_id), 0) AS passed,
        coalesce(i.seq, 0) AS seq, coalesce(i.heard_at, 0) AS heard_at,
        coalesce((SELECT max(seq) FROM events WHERE agent_id = a.agent_id), 0) AS newest,
