@@ -4,7 +4,7 @@ import { DaemonFrozenError } from '../daemon/contract.ts'
 import { ModelError } from '../models/contract.ts'
 
 /** What the file of a tape says of itself. */
-export const TAPE_VERSION = 2
+export const TAPE_VERSION = 3
 
 /**
  * One entry of a tape. Actors, texts and statements are numbers; what is long stands apart, once.
@@ -12,6 +12,7 @@ export const TAPE_VERSION = 2
  * - `b` a cycle begins, or a task: actor, agent, kind, owner, epoch, cycle, task; `e` it has ended
  * - `d` what an actor drew: milliseconds and microseconds as differences, ids
  * - `t` an actor's turn with the database, and how that failed
+ * - `r` several turns of an actor, right after one another
  * - `v` what an actor was given: what, the digest of what it had asked, the value or how that failed, and how many of the same
  *   name it had asked for earlier and still waited for, as of tools that run at once
  * - `f` one of an actor's timers was over: which, of those that it has set
@@ -26,6 +27,7 @@ export type Entry =
   | ['e', number]
   | ['d', number, number[], number[], string[]]
   | ['t', number, number, ErrorRecord?]
+  | ['r', number, number[]]
   | ['v', number, number, string | 0, Packed, (ErrorRecord | null)?, number?]
   | ['f', number, number]
   | ['a', number, ErrorRecord]

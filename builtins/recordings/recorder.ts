@@ -4,7 +4,7 @@ import { type Entry, recordOf } from './entries.ts'
 
 /** Shorter values stand where they are used, in characters. */
 const LONG = 512
-/** Shorter ones, too, stand apart when they come again. */
+/** So do shorter ones that nobody changes, which are asked for in each cycle. */
 const WORTH_A_NAME = 96
 /** So many messages are known by their digests. */
 const SAID = 300
@@ -25,10 +25,12 @@ export class TapeRecorder implements Tape {
   /** Cycles that have begun, and answers of models. */
   readonly counts = { cycles: 0, steps: 0 }
   #lines: string[] = []
+  /** Turns of one actor right after one another, not told yet. */
+  #turning: { actor: number; names: number[] } | undefined
   readonly #texts = new Map<string, number>()
   readonly #selects = new Set<number>()
-  /** Their numbers, by their digests or, where they are short, themselves; of one that came only once there is none yet. */
-  readonly #long = new Map<string, number | undefined>()
+  /** Their numbers, by their digests or, where they are short, themselves. */
+  readonly #long = new Map<string, number>()
   readonly #digests = new Map<string, string>()
   /** Values that nobody changes any more, as they stand on the tape. */
   readonly #packed = new WeakMap<object, string>()
@@ -96,7 +98,27 @@ export class TapeRecorder implements Tape {
 
   /** Adds an entry as its JSON. */
   line(json: string): void {
-    if (!this.#over) this.#lines.push(json)
+    if (this.#over) return
+    this.#turned()
+    this.#lines.push(json)
+  }
+
+  /** An actor had a turn. Most have many before anything else happens. */
+  turn(actor: number, name: number): void {
+    if (this.#over) return
+    if (this.#turning?.actor === actor) {
+      this.#turning.names.push(name)
+    } else {
+      this.#turned()
+      this.#turning = { actor, names: [name] }
+    }
+  }
+
+  #turned(): void {
+    if (!this.#turning) return
+    const { actor, names } = this.#turning
+    this.#lines.push(names.length === 1 ? `["t",${actor},${names[0]}]` : `["r",${actor},[${names}]]`)
+    this.#turning = undefined
   }
 
   drew(actor: RecordedActor): void {
@@ -105,6 +127,7 @@ export class TapeRecorder implements Tape {
 
   /** All entries since the last time, each as JSON, for the file. */
   take(): string[] {
+    this.#turned()
     for (const actor of this.#drawing) {
       const drawn = actor.drawn()
       if (drawn) this.#lines.push(drawn)
@@ -138,7 +161,8 @@ export class TapeRecorder implements Tape {
     let packed = isFixed && value ? this.#packed.get(value) : undefined
     if (packed === undefined) {
       const json = JSON.stringify(value) ?? 'null'
-      packed = json.length < LONG && !this.#comesAgain(json) ? `{"$j":${json}}` : this.#longOne(json)
+      // Only what is fixed is known to be the same again without being looked at.
+      packed = json.length < (isFixed ? WORTH_A_NAME : LONG) ? `{"$j":${json}}` : this.#longOne(json)
       if (isFixed && value) this.#packed.set(value, packed)
     }
     return packed
@@ -169,27 +193,16 @@ export class TapeRecorder implements Tape {
     return `{"$b":"${Buffer.from(param as Uint8Array).toString('base64')}"}`
   }
 
-  #comesAgain(text: string): boolean {
-    if (text.length < WORTH_A_NAME) return false
-    if (this.#long.has(text)) return true
-    this.#know(text, undefined)
-    return false
-  }
-
   #longOne(text: string): string {
     const key = text.length < LONG ? text : sha1(text)
     let known = this.#long.get(key)
     if (known === undefined) {
       known = this.#values++
-      this.#know(key, known)
+      if (this.#long.size >= KNOWN) this.#long.clear()
+      this.#long.set(key, known)
       this.line(`["x",${known},${JSON.stringify(text)}]`)
     }
     return `{"$x":${known}}`
-  }
-
-  #know(key: string, value: number | undefined): void {
-    if (this.#long.size >= KNOWN) this.#long.clear()
-    this.#long.set(key, value)
   }
 }
 
@@ -268,7 +281,7 @@ export class RecordedActor implements Actor {
     const name = this.#tape.name(what)
     try {
       const done = work()
-      this.#tape.line(`["t",${this.#id},${name}]`)
+      this.#tape.turn(this.#id, name)
       return done
     } catch (error) {
       const record = recordOf(error)

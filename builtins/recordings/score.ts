@@ -44,6 +44,9 @@ export class Score {
         }
         drawn.ids.push(...ids)
         last.set(actor, at)
+      } else if (entry[0] === 'r') {
+        const [, actor, names] = entry
+        for (const name of names) happenings.push(['t', actor, name])
       } else {
         if (entry[0] === 'b') this.#begun.set(entry[1], { agent_id: entry[2], cycle_num: entry[6] })
         happenings.push(entry)
