@@ -54,7 +54,11 @@ const AFTER: Record<string, string> = {
 }
 
 /** Steps that are others here. */
-const INSTEAD: Record<string, string> = { '018-totals': TOTALS }
+const INSTEAD: Record<string, string> = {
+  '018-totals': TOTALS,
+  '021-fewer-pages': `DROP INDEX spend_by_goal, transcripts_by_agent;
+    ALTER TABLE pursuit_transcripts DROP CONSTRAINT pursuit_transcripts_agent_id_fkey;`,
+}
 
 /** A step of the schema as PostgreSQL takes it, with what it needs there beside it; first of all what it needs in any case. */
 export function stepsOf(schema: EngineParts['schema']): string[] {

@@ -20,6 +20,10 @@ const PASS = `UPDATE leases SET epoch = leases.epoch + 1, cycle_num = leases.cyc
   FROM (SELECT value ->> 0 AS id, value ->> 1 AS epoch, value ->> 2 AS run_at, value ->> 3 AS wakes FROM json_each(?)) seen
   WHERE leases.id = seen.id AND leases.epoch = seen.epoch AND leases.run_at = seen.run_at AND leases.wakes = seen.wakes
     AND owner IS NULL AND NOT ${PARKED} RETURNING leases.id`
+const HELD = 'id = ? AND owner = ? AND epoch = ?'
+const RENEW = `UPDATE leases SET run_at = ? WHERE ${HELD}`
+const RELEASE = `UPDATE leases SET owner = NULL, woken = 0, rested_at = ?,
+  run_at = CASE WHEN ${PARKED} THEN ? WHEN woken THEN ? ELSE ? END WHERE ${HELD}`
 /** A wall clock that goes back by more than this was set, in milliseconds. */
 const SET_BACK_MS = 1_000
 
@@ -40,11 +44,8 @@ export interface LocalSchedulerOptions {
   wake: (agents: readonly string[] | undefined, reason: string) => Promise<void>
 }
 
-/** The statement that holds or gives back a lease: it changes no row when another process has taken over. */
-export interface Fence {
-  sql: string
-  params: readonly unknown[]
-}
+/** Sees in the transaction that a lease is held, or gives it back. @returns false when another process has taken over */
+export type Fence = () => boolean
 
 /** Lease rows on the local database: schedule, lock and recovery in one. */
 export class LocalScheduler implements Scheduler {
@@ -93,21 +94,27 @@ export class LocalScheduler implements Scheduler {
   async renew(held: readonly Lease[]): Promise<Lease[]> {
     const { database } = this.#options
     const until = this.#options.now() + LEASE_MS
-    return database.write(() => held.filter(lease => database.run(keep(lease, until)) === 0))
+    return database.write(() =>
+      held.filter(({ id, owner, epoch }) => database.run({ sql: RENEW, params: [until, id, owner, epoch] }) === 0),
+    )
   }
 
   commit(lease: Lease, effects: readonly Effect[], next: Next): Promise<CommitResult> {
+    const { database } = this.#options
     const now = this.#options.now()
-    if (next === 'keep') return this.#options.write(effects, keep(lease, now + LEASE_MS))
+    const held = [lease.id, lease.owner, lease.epoch]
+    const kept = () => {
+      // There is one writer at a time: to look is to hold, and the row is written only when renewals are late.
+      const [row] = database.all<{ run_at: number }>(`SELECT run_at FROM leases WHERE ${HELD}`, held)
+      if (row && row.run_at < now + LEASE_MS / 2) database.run({ sql: RENEW, params: [now + LEASE_MS, ...held] })
+      return row !== undefined
+    }
+    if (next === 'keep') return this.#options.write(effects, kept)
     const rested = now + this.#options.rest()
     const run_at = Math.round(next.run_at)
-    return this.#options.write(effects, {
-      sql: `UPDATE leases SET owner = NULL, woken = 0, rested_at = ?,
-              run_at = CASE WHEN ${PARKED} THEN ? WHEN woken THEN ? ELSE ? END
-            WHERE id = ? AND owner = ? AND epoch = ?`,
-      // A wake never makes it later than the cycle itself wants to go on.
-      params: [rested, NEVER, Math.min(rested, run_at), run_at, lease.id, lease.owner, lease.epoch],
-    })
+    // A wake never makes it later than the cycle itself wants to go on.
+    const params = [rested, NEVER, Math.min(rested, run_at), run_at, ...held]
+    return this.#options.write(effects, () => database.run({ sql: RELEASE, params }) === 1)
   }
 
   async wake(agents: readonly string[] | undefined, reason: string): Promise<void> {
@@ -192,12 +199,5 @@ export class LocalScheduler implements Scheduler {
     )
     if (freed > 0) this.notify()
     return freed
-  }
-}
-
-function keep(lease: Lease, until: number): Fence {
-  return {
-    sql: 'UPDATE leases SET run_at = ? WHERE id = ? AND owner = ? AND epoch = ?',
-    params: [until, lease.id, lease.owner, lease.epoch],
   }
 }

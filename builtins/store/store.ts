@@ -162,7 +162,7 @@ export class SqliteStore implements Store {
   }
 
   #transact(planned: readonly PlannedEffect[], fence: Fence | undefined): CommitResult {
-    const fenced = fence !== undefined && this.#database.run(fence) === 0
+    const fenced = fence !== undefined && !fence()
     for (const { statements, must, always } of planned) {
       if (fenced && !always) continue
       for (const statement of statements) {

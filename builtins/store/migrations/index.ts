@@ -16,6 +16,7 @@ import { structuredTasks } from './017-structured-tasks.ts'
 import { totals } from './018-totals.ts'
 import { rest } from './019-rest.ts'
 import { runSettings } from './020-run-settings.ts'
+import { fewerPages } from './021-fewer-pages.ts'
 
 /** `svc1` in ASCII: how a file of ours is told from another program's. */
 export const APPLICATION_ID = 0x73766331
@@ -48,4 +49,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '018-totals', sql: totals },
   { name: '019-rest', sql: rest },
   { name: '020-run-settings', sql: runSettings },
+  { name: '021-fewer-pages', sql: fewerPages },
 ]
