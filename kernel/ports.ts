@@ -36,7 +36,11 @@ export interface Ids {
 }
 
 /** `fetch`, as the platform has it. */
-export type Fetch = (input: string | URL, init?: RequestInit) => Promise<Response>
+export interface Fetch {
+  (input: string | URL, init?: RequestInit): Promise<Response>
+  /** It goes straight to the machine's network, over no proxy: Node's own HTTP, which costs less, does the same. */
+  readonly direct?: boolean
+}
 
 export interface Ports {
   clock: Clock
@@ -64,7 +68,7 @@ export function systemPorts(overrides: Partial<Ports> = {}): Ports {
     files: fs,
     inodeOf,
     stampOf,
-    fetch: (input, init) => fetch(input, init),
+    fetch: Object.assign((...asked: Parameters<Fetch>) => fetch(...asked), { direct: !process.env.NODE_USE_ENV_PROXY }),
     spawn: (command, args, options) => spawn(command, args, options),
     lookup: async host => (await import('node:dns/promises')).lookup(host, { all: true }),
     presence: systemPresence,

@@ -4,6 +4,7 @@ import { ModelError, type ModelEvent, type ModelProvider, type ModelRequest } fr
 import type { Endpoint } from './endpoints.ts'
 import { faultOf, refusesStreamOptions } from './faults.ts'
 import { capBody } from './fetch.ts'
+import { fetchInPieces } from './pieces.ts'
 import { probe } from './probe.ts'
 import { dataOf } from './sse.ts'
 import { Chunk, Completion, doneEvent, ToolCallAssembly, usageEvents, wireRequest } from './wire.ts'
@@ -17,6 +18,7 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
   const { availability, reach, models } = probe(endpoint, ports)
   let client: Promise<OpenAI> | undefined
   let usageInStream = true
+  const ask = fetchInPieces(ports.fetch)
 
   const connect = async () => {
     client ??= import('openai').then(({ OpenAI }) => {
@@ -28,7 +30,7 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
         project: endpoint.project,
         maxRetries: 0,
         timeout: NO_TIMEOUT_MS,
-        fetch: (input, init) => capBody(ports.fetch(input instanceof Request ? input.url : input, init), false),
+        fetch: (input, init) => capBody(ask(input instanceof Request ? input.url : input, init), false),
         logLevel: 'off',
       })
     })

@@ -9,26 +9,16 @@ import { MAX_STREAM_BYTES, tooLarge } from './fetch.ts'
  */
 export async function* dataOf({ body }: Response): AsyncGenerator<string[], void> {
   if (!body) return
-  const reader = body.getReader()
   const decoder = new TextDecoder()
   let data: string[] = []
   const events = createParser({ onEvent: event => void data.push(event.data) })
   let bytes = 0
-  let ended = false
-  try {
-    for (;;) {
-      const { done, value } = await reader.read()
-      ended = done
-      if (done) return
-      bytes += value.length
-      if (bytes > MAX_STREAM_BYTES) throw tooLarge(MAX_STREAM_BYTES)
-      events.feed(decoder.decode(value, { stream: true }))
-      if (data.length === 0) continue
-      yield data
-      data = []
-    }
-  } finally {
-    // Who does not read to the end wants no more of it.
-    if (!ended) reader.cancel().catch(() => {})
+  for await (const piece of body) {
+    bytes += piece.length
+    if (bytes > MAX_STREAM_BYTES) throw tooLarge(MAX_STREAM_BYTES)
+    events.feed(decoder.decode(piece, { stream: true }))
+    if (data.length === 0) continue
+    yield data
+    data = []
   }
 }

@@ -22,6 +22,8 @@ import { masker } from './secrets.ts'
 
 /** How often the runs of this process are brought up to date, in milliseconds. */
 const FOLLOW_MS = 1_000
+/** For so long nothing is written of a run that may be over soon, in milliseconds. */
+const BRIEF_MS = 30_000
 /** Events in one piece of work: a few milliseconds of the event loop. */
 const BATCH = 250
 /** Brief runs whose events are read together; together they have no more than a batch each. */
@@ -38,8 +40,10 @@ interface Writing {
   failing: boolean
   /** How many agents its manifest names. */
   described: number
-  /** It may be over in a moment, and then all that is left of it is written with others. */
+  /** It may be over soon, and then it is written in one go with others. */
   brief: boolean
+  /** On the monotonic clock. */
+  since: number
   /** It has ended, and what is left of it will be written. */
   over: boolean
   /** It is to be brought up to date whatever has happened in it. */
@@ -84,8 +88,8 @@ export class Recorder {
   }
 
   /**
-   * Keeps a run's log up to date from now on: for the process whose run it is. @param brief it may be over in a moment: its
-   * manifest is written when it is, or at the first round
+   * Keeps a run's log up to date from now on: for the process whose run it is. @param brief it may be over soon: nothing is
+   * written of it until it is, or for as long as `BRIEF_MS`
    */
   follow(run_id: string, brief = false): void {
     const writing = this.#follow(run_id, true)
@@ -99,8 +103,10 @@ export class Recorder {
     return [...this.#followed.keys()]
   }
 
+  /** What is written of while it goes on. */
   get #going(): [run_id: string, Writing][] {
-    return [...this.#followed].filter(([, { over }]) => !over)
+    const before = this.#svc.clock.monotonic() - BRIEF_MS
+    return [...this.#followed].filter(([, { over, brief, since }]) => !over && (!brief || since < before))
   }
 
   /**
@@ -194,7 +200,8 @@ export class Recorder {
       onDamage: (file, bytes) =>
         this.#svc.log.warn({}, `${bytes} bytes at the end of ${file} were broken; they are in ${file}.corrupt now`),
     })
-    const state = { failing: false, described: UNDESCRIBED, brief: false, over: false, due: true }
+    const since = this.#svc.clock.monotonic()
+    const state = { failing: false, described: UNDESCRIBED, brief: false, since, over: false, due: true }
     return { log, last: Promise.resolve(), ...state }
   }
 

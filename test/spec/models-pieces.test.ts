@@ -1,0 +1,77 @@
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { systemPorts } from '#kernel'
+import { fetchInPieces } from '../../builtins/models/pieces.ts'
+
+async function served(answer: RequestListener) {
+  const server = createServer((incoming, response) => {
+    incoming.resume().on('end', () => answer(incoming, response))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` }
+}
+
+const ask = fetchInPieces(systemPorts().fetch)
+const POST = { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } }
+const EVENTS = { 'content-type': 'text/event-stream' }
+
+async function textOf({ body }: Response): Promise<string> {
+  let text = ''
+  for await (const piece of body!) text += Buffer.from(piece).toString()
+  return text
+}
+
+test('a stream of events is read as it is sent, and its connection used again', async () => {
+  const ports: (number | undefined)[] = []
+  const { url } = await served(({ socket }, response) => {
+    ports.push(socket.remotePort)
+    response.writeHead(200, EVENTS).write('data: 1\n\n')
+    response.end('data: 2\n\n')
+  })
+  expect(await textOf(await ask(url, POST))).toBe('data: 1\n\ndata: 2\n\n')
+  expect(await textOf(await ask(url, POST))).toBe('data: 1\n\ndata: 2\n\n')
+  expect(ports[0]).toBe(ports[1])
+})
+
+test('a connection that breaks off fails', async () => {
+  const { url } = await served(({ socket }) => socket.destroy())
+  await expect(ask(url, POST)).rejects.toThrow(/socket hang up/)
+})
+
+test('redirects are followed, and other answers are as those of fetch', async () => {
+  const { url } = await served(({ url, method }, response) => {
+    if (url === '/') response.writeHead(307, { location: '/there' }).end()
+    else response.writeHead(429, { 'retry-after': '3', 'content-type': 'application/json' }).end(`"${method}"`)
+  })
+  const answer = await ask(url, POST)
+  expect([answer.status, answer.ok, answer.headers.get('retry-after')]).toEqual([429, false, '3'])
+  expect(await answer.json()).toBe('POST')
+  const direct = await ask(`${url}there`, POST)
+  expect([direct.status, await direct.json()]).toEqual([429, 'POST'])
+})
+
+test('an abort ends the request before its answer and in the middle of it', async () => {
+  const { url } = await served((_, response) => void response.writeHead(200, EVENTS).write('data: 1\n\n'))
+  const gone = new AbortController()
+  const answer = await ask(url, { ...POST, signal: gone.signal })
+  const reading = textOf(answer)
+  gone.abort()
+  await expect(reading).rejects.toThrow()
+  const silent = await served(() => {})
+  const early = new AbortController()
+  const asking = ask(silent.url, { ...POST, signal: early.signal })
+  await once(silent.server, 'request')
+  early.abort()
+  await expect(asking).rejects.toThrow()
+})
+
+test('a fetch that was put in the place of the machine’s is asked as it is', () => {
+  const own = async () => new Response('')
+  expect(fetchInPieces(own)).toBe(own)
+})
