@@ -4,7 +4,6 @@ import { ModelError, type ModelEvent, type ModelProvider, type ModelRequest } fr
 import type { Endpoint } from './endpoints.ts'
 import { faultOf, refusesStreamOptions } from './faults.ts'
 import { capBody } from './fetch.ts'
-import { fetchInPieces } from './pieces.ts'
 import { probe } from './probe.ts'
 import { dataOf } from './sse.ts'
 import { Chunk, Completion, doneEvent, ToolCallAssembly, usageEvents, wireRequest } from './wire.ts'
@@ -18,10 +17,10 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
   const { availability, reach, models } = probe(endpoint, ports)
   let client: Promise<OpenAI> | undefined
   let usageInStream = true
-  const ask = fetchInPieces(ports.fetch)
 
   const connect = async () => {
-    client ??= import('openai').then(({ OpenAI }) => {
+    client ??= Promise.all([import('openai'), import('./pieces.ts')]).then(([{ OpenAI }, { fetchInPieces }]) => {
+      const ask = fetchInPieces(ports.fetch)
       return new OpenAI({
         apiKey: key ?? 'none',
         adminAPIKey: null,
