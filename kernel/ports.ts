@@ -1,8 +1,9 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import type { LookupAddress } from 'node:dns'
-import { type BigIntStats, statSync } from 'node:fs'
+import { type BigIntStats, mkdirSync, statSync, writeFileSync } from 'node:fs'
 import * as fs from 'node:fs/promises'
+import { join } from 'node:path'
 import { TimeLimitError } from './errors.ts'
 import { type Presence, systemPresence } from './presence.ts'
 import type { Undo } from './scope.ts'
@@ -47,6 +48,11 @@ export interface Ports {
   random: Random
   ids: Ids
   files: typeof fs
+  /**
+   * Writes small files into a folder, which is made for them, at once: through the pool of threads that costs many times as
+   * much. Not there where `files` are not the machine's own.
+   */
+  filesNow?: (folder: string, files: Readonly<Record<string, string | Uint8Array>>) => void
   /** Which file lies at a path, undefined for none; at once, for what is asked before every write. */
   inodeOf: (path: string) => bigint | undefined
   /** What is another text whenever the file at a path is another or has changed; undefined for none. At once, as above. */
@@ -66,6 +72,7 @@ export function systemPorts(overrides: Partial<Ports> = {}): Ports {
     random: keyedRandom(randomBytes(4).readUInt32LE()),
     ids: { make: (prefix, digits) => `${prefix}-${hexDigits(digits)}` },
     files: fs,
+    ...(overrides.files && overrides.files !== fs ? {} : { filesNow }),
     inodeOf,
     stampOf,
     fetch: Object.assign((...asked: Parameters<Fetch>) => fetch(...asked), { direct: !process.env.NODE_USE_ENV_PROXY }),
@@ -75,6 +82,11 @@ export function systemPorts(overrides: Partial<Ports> = {}): Ports {
     env: process.env,
     ...overrides,
   }
+}
+
+function filesNow(folder: string, files: Readonly<Record<string, string | Uint8Array>>): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content, { mode: 0o600 })
 }
 
 function inodeOf(path: string): bigint | undefined {

@@ -16,7 +16,11 @@ export interface Segment {
 }
 
 export function segmentPath(folder: string, first: number): string {
-  return join(folder, `log-${String(first).padStart(15, '0')}.jsonl`)
+  return join(folder, segmentName(first))
+}
+
+export function segmentName(first: number): string {
+  return `log-${String(first).padStart(15, '0')}.jsonl`
 }
 
 /** A run's files, oldest first; none when it has no folder. */

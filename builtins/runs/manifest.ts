@@ -6,6 +6,8 @@ import type { RunBeginning, RunFacts } from './contract.ts'
 import { type BriefRun, briefRuns, findRun, listRunAgents, type RunRow } from './repository.ts'
 import type { RunSettings } from './settings.ts'
 
+export const MANIFEST = 'manifest.json'
+
 /** What a run that begins now has of its own. */
 export async function factsOf(svc: PluginHandle, about: RunBeginning): Promise<Omit<RunFacts, keyof RunSettings>> {
   const { place } = svc.use(Store)
@@ -69,20 +71,25 @@ export class Manifests {
     const row = await findRun(this.#svc.use(Store), run.run_id)
     const facts = row ? factsIn(row) : {}
     const text = this.#text({ ...beginningOf(run, agents), ...facts })
-    await replaceFile(this.#svc.ports.files, join(folder, 'manifest.json'), text)
+    await replaceFile(this.#svc.ports.files, join(folder, MANIFEST), text)
   }
 
   /**
-   * Writes that of a task's run, of which there are many: it is not waited for until it is on the disk, and what all have in
-   * common is made once. Where the process dies over the only one of a run that is over, all is written again.
+   * Writes that of a task's run, of which there are many: it is not waited for until it is on the disk. Where the process dies
+   * over the only one of a run that is over, all is written again.
    */
   async writeBrief(folder: string, run: BriefRun, agents: readonly Described[]): Promise<void> {
-    const own = { ...beginningOf(run, agents), ...JSON.parse(run.facts) }
-    const bytes = Buffer.concat([Buffer.from(this.#text(own).slice(0, -'\n}\n'.length)), await this.#sharedBy(run)])
+    const bytes = await this.brief(run, agents)
     const { files } = this.#svc.ports
     const beside = join(folder, `manifest.json.${process.pid}.tmp`)
     await files.writeFile(beside, bytes, { mode: 0o600 })
-    await files.rename(beside, join(folder, 'manifest.json'))
+    await files.rename(beside, join(folder, MANIFEST))
+  }
+
+  /** That of a task's run, as it stands in its file: what all have in common is made once. */
+  async brief(run: BriefRun, agents: readonly Described[]): Promise<Buffer> {
+    const own = { ...beginningOf(run, agents), ...JSON.parse(run.facts) }
+    return Buffer.concat([Buffer.from(this.#text(own).slice(0, -'\n}\n'.length)), await this.#sharedBy(run)])
   }
 
   /** How its manifest goes on after what is its own: kilobytes that are made once for all runs that begin alike. */

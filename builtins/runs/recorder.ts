@@ -3,9 +3,9 @@ import { type Effect, inStep, type PluginHandle, sentenceOf } from '#kernel'
 import { isoTime, Store } from '../store/contract.ts'
 import type { RunsConfig } from './config.ts'
 import { countsOf } from './counts.ts'
-import { LONGEST_LINE } from './log.ts'
+import { LONGEST_LINE, segmentName } from './log.ts'
 import { type LogLine, LogWriter } from './log-writer.ts'
-import { type Described, Manifests } from './manifest.ts'
+import { type Described, MANIFEST, Manifests } from './manifest.ts'
 import {
   agentNamed,
   type BriefRun,
@@ -226,6 +226,7 @@ export class Recorder {
         counts.push(count)
         written.push(run_id)
       } else left.push([run_id, writing])
+      await this.#svc.clock.yield()
     }
     const isCounted =
       counts.length === 0 ||
@@ -255,17 +256,27 @@ export class Recorder {
   async #inOneGo(run_id: string, writing: Writing, { runs, names }: Brief): Promise<Effect | undefined> {
     const { run, rows = [] } = runs.get(run_id) ?? {}
     if (!run || run.counted_seq > 0) return undefined
-    const to = rows.at(-1)?.seq
-    if (to === undefined || (await writing.log.position()) > 0) return undefined
+    const [first, last] = [rows[0], rows.at(-1)]
+    if (!first || !last) return undefined
     const { totals, agents } = countsOf(rows)
     const named = async ({ agent_id, first_at }: (typeof agents)[number]): Promise<Described> => {
       const known = names.get(agent_id) ?? (await agentNamed(this.#svc.use(Store), agent_id)) ?? NOBODY
       names.set(agent_id, known)
       return { agent_id, ...known, first_at }
     }
-    await writing.log.append(rows.map(row => this.#lineOf(row)))
-    await this.#manifests.writeBrief(this.folderOf(run_id), run, await Promise.all(agents.map(named)))
-    return countRun({ run_id, from: 0, to, totals, agents })
+    const described = await Promise.all(agents.map(named))
+    const lines = rows.map(row => this.#lineOf(row))
+    const { filesNow } = this.#svc.ports
+    const folder = this.folderOf(run_id)
+    if (filesNow) {
+      const log = lines.map(({ text }) => `${text}\n`).join('')
+      filesNow(folder, { [segmentName(first.seq)]: log, [MANIFEST]: await this.#manifests.brief(run, described) })
+    } else {
+      if ((await writing.log.position()) > 0) return undefined
+      await writing.log.append(lines)
+      await this.#manifests.writeBrief(folder, run, described)
+    }
+    return countRun({ run_id, from: 0, to: last.seq, totals, agents })
   }
 
   async #carry(run_id: string, writing: Writing): Promise<void> {
