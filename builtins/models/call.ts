@@ -137,10 +137,12 @@ async function hearStream(
   )
   const awaiting = new Awaiting(idle.signal)
   let events: AsyncIterator<ModelEvent> | undefined
+  let over = false
   try {
     events = to.provider.stream(request, idle.signal)[Symbol.asyncIterator]()
     for (;;) {
       const next = await awaiting.next(events.next())
+      over = next.done === true
       if (next.done) break
       pass.accepted()
       take(to, heard, next.value)
@@ -152,8 +154,8 @@ async function hearStream(
     if (!heard.finish_reason || signal.aborted) throw error
   } finally {
     awaiting.end()
-    idle.end()
-    void Promise.resolve(events?.return?.()).catch(() => {})
+    idle.end(!over)
+    if (!over) void Promise.resolve(events?.return?.()).catch(() => {})
   }
   if (!heard.finish_reason)
     throw fault(to, 'the answer broke off before its end', { kind: 'broken', interrupted: true })

@@ -8,8 +8,8 @@ export interface Limit {
   readonly signal: AbortSignal
   /** Starts the time anew. */
   restart(ms: number): void
-  /** The work is over: frees timer and listener, and aborts what is left of the work. */
-  end(): void
+  /** The work is over: frees timer and listener, and aborts what is left of the work, where anything is. */
+  end(left?: boolean): void
 }
 
 /** A signal that is aborted after `ms` with `reason()`, or with the outer signal's reason when that is aborted. */
@@ -36,10 +36,10 @@ export function limit(clock: Clock, outer: AbortSignal, ms: number, reason: () =
       cancel()
       cancel = clock.after(anew, expire)
     },
-    end() {
+    end(left = true) {
       cancel()
       outer.removeEventListener('abort', follow)
-      controller.abort(OVER)
+      if (left) controller.abort(OVER)
     },
   }
 }

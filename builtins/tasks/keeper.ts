@@ -5,10 +5,12 @@ import type { TaskRun } from './run.ts'
 
 /** How long text that was told may stay in memory alone, in milliseconds. */
 const WRITE_MS = 250
+/** So many texts are written in one transaction: hundreds would hold up for milliseconds what streams tell meanwhile. */
+const TOGETHER = 25
 /** How often a process says that it still works on its tasks, in milliseconds. */
 const RENEW_MS = 5_000
 
-/** While tasks run in this process: writes down what they told, all of them in one transaction, and gives a sign of life. */
+/** While tasks run in this process: writes down what they told, many in one transaction, and gives a sign of life. */
 export class Keeper {
   readonly #svc: PluginHandle
   readonly #owner: string
@@ -44,23 +46,29 @@ export class Keeper {
     while (this.#working.length > 0 && !signal.aborted) {
       await clock.sleep(WRITE_MS, signal)
       const working = this.#working
-      const pieces = working.filter(({ text }) => text.unsaved).map(run => run.unwritten())
+      const pieces = working.filter(({ text }) => text.unsaved)
       const now = clock.monotonic()
-      const due = now - renewed >= RENEW_MS && working.length > 0
-      const task_ids = working.map(({ row }) => row.task_id)
-      const effects = [
-        ...pieces.flatMap(({ effects }) => effects),
-        ...(due ? [renewTasks({ owner: this.#owner, task_ids })] : []),
-      ]
-      if (effects.length === 0) continue
       try {
-        await this.#svc.use(Store).apply(effects)
-        for (const { written } of pieces) written()
-        if (due) renewed = now
+        for (let at = 0; at < pieces.length; at += TOGETHER) {
+          if (at > 0) await clock.yield()
+          await this.#write(pieces.slice(at, at + TOGETHER))
+        }
+        if (now - renewed < RENEW_MS || working.length === 0) continue
+        const task_ids = working.map(({ row }) => row.task_id)
+        await this.#svc.use(Store).apply([renewTasks({ owner: this.#owner, task_ids })])
+        renewed = now
       } catch (error) {
         this.#svc.log.warn({}, `what tasks told is not written down yet: ${sentenceOf(error)}`)
       }
     }
     this.#keeping = undefined
+  }
+
+  async #write(runs: readonly TaskRun[]): Promise<void> {
+    const pieces = runs.map(run => run.unwritten())
+    const effects = pieces.flatMap(({ effects }) => effects)
+    if (effects.length === 0) return
+    await this.#svc.use(Store).apply(effects)
+    for (const { written } of pieces) written()
   }
 }
