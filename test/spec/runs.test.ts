@@ -377,6 +377,31 @@ describe('a run', () => {
     expect(next.root).toBe(home.root)
   })
 
+  it('of a task that works on is written once it has worked for 30 s, and no sooner', async () => {
+    await using home = await tasked(() => text('Done.'), { builtins: [runs] })
+    const [id, { kernel, clock, root }] = [await spawn(home), home]
+    const run_id = await kernel.use(Runs).begin('task', { agent_id: id })
+    const used = { agent_id: id, goal_id: null, tool: 'notes', call_id: 'c', ok: true, duration_ms: 1 }
+    await kernel
+      .use(Store)
+      .apply([
+        appendEvent({ type: 'tool_result', agent_id: id, run_id, data: { ...used, arguments: {}, outcome: '' } }),
+      ])
+    await clock.advance(29_000)
+    // Those that are over are written in each round: once its is, the round has been.
+    await runTask(home, id, 'Say done.')
+    await clock.advance(1_000)
+    const folder = (run_id: string) => logFiles(root, run_id).catch(() => [])
+    const [over] = (await kernel
+      .use(Store)
+      .all<{ run_id: string }>('SELECT run_id FROM runs WHERE ended_at IS NOT NULL'))!
+    await until(async () => (await folder(over!.run_id)).length > 0)
+    expect(await folder(run_id)).toEqual([])
+    await clock.advance(1_000)
+    await until(async () => (await folder(run_id)).length > 0)
+    expect(await logText(root, run_id)).toMatch(/"type":"tool_result"/)
+  })
+
   it('is shown also when another process runs it', async () => {
     await using home = await running([finish])
     await reached(home)
