@@ -19,7 +19,7 @@ interface Reported {
 
 /** The connection was never made, so nobody can have worked. */
 const UNREACHED =
-  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ERR_INVALID_URL|UND_ERR_CONNECT_TIMEOUT)$/
+  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ERR_INVALID_URL|CONNECT_TIMEOUT|UND_ERR_CONNECT_TIMEOUT)$/
 
 /** Whatever went wrong with a server, as one sentence and with what it means for a further try. Keys never appear in it. */
 export function faultOf(error: unknown, model: string, endpoint: Endpoint, clock: Pick<Clock, 'ms'>): ModelError {

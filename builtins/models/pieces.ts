@@ -5,13 +5,15 @@ import type { Fetch } from '#kernel'
 
 /** For so long a connection waits for its next request, in milliseconds: servers that say nothing of it wait for 5 s or longer. */
 const KEPT_MS = 4_000
+/** For so long a connection may take to be made, in milliseconds, as with the platform's `fetch`. */
+const CONNECT_MS = 10_000
 const kept = {
   http: new HttpAgent({ keepAlive: true, timeout: KEPT_MS }),
   https: new HttpsAgent({ keepAlive: true, timeout: KEPT_MS }),
 }
 
 /**
- * A `fetch` for requests whose answers come in many small pieces: over Node's own HTTP each piece costs half of what it does
+ * A `fetch` for requests whose answers come in many small pieces: over Node's own HTTP a stream costs half of what it does
  * through the streams of the platform's `fetch`. The `body` of a stream of events is Node's, to be read by iterating over it.
  * Any `fetch` but the machine's own is asked as it is.
  */
@@ -33,6 +35,7 @@ export function fetchInPieces(fetch: Fetch): Fetch {
 function answered(url: string | URL, init: RequestInit): Promise<IncomingMessage> {
   const { method = 'GET', signal, body = null } = init
   const headers = Object.fromEntries(new Headers(init.headers))
+  const request = { method, headers, timeout: CONNECT_MS }
   const isSecure = String(url).startsWith('https:')
   return new Promise((resolve, reject) => {
     let leave = () => void asking.destroy()
@@ -43,9 +46,15 @@ function answered(url: string | URL, init: RequestInit): Promise<IncomingMessage
       resolve(incoming.on('error', () => {}))
     }
     const asking = isSecure
-      ? overHttps(url, { method, headers, agent: kept.https }, respond)
-      : overHttp(url, { method, headers, agent: kept.http }, respond)
+      ? overHttps(url, { ...request, agent: kept.https }, respond)
+      : overHttp(url, { ...request, agent: kept.http }, respond)
     asking.on('error', reject)
+    // Nothing came for so long; how long a server may think is its callers' business.
+    asking.on('timeout', () => {
+      if (!asking.socket?.connecting) return
+      const problem = `no connection within ${CONNECT_MS / 1000} s`
+      asking.destroy(Object.assign(new Error(problem), { code: 'CONNECT_TIMEOUT' }))
+    })
     signal?.addEventListener('abort', () => leave(), { once: true })
     asking.end(body)
   })
