@@ -20,6 +20,7 @@ const kept = {
 export function fetchInPieces(fetch: Fetch): Fetch {
   if (!fetch.direct) return fetch
   return async (url, init = {}) => {
+    init.signal?.throwIfAborted()
     const incoming = await answered(url, init)
     const { statusCode: status = 0 } = incoming
     // Redirects are the platform's business.
