@@ -144,13 +144,17 @@ export function sleepOn(clock: Pick<Clock, 'after'>, ms: number, signal?: AbortS
   })
 }
 
-/** What is looked at again and again is looked at at such points of time, in milliseconds. */
-const STEP_MS = 250
+/** What is looked at again and again is looked at at multiples of the longest of these that it waits for, in milliseconds. */
+const STEPS_MS = [1_000, 500, 250]
 
-/** About so many milliseconds, and at the same points of time as all who look again and again: an idle process wakes for all of them at once. */
+/**
+ * About so many milliseconds, at first up to half of them more or less, and at the same points of time as all who look again and
+ * again: an idle process wakes for all of them at once.
+ */
 export function inStep(clock: Pick<Clock, 'monotonic'>, ms: number): number {
   const now = clock.monotonic()
-  return Math.max(1, Math.round((now + ms) / STEP_MS) * STEP_MS - now)
+  const step = STEPS_MS.find(each => each <= ms) ?? STEPS_MS.at(-1)!
+  return Math.max(1, Math.round((now + ms) / step) * step - now)
 }
 
 /** Randomness from SHA-256 of the key: slower than a generator, but any draw can be made again alone. */

@@ -19,7 +19,8 @@ import type { Streams } from './stream.ts'
 const CLOSE_GRACE_MS = 500
 /** The system cuts longer paths of sockets silently. */
 const LONGEST_SOCKET_PATH = 107
-/** How often Node looks for requests that take too long to arrive. */
+/** How often Node looks for requests that take too long to arrive: so many times within what they may take, and no more often than that. */
+const LOOKS = 5
 const LOOK_MS = 1_000
 
 export interface ListenerParts {
@@ -93,7 +94,7 @@ function createListener({ svc, config, apps, streams, doors }: ListenerParts, do
   const server = createServer({
     requestTimeout: config.request_timeout * 1000,
     headersTimeout: config.request_timeout * 1000,
-    connectionsCheckingInterval: LOOK_MS,
+    connectionsCheckingInterval: Math.max(LOOK_MS, (config.request_timeout * 1000) / LOOKS),
   })
   server.maxConnections = config.max_connections
   const answering = new Map<Socket, number>()
