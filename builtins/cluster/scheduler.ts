@@ -26,6 +26,11 @@ const COALESCED_MS = 5
 const CHANNEL = 'svc_wake'
 /** How often the marks of writes are cleared, in milliseconds. */
 const CLEARED_MS = 60_000
+/**
+ * After so many cycles of this process what they left behind is swept up: each leaves two rows of its lease and one of what its
+ * model call held, and a claim or a sum of what is held passes by all of them. The server's own sweeping comes once a minute.
+ */
+const SWEPT_CYCLES = 1_000
 
 /** A commit prolongs a lease of which less than this is left. */
 const FRESH = 2 / 3
@@ -35,6 +40,10 @@ const PARKED =
 /** In words that are looked at for each row, in the order of the index: of a million that are due only the first are read. */
 const AWAKE =
   'coalesce((SELECT a.paused_at IS NULL AND a.died_at IS NULL FROM agents a WHERE a.agent_id = leases.agent_id), true)'
+
+/** Of the leases in a list those that are held as it says. */
+const HELD = `FROM json_to_recordset(CAST(? AS JSON)) AS held (id TEXT, owner TEXT, epoch BIGINT, rest BIGINT, until BIGINT)
+  WHERE leases.id = held.id AND leases.owner = held.owner AND leases.epoch = held.epoch`
 
 /** Whoever was woken, or wants to go on sooner than this part of a heartbeat after it began, is not at rest. */
 const RESTING = 0.9
@@ -86,6 +95,8 @@ export class ClusterScheduler implements Scheduler {
   #cancelNotice: (() => void) | undefined
   #noticed = Number.NEGATIVE_INFINITY
   #cleared: number
+  /** Cycles since it was swept last. */
+  #unswept = 0
   #appeared = Number.NEGATIVE_INFINITY
   #appearing = Promise.resolve()
   /** undefined until it is known. */
@@ -171,22 +182,23 @@ export class ClusterScheduler implements Scheduler {
 
   async commit(lease: Lease, effects: readonly Effect[], next: Next): Promise<CommitResult> {
     const { time, lease_ms, rest, store, clock } = this.#parts
-    const ours = 'id = ? AND owner = ? AND epoch = ?'
-    const which = [lease.id, lease.owner, lease.epoch]
+    const { id, owner, epoch } = lease
     if (next === 'keep') {
       // As it is while little of it is over: its place in the index then stays, which is most of what a change costs.
-      const sql = `UPDATE leases SET run_at = CASE WHEN run_at > ${time.sql} + ? THEN run_at ELSE ${time.sql} + ? END WHERE ${ours}`
-      return store.write(effects, { sql, params: [Math.round(lease_ms * FRESH), lease_ms, ...which] })
+      const sql = `UPDATE leases SET run_at = CASE WHEN run_at > ${time.sql} + ${Math.round(lease_ms * FRESH)} THEN run_at
+        ELSE ${time.sql} + ${lease_ms} END ${HELD}`
+      return store.write(effects, { sql, lease: { id, owner, epoch } })
     }
-    this.#held.delete(lease.id)
-    const rested = `${time.sql} + ?`
+    this.#held.delete(id)
+    if (++this.#unswept >= SWEPT_CYCLES) this.#sweepUp()
+    const rested = `${time.sql} + held.rest`
     // A wake never makes it later than the cycle itself wants to go on.
-    const sql = `UPDATE leases SET owner = NULL, woken = 0, rested_at = ${rested},
-       run_at = CASE WHEN ${PARKED} THEN ${NEVER} WHEN woken = 1 THEN least(${rested}, ?) ELSE ? END WHERE ${ours}`
-    const run_at = time.toDatabase(next.run_at)
+    const sql = `UPDATE leases SET owner = NULL, woken = 0, rested_at = ${rested}, run_at = CASE WHEN ${PARKED} THEN ${NEVER}
+        WHEN woken = 1 THEN least(${rested}, held.until) ELSE held.until END ${HELD}`
     // Cycles that begin together often end together.
     const patient = !clock.held && this.#held.size > 0
-    return store.write(effects, { sql, params: [rest(), rest(), run_at, run_at, ...which] }, patient)
+    const until = time.toDatabase(next.run_at)
+    return store.write(effects, { sql, lease: { id, owner, epoch, rest: rest(), until } }, patient)
   }
 
   async wake(agents: readonly string[] | undefined, reason: string): Promise<void> {
@@ -329,5 +341,11 @@ export class ClusterScheduler implements Scheduler {
     if (now - this.#cleared < CLEARED_MS) return
     this.#cleared = now
     connections.query("DELETE FROM svc_writes WHERE at < now() - interval '10 minutes'").catch(() => {})
+  }
+
+  /** Where another node is at it, that one does it. */
+  #sweepUp(): void {
+    this.#unswept = 0
+    this.#parts.connections.query('VACUUM (SKIP_LOCKED) leases, budget_reservations').catch(() => {})
   }
 }

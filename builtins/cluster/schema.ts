@@ -8,8 +8,11 @@ import { TOTALS } from './totals.ts'
 const SCHEMA_LOCK = 0x73766331
 const WRITE_LOCK = SCHEMA_LOCK + 1
 
+const LOCK = `pg_advisory_xact_lock(${WRITE_LOCK})`
 /** The first statement of a message that takes its turn among those that write. */
-export const TURN = `SELECT pg_advisory_xact_lock(${WRITE_LOCK})`
+export const TURN = `SELECT ${LOCK}`
+/** The same, with the row by which it is known whether the message has arrived. */
+export const MARKED_TURN = `INSERT INTO svc_writes (write_id) SELECT ? FROM ${LOCK}`
 
 /**
  * What only PostgreSQL needs beside the tables that both have. A write that is not sure to have arrived is known by its row in

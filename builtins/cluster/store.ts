@@ -3,14 +3,13 @@ import {
   type EffectPlanner,
   type EventEnvelope,
   isoTime,
-  type Statement,
   type Store,
   wakeAgents,
 } from '../store/contract.ts'
 import type { Connections } from './connection.ts'
 import { Asked } from './kept.ts'
 import type { ClusterScheduler } from './scheduler.ts'
-import { Writes } from './writes.ts'
+import { type Fence, Writes } from './writes.ts'
 
 /** What was read is told again for so long, in milliseconds, when nobody has written; what depends on the time may change. */
 const KNOWN_MS = 500
@@ -58,10 +57,10 @@ export class ClusterStore implements Store {
   }
 
   /**
-   * @param fence a statement that changes one row as long as the lease is held
+   * @param fence what holds only as long as the lease is held
    * @param patient whether it may wait a moment for others that are likely to write soon
    */
-  async write(effects: readonly Effect[], fence: Statement | undefined, patient = false): Promise<CommitResult> {
+  async write(effects: readonly Effect[], fence: Fence | undefined, patient = false): Promise<CommitResult> {
     for (const { effect } of effects) crashPoint('before', effect)
     const planned = this.#parts.planner.plan(effects, this.#parts.now())
     const notice = effects.some(({ effect }) => effect === WAKE) ? this.scheduler.notice() : undefined

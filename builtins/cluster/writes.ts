@@ -2,7 +2,7 @@ import type { Clock, CommitResult } from '#kernel'
 import { type PlannedEffect, RemovedMeanwhileError, type Statement } from '../store/contract.ts'
 import { type Connections, codeOf, isSaid, LIMIT_MS } from './connection.ts'
 import { Asked } from './kept.ts'
-import { FENCED, REFUSED, TURN } from './schema.ts'
+import { FENCED, MARKED_TURN, REFUSED } from './schema.ts'
 
 /** So many go in one message. */
 const TOGETHER = 32
@@ -10,10 +10,16 @@ const TOGETHER = 32
 /** So long somebody who is in no hurry waits for company, in milliseconds. */
 const PATIENCE_MS = 4
 
+/** What a lease must be for its cycle to write, and what becomes of it. */
+export interface Fence {
+  /** Its one parameter is a list in JSON of all leases that are said together; it changes a row for each that is held. */
+  sql: string
+  lease: object
+}
+
 export interface Wanted {
   planned: readonly PlannedEffect[]
-  /** A statement that changes one row as long as a lease is held. */
-  fence?: Statement | undefined
+  fence?: Fence | undefined
   /** What else is said with it, to those who listen. */
   notice?: string | undefined
   /** Whether it may wait a moment for others that are likely to write soon. */
@@ -21,6 +27,7 @@ export interface Wanted {
 }
 
 interface Write {
+  fence: Fence | undefined
   parts: readonly (string | Asked)[]
   patient: boolean
   /** On the clock that never jumps: when it was asked for. */
@@ -55,15 +62,14 @@ export class Writes {
   /** @throws RemovedMeanwhileError, and what keeps the database from being written to */
   transact({ planned, fence, notice, patient = false }: Wanted): Promise<CommitResult> {
     const parts = [
-      ...(fence ? [changing(fence, FENCED)] : []),
       ...planned.flatMap(({ statements, must }) =>
-        statements.map(each => (must ? changing(each, REFUSED) : new Asked(each.sql, each.params))),
+        statements.map(each => (must ? changing(each, 1, REFUSED) : new Asked(each.sql, each.params))),
       ),
       ...(notice ? [notice] : []),
     ]
     const at = this.#clock.monotonic()
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ parts, patient, at, resolve, reject })
+      this.#waiting.push({ fence, parts, patient, at, resolve, reject })
       if (!patient) this.#hurry?.()
       if (!this.#under_way) void this.#go()
     })
@@ -120,8 +126,8 @@ export class Writes {
 
   /** Whether what broke off arrived is known by its row, which goes with it: trying again finds it, or writes it anew. */
   async #send(writes: readonly Write[]): Promise<void> {
-    const mark = new Asked('INSERT INTO svc_writes (write_id) VALUES (?)', [`${this.#owner}/${++this.#count}`])
-    const message = [TURN, mark, ...writes.flatMap(({ parts }) => parts)]
+    const turn = new Asked(MARKED_TURN, [`${this.#owner}/${++this.#count}`])
+    const message = [turn, ...fencesOf(writes), ...writes.flatMap(({ parts }) => parts)]
     const now = this.#clock.monotonic()
     const left = Math.min(...writes.map(({ at }) => at)) + LIMIT_MS - now
     try {
@@ -132,8 +138,19 @@ export class Writes {
   }
 }
 
-/** A statement that raises an error unless it changes exactly one row. */
-function changing({ sql, params }: Statement, otherwise: string): Asked {
-  const counted = `WITH svc_change AS (${sql} RETURNING 1) SELECT svc_changed(count(*), '${otherwise}') FROM svc_change`
-  return new Asked(counted, params)
+/** One statement for all that say the same of their leases: a cycle that writes twice at once says it once. */
+function fencesOf(writes: readonly Write[]): Asked[] {
+  const leases = new Map<string, Set<string>>()
+  for (const { fence } of writes) {
+    if (!fence) continue
+    const same = leases.get(fence.sql) ?? new Set()
+    leases.set(fence.sql, same.add(JSON.stringify(fence.lease)))
+  }
+  return [...leases].map(([sql, list]) => changing({ sql, params: [`[${[...list].join()}]`] }, list.size, FENCED))
+}
+
+/** A statement that raises an error unless it changes exactly so many rows. */
+function changing({ sql, params = [] }: Statement, rows: number, otherwise: string): Asked {
+  const counted = `WITH svc_change AS (${sql} RETURNING 1) SELECT CASE WHEN count(*) <> ? THEN svc_changed(0, '${otherwise}') END FROM svc_change`
+  return new Asked(counted, [...params, rows])
 }
