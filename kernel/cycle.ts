@@ -69,14 +69,19 @@ export function idsOf(due: readonly Due[]): string[] {
 /** Of a part of a cycle that comes to nothing by itself, for agents that have nothing to do. */
 export const nobody: Busy = () => []
 
-/** What becomes of the lease with a commit: kept while the cycle goes on, or given back until `run_at`. */
-export type Next = 'keep' | { run_at: number }
+/**
+ * What becomes of the lease with a commit: kept while the cycle goes on, or given back until `run_at`. With `more` the loop is
+ * going to claim as soon as it is, so that what is due may be taken with it, for the next `claim`.
+ */
+export type Next = 'keep' | { run_at: number; more?: boolean }
 export type CommitResult = 'ok' | 'fenced' | 'refused'
 
 /** The one port through which the kernel sees storage: what is due, and what a cycle wrote. */
 export interface Scheduler {
   /** Takes what is due, oldest first: at most `limit` agents, and the singletons beside them. */
   claim(limit: number): Promise<Lease[]>
+  /** Gives back what commits took for a loop that claims no more. */
+  unclaim?(): Promise<void>
   /** How often it wants to be asked to renew, and at least for what is due, in milliseconds; the heartbeat's own rates unless told. */
   readonly renew_ms?: number
   readonly poll_ms?: number

@@ -107,6 +107,11 @@ export class Heartbeat {
   /** How many slots are taken; singletons take none. */
   #agents = 0
 
+  /** Whether the loop claims as soon as a cycle has ended. */
+  get #full(): boolean {
+    return this.live && !this.#stop.signal.aborted && this.#agents >= this.#parts.config.max_concurrent_agents
+  }
+
   /** The agents whose cycles run in this process now. */
   get inFlight(): string[] {
     return [...new Set([...this.#running.keys()].map(({ id }) => id))]
@@ -135,7 +140,8 @@ export class Heartbeat {
     await Promise.race([ended, grace()])
     for (const { abort } of this.#running.values()) abort.abort(new StoppingError())
     await Promise.race([Promise.all([ended, this.#sweep.over()]), grace()])
-    await Promise.all([this.#giveBack().catch(() => {}), this.#endRenewals()])
+    const unclaimed = this.#parts.scheduler().unclaim?.()
+    await Promise.all([this.#giveBack().catch(() => {}), unclaimed?.catch(() => {}), this.#endRenewals()])
     for (const agent_id of this.inFlight) this.#parts.log.warn({ agent_id }, 'a cycle does not stop; it is left behind')
     this.#loop = undefined
   }
@@ -274,7 +280,7 @@ export class Heartbeat {
         run_at = cycle.run_at ?? this.#beatAfter(began)
         const running = this.#running.get(cycle.lease)
         if (running) running.ending = true
-        const committed = await this.#parts.scheduler().commit(cycle.lease, cycle.effects, { run_at })
+        const committed = await this.#parts.scheduler().commit(cycle.lease, cycle.effects, { run_at, more: this.#full })
         if (committed === 'fenced') cycle.result = 'fenced'
         // Somebody changed in the meantime what the cycle built on, such as its goal.
         if (committed === 'refused') cycle.result = 'error'

@@ -12,6 +12,7 @@ import { wakeAgents } from '../store/contract.ts'
 import { type Connections, Listener } from './connection.ts'
 import { literal } from './dialect.ts'
 import { Asked } from './kept.ts'
+import type { Answer } from './message.ts'
 import type { Nodes } from './nodes.ts'
 import { TURN } from './schema.ts'
 import type { ClusterStore } from './store.ts'
@@ -68,6 +69,9 @@ function claimOf(time: string, limit: number): string {
     FROM now WHERE id IN (SELECT id FROM sys UNION ALL SELECT id FROM agents_due) RETURNING id, kind, epoch, cycle_num`
 }
 
+const pairsOf = (leases: readonly Lease[]) =>
+  leases.map(({ id, epoch }) => `(${literal(id)}, ${literal(epoch)})`).join(', ')
+
 export interface ClusterSchedulerParts {
   connections: Connections
   store: ClusterStore
@@ -91,6 +95,8 @@ export class ClusterScheduler implements Scheduler {
   readonly #listeners = new Set<() => void>()
   /** When each lease was last claimed or renewed, on the clock that never jumps. */
   readonly #held = new Map<string, number>()
+  /** Taken with commits, and not asked for by the loop yet. */
+  #ahead: Lease[] = []
   readonly #listener: Listener
   #cancelNotice: (() => void) | undefined
   #noticed = Number.NEGATIVE_INFINITY
@@ -119,25 +125,64 @@ export class ClusterScheduler implements Scheduler {
 
   /** Others that claim are passed by: nobody waits for anybody. */
   async claim(limit: number): Promise<Lease[]> {
-    const { connections, time, lease_ms, store, clock } = this.#parts
+    const { connections, time, clock } = this.#parts
     // Only the first time somebody waits for it: who was woken is not to.
     const appearing = this.#appear()
     if (this.#draining === undefined) await appearing
     if (this.#draining) return []
-    const claiming = new Asked(claimOf(time.sql, limit), [store.owner, lease_ms])
-    const message = time.stale ? [claiming, `SELECT ${time.sql} AS at`] : [claiming]
+    const ahead = this.#takeAhead(limit)
+    if (ahead.length > 0) return ahead
+    const message = time.stale ? [this.claiming(limit), `SELECT ${time.sql} AS at`] : [this.claiming(limit)]
     let asked = 0
     const { rows } = await time.learn(async () => {
       const [claimed, told] = await connections.trying(() => {
         asked = clock.monotonic()
         return connections.ask(message)
       })
-      return { rows: claimed!.rows as unknown as Omit<Lease, 'owner'>[], at: told && Number(told.rows[0]?.at) }
+      return { rows: claimed!.rows, at: told && Number(told.rows[0]?.at) }
     })
+    return this.#leases(rows, asked)
+  }
+
+  claiming(limit: number): Asked {
+    const { store, time, lease_ms } = this.#parts
+    return new Asked(claimOf(time.sql, limit), [store.owner, lease_ms])
+  }
+
+  /** What was taken with a commit is for the loop, which need not ask for it. */
+  claimed(rows: Answer['rows'], asked: number): void {
+    this.#ahead.push(...this.#leases(rows, asked))
+    // A loop that found nothing a moment ago rests.
+    void this.#parts.clock.yield().then(() => this.#ahead.length > 0 && this.notify())
+  }
+
+  /** What the loop was too late for comes due again by itself. */
+  #takeAhead(limit: number): Lease[] {
+    const soon = this.#parts.clock.monotonic() - this.renew_ms
+    const ahead = this.#ahead.filter(({ id }) => (this.#held.get(id) ?? 0) > soon)
+    let free = limit
+    const taken = ahead.filter(({ kind }) => kind === 'sys' || free-- > 0)
+    this.#ahead = ahead.filter(lease => !taken.includes(lease))
+    return taken
+  }
+
+  #leases(rows: Answer['rows'], asked: number): Lease[] {
+    const { owner } = this.#parts.store
+    const leases = (rows as unknown as Omit<Lease, 'owner'>[]).map(row => ({ ...row, owner }))
     crashPoint('leases claimed')
-    for (const { id } of rows) this.#held.set(id, asked)
-    if (rows.some(({ kind }) => kind === 'sys')) this.#clear()
-    return rows.map(row => ({ ...row, owner: store.owner }))
+    for (const { id } of leases) this.#held.set(id, asked)
+    if (leases.some(({ kind }) => kind === 'sys')) this.#clear()
+    return leases
+  }
+
+  /** As if their cycles had not been begun. */
+  async unclaim(): Promise<void> {
+    const { time, store } = this.#parts
+    const ahead = this.#ahead.splice(0)
+    if (ahead.length === 0) return
+    for (const { id } of ahead) this.#held.delete(id)
+    await this.#write(`UPDATE leases SET owner = NULL, cycle_num = cycle_num - 1, run_at = ${time.sql}
+      WHERE owner = ${literal(store.owner)} AND (id, epoch) IN (${pairsOf(ahead)})`)
   }
 
   /** Without those who are due sooner than by their heartbeat: asking all rooms about them is what they would wait for. */
@@ -165,9 +210,8 @@ export class ClusterScheduler implements Scheduler {
     const { connections, time, lease_ms, store, clock } = this.#parts
     const began = clock.monotonic()
     const since = Math.min(...held.map(({ id }) => this.#held.get(id) ?? began))
-    const pairs = held.map(({ id, epoch }) => `(${literal(id)}, ${literal(epoch)})`)
     const text = `UPDATE leases SET run_at = ${time.sql} + ${lease_ms}
-      WHERE owner = ${literal(store.owner)} AND (id, epoch) IN (${pairs.join(', ')}) RETURNING id`
+      WHERE owner = ${literal(store.owner)} AND (id, epoch) IN (${pairsOf(held)}) RETURNING id`
     try {
       const left = since + lease_ms * LOST_AFTER - began
       const [, renewed] = await connections.trying(() => connections.ask([TURN, text]), Math.max(left, 0))
@@ -198,7 +242,9 @@ export class ClusterScheduler implements Scheduler {
     // Cycles that begin together often end together.
     const patient = !clock.held && this.#held.size > 0
     const until = time.toDatabase(next.run_at)
-    return store.write(effects, { sql, lease: { id, owner, epoch, rest: rest(), until } }, patient)
+    // Not where the time is to be asked for, or somebody holds the clock in hand.
+    const claims = next.more && this.#draining === false && !time.stale && !clock.held
+    return store.write(effects, { sql, lease: { id, owner, epoch, rest: rest(), until } }, { patient, claims })
   }
 
   async wake(agents: readonly string[] | undefined, reason: string): Promise<void> {

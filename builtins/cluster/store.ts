@@ -1,15 +1,9 @@
 import { type CommitResult, crashPoint, type Effect, type PluginHandle } from '#kernel'
-import {
-  type EffectPlanner,
-  type EventEnvelope,
-  isoTime,
-  type Store,
-  wakeAgents,
-} from '../store/contract.ts'
+import { type EffectPlanner, type EventEnvelope, isoTime, type Store, wakeAgents } from '../store/contract.ts'
 import type { Connections } from './connection.ts'
 import { Asked } from './kept.ts'
 import type { ClusterScheduler } from './scheduler.ts'
-import { type Fence, Writes } from './writes.ts'
+import { type Fence, type Wanted, Writes } from './writes.ts'
 
 /** What was read is told again for so long, in milliseconds, when nobody has written; what depends on the time may change. */
 const KNOWN_MS = 500
@@ -43,7 +37,10 @@ export class ClusterStore implements Store {
   constructor(svc: PluginHandle, parts: StoreParts) {
     this.#svc = svc
     this.#parts = parts
-    this.#writes = new Writes(parts.connections, svc.clock, parts.owner)
+    this.#writes = new Writes(parts.connections, svc.clock, parts.owner, {
+      claiming: limit => this.scheduler.claiming(limit),
+      claimed: (rows, asked) => this.scheduler.claimed(rows, asked),
+    })
     this.owner = parts.owner
     this.place = parts.place
   }
@@ -58,13 +55,17 @@ export class ClusterStore implements Store {
 
   /**
    * @param fence what holds only as long as the lease is held
-   * @param patient whether it may wait a moment for others that are likely to write soon
+   * @param how as `Wanted` says of it
    */
-  async write(effects: readonly Effect[], fence: Fence | undefined, patient = false): Promise<CommitResult> {
+  async write(
+    effects: readonly Effect[],
+    fence: Fence | undefined,
+    how: Pick<Wanted, 'patient' | 'claims'> = {},
+  ): Promise<CommitResult> {
     for (const { effect } of effects) crashPoint('before', effect)
     const planned = this.#parts.planner.plan(effects, this.#parts.now())
     const notice = effects.some(({ effect }) => effect === WAKE) ? this.scheduler.notice() : undefined
-    let result = await this.#writes.transact({ planned, fence, notice, patient })
+    let result = await this.#writes.transact({ planned, fence, notice, ...how })
     // What has happened in any case is booked, and a lease that was to be given back is.
     const booked = planned.filter(({ always }) => always)
     if (result === 'refused' && (fence || booked.length > 0)) {

@@ -2,6 +2,7 @@ import type { Clock, CommitResult } from '#kernel'
 import { type PlannedEffect, RemovedMeanwhileError, type Statement } from '../store/contract.ts'
 import { type Connections, codeOf, isSaid, LIMIT_MS } from './connection.ts'
 import { Asked } from './kept.ts'
+import type { Answer } from './message.ts'
 import { FENCED, MARKED_TURN, REFUSED } from './schema.ts'
 
 /** So many go in one message. */
@@ -24,12 +25,23 @@ export interface Wanted {
   notice?: string | undefined
   /** Whether it may wait a moment for others that are likely to write soon. */
   patient?: boolean | undefined
+  /** Whether one that is due is to be claimed with it. */
+  claims?: boolean | undefined
+}
+
+/** Claims with what is written. */
+export interface Claims {
+  /** The statement that takes so many of those that are due. */
+  claiming(limit: number): Asked
+  /** @param asked on the clock that never jumps: when it was said */
+  claimed(rows: Answer['rows'], asked: number): void
 }
 
 interface Write {
   fence: Fence | undefined
   parts: readonly (string | Asked)[]
   patient: boolean
+  claims: boolean
   /** On the clock that never jumps: when it was asked for. */
   at: number
   resolve: (result: CommitResult) => void
@@ -48,19 +60,21 @@ export class Writes {
   readonly #clock: Clock
   /** This process, whose writes are told from those of others. */
   readonly #owner: string
+  readonly #claims: Claims
   #waiting: Write[] = []
   #under_way = false
   #hurry: (() => void) | undefined
   #count = 0
 
-  constructor(connections: Connections, clock: Clock, owner: string) {
+  constructor(connections: Connections, clock: Clock, owner: string, claims: Claims) {
     this.#connections = connections
     this.#clock = clock
     this.#owner = owner
+    this.#claims = claims
   }
 
   /** @throws RemovedMeanwhileError, and what keeps the database from being written to */
-  transact({ planned, fence, notice, patient = false }: Wanted): Promise<CommitResult> {
+  transact({ planned, fence, notice, patient = false, claims = false }: Wanted): Promise<CommitResult> {
     const parts = [
       ...planned.flatMap(({ statements, must }) =>
         statements.map(each => (must ? changing(each, 1, REFUSED) : new Asked(each.sql, each.params))),
@@ -69,7 +83,7 @@ export class Writes {
     ]
     const at = this.#clock.monotonic()
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ fence, parts, patient, at, resolve, reject })
+      this.#waiting.push({ fence, parts, patient, claims, at, resolve, reject })
       if (!patient) this.#hurry?.()
       if (!this.#under_way) void this.#go()
     })
@@ -128,10 +142,16 @@ export class Writes {
   async #send(writes: readonly Write[]): Promise<void> {
     const turn = new Asked(MARKED_TURN, [`${this.#owner}/${++this.#count}`])
     const message = [turn, ...fencesOf(writes), ...writes.flatMap(({ parts }) => parts)]
-    const now = this.#clock.monotonic()
-    const left = Math.min(...writes.map(({ at }) => at)) + LIMIT_MS - now
+    const wanted = writes.filter(({ claims }) => claims).length
+    if (wanted > 0) message.push(this.#claims.claiming(wanted))
+    let asked = this.#clock.monotonic()
+    const left = Math.min(...writes.map(({ at }) => at)) + LIMIT_MS - asked
     try {
-      await this.#connections.trying(() => this.#connections.ask(message), left)
+      const answers = await this.#connections.trying(() => {
+        asked = this.#clock.monotonic()
+        return this.#connections.ask(message)
+      }, left)
+      if (wanted > 0) this.#claims.claimed(answers.at(-1)!.rows, asked)
     } catch (error) {
       if (codeOf(error) !== '23505' || (error as { table?: string }).table !== 'svc_writes') throw error
     }
