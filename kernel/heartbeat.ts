@@ -280,7 +280,8 @@ export class Heartbeat {
         run_at = cycle.run_at ?? this.#beatAfter(began)
         const running = this.#running.get(cycle.lease)
         if (running) running.ending = true
-        const committed = await this.#parts.scheduler().commit(cycle.lease, cycle.effects, { run_at, more: this.#full })
+        const next = this.#full ? { run_at, more: true } : { run_at }
+        const committed = await this.#parts.scheduler().commit(cycle.lease, cycle.effects, next)
         if (committed === 'fenced') cycle.result = 'fenced'
         // Somebody changed in the meantime what the cycle built on, such as its goal.
         if (committed === 'refused') cycle.result = 'error'

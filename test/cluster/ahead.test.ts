@@ -1,0 +1,89 @@
+import { describe, expect, it, vi } from 'vitest'
+import { Connections } from '../../builtins/cluster/connection.ts'
+import { Store } from '../../builtins/store/contract.ts'
+import store from '../../builtins/store/index.ts'
+import { type Cycle, definePlugin, Kernel, SchedulerToken } from '../../kernel/index.ts'
+import { populated } from '../bench/cluster.ts'
+import { drive } from '../bench/cycles.ts'
+import { project } from '../cli/project.ts'
+import { cluster, postgresOr, testDatabase } from '../support/postgres.ts'
+
+const server = await postgresOr(reason => console.warn(`PostgreSQL is left out: ${reason}`))
+const AGENTS = 5
+const CYCLES = 60
+
+describe.skipIf(!server)('a loop whose slots are all taken', () => {
+  const opened = async (plugin = definePlugin({ name: 'nothing', setup() {} })) => {
+    const database = await testDatabase(server!)
+    await populated(database.url, AGENTS, 'worker', 0)
+    const config = `store: { url: '${database.url}' }\ndaemon: { max_concurrent_agents: 2 }\n`
+    const dir = await project({ '.svc/config.yaml': config })
+    const builtins = [store, cluster, plugin]
+    const kernel = await Kernel.open({
+      root: dir.path,
+      roles: ['daemon'],
+      builtins,
+      ports: { env: {} },
+      log: { level: 'error' },
+    })
+    const leases = () =>
+      kernel
+        .use(Store)
+        .all<{ id: string; owner: string | null; cycle_num: number }>(
+          "SELECT id, owner, cycle_num FROM leases WHERE kind = 'agent' ORDER BY id",
+        )
+    const asked = vi.spyOn(Connections.prototype, 'ask')
+    return {
+      ...{ kernel, leases },
+      /** How often it was asked what is due, and nothing else. */
+      claims: () =>
+        asked.mock.calls.filter(([[first]]) => typeof first === 'object' && /agents_due/.test(first.inFull.text!))
+          .length,
+      async [Symbol.asyncDispose]() {
+        asked.mockRestore()
+        await kernel.close()
+        await dir[Symbol.asyncDispose]()
+        await database.drop()
+      },
+    }
+  }
+
+  it('claims with the commits that free them, and leaves no cycle out', async () => {
+    const begun: string[] = []
+    const due = definePlugin({
+      name: 'due',
+      setup(svc) {
+        svc.tap('goal_generation', 'due', async (cycle: Cycle) => {
+          begun.push(`${cycle.agent_id} ${cycle.cycle_num}`)
+          cycle.run_at = svc.clock.ms()
+        })
+      },
+    })
+    await using opening = await opened(due)
+    await drive(opening.kernel, CYCLES)
+    expect(opening.claims()).toBeLessThan(CYCLES / 4)
+    const lived: string[] = []
+    for (const { id, owner, cycle_num } of await opening.leases()) {
+      expect(owner, id).toBeNull()
+      for (let n = 1; n <= cycle_num; n++) lived.push(`${id} ${n}`)
+    }
+    expect(begun.toSorted()).toEqual(lived.toSorted())
+  })
+
+  it('gives back what it claims no more, as it was', async () => {
+    await using opening = await opened()
+    const scheduler = opening.kernel.use(SchedulerToken)
+    const later = () => ({ run_at: Date.now() + 60_000, more: true })
+    // The daemon's own comes with it.
+    const first = (await scheduler.claim(1)).find(({ kind }) => kind === 'agent')
+    expect(await scheduler.commit(first!, [], later())).toBe('ok')
+    const [second, ...others] = await scheduler.claim(5)
+    expect([second?.cycle_num, others]).toEqual([1, []])
+    expect(await scheduler.commit(second!, [], later())).toBe('ok')
+    const taken = (await opening.leases()).filter(({ owner }) => owner !== null)
+    expect(taken).toMatchObject([{ cycle_num: 1 }])
+    await scheduler.unclaim!()
+    expect((await opening.leases()).find(({ id }) => id === taken[0]!.id)).toMatchObject({ owner: null, cycle_num: 0 })
+    expect((await scheduler.claim(5)).map(({ cycle_num }) => cycle_num)).toEqual([1, 1, 1])
+  })
+})
