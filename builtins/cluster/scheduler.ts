@@ -28,8 +28,8 @@ const CHANNEL = 'svc_wake'
 /** How often the marks of writes are cleared, in milliseconds. */
 const CLEARED_MS = 60_000
 /**
- * After so many cycles of this process what they left behind is swept up: each leaves two rows of its lease and one of what its
- * model call held, and a claim or a sum of what is held passes by all of them. The server's own sweeping comes once a minute.
+ * After so many cycles of this process the rows are swept up that their model calls left behind: whoever adds up what is held
+ * passes by all of them. The server's own sweeping comes once a minute.
  */
 const SWEPT_CYCLES = 1_000
 
@@ -392,6 +392,6 @@ export class ClusterScheduler implements Scheduler {
   /** Where another node is at it, that one does it. */
   #sweepUp(): void {
     this.#unswept = 0
-    this.#parts.connections.query('VACUUM (SKIP_LOCKED) leases, budget_reservations').catch(() => {})
+    this.#parts.connections.query('VACUUM (SKIP_LOCKED) budget_reservations').catch(() => {})
   }
 }

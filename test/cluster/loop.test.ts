@@ -12,7 +12,7 @@ const server = await postgresOr(reason => console.warn(`PostgreSQL is left out: 
 const AGENTS = 5
 const CYCLES = 60
 
-describe.skipIf(!server)('a loop whose slots are all taken', () => {
+describe.skipIf(!server)('a loop on PostgreSQL', () => {
   const opened = async (plugin = definePlugin({ name: 'nothing', setup() {} })) => {
     const database = await testDatabase(server!)
     await populated(database.url, AGENTS, 'worker', 0)
@@ -48,7 +48,7 @@ describe.skipIf(!server)('a loop whose slots are all taken', () => {
     }
   }
 
-  it('claims with the commits that free them, and leaves no cycle out', async () => {
+  it('claims with the commits that free the last of its slots, and leaves no cycle out', async () => {
     const begun: string[] = []
     const due = definePlugin({
       name: 'due',
@@ -61,7 +61,8 @@ describe.skipIf(!server)('a loop whose slots are all taken', () => {
     })
     await using opening = await opened(due)
     await drive(opening.kernel, CYCLES)
-    expect(opening.claims()).toBeLessThan(CYCLES / 4)
+    // Two slots: without that, one claim for two cycles at best.
+    expect(opening.claims()).toBeLessThan(CYCLES / 2)
     const lived: string[] = []
     for (const { id, owner, cycle_num } of await opening.leases()) {
       expect(owner, id).toBeNull()
