@@ -16,10 +16,7 @@ export class Ground {
 
   private constructor(database: SharedDatabase) {
     this.#database = database
-    const tables = database.all<{ name: string }>(
-      "SELECT name FROM sqlite_master WHERE type = 'table' AND (name NOT LIKE 'sqlite%' OR name = 'sqlite_sequence') ORDER BY name",
-    )
-    this.#tables = tables.map(({ name }) => [name, database.all<Row>(`SELECT * FROM ${name}`)])
+    this.#tables = tablesOf(database).map(name => [name, database.all<Row>(`SELECT * FROM ${name}`)])
   }
 
   /**
@@ -70,9 +67,8 @@ export class Ground {
   /** The database, empty again, under new conditions. */
   database(parts: MediumParts): SharedDatabase {
     const database = this.#database
-    database.connection.exec('PRAGMA foreign_keys = OFF')
     database.run('BEGIN IMMEDIATE')
-    for (const [name] of this.#tables) database.run(`DELETE FROM ${name}`)
+    for (const [name] of this.#tables.toReversed()) database.run(`DELETE FROM ${name}`)
     for (const [name, rows] of this.#tables) {
       for (const row of rows) {
         const columns = Object.keys(row)
@@ -80,8 +76,23 @@ export class Ground {
       }
     }
     database.run('COMMIT')
-    database.connection.exec('PRAGMA foreign_keys = ON')
     database.begin(parts)
     return database
   }
+}
+
+/** All tables, each after those whose rows its own belong to: foreign keys hold all along. */
+function tablesOf(database: SharedDatabase): string[] {
+  const names = database.all<{ name: string }>(
+    "SELECT name FROM sqlite_master WHERE type = 'table' AND (name NOT LIKE 'sqlite%' OR name = 'sqlite_sequence') ORDER BY name",
+  )
+  const ordered = new Set<string>()
+  const add = (name: string) => {
+    if (ordered.has(name)) return
+    const parents = database.all<{ parent: string }>('SELECT "table" AS parent FROM pragma_foreign_key_list(?)', [name])
+    for (const { parent } of parents) if (parent !== name) add(parent)
+    ordered.add(name)
+  }
+  for (const { name } of names) add(name)
+  return [...ordered]
 }

@@ -7,6 +7,8 @@ export type Point = 'begin' | 'statement' | 'commit' | 'read'
 
 /** What is in this machine's own memory does not rot, and to look for that takes as long as a cycle. */
 const SPARED: Record<string, string> = { 'PRAGMA quick_check(1)': "SELECT 'ok' AS quick_check" }
+/** What sets a connection up. */
+const SETTINGS = /^PRAGMA \w+ = /
 
 /** What a killed process meets; nobody is there to catch it. */
 export class DeadProcess extends Error {}
@@ -28,6 +30,8 @@ export class SharedDatabase {
   #parts: MediumParts = { fault: () => undefined, committed: () => {} }
   readonly #prepared = new Map<string, Statement>()
   #connection: Connection | undefined
+  /** The settings that its connection has. */
+  #settings: string | undefined
   /** How often each process committed: what SQLite tells others as `data_version`. */
   readonly #commits = new Map<number, number>()
   #writing: number | undefined
@@ -62,10 +66,7 @@ export class SharedDatabase {
   mediumFor(process: number, alive: () => boolean): Medium {
     return {
       connect: (_, open) => {
-        if (!this.#connection) {
-          this.#connection = open(':memory:')
-          this.#connection.exec('PRAGMA foreign_keys = ON')
-        }
+        this.#connection ??= open(':memory:')
         return this.#face(process, alive)
       },
     }
@@ -145,7 +146,7 @@ export class SharedDatabase {
     }
     return {
       prepare: wrap,
-      exec: sql => shared.connection.exec(sql),
+      exec: sql => this.#script(sql),
       pragma: (sql, options) => shared.connection.pragma(sql, options),
       serialize: () => shared.connection.serialize(),
       close: () => {
@@ -158,6 +159,13 @@ export class SharedDatabase {
         return open
       },
     }
+  }
+
+  /** Each process sets its connection up as the others do; to set it anew has SQLite compile every statement anew. */
+  #script(sql: string): void {
+    if (sql === this.#settings) return
+    this.connection.exec(sql)
+    if (SETTINGS.test(sql)) this.#settings = sql
   }
 
   #statement(sql: string): Statement {

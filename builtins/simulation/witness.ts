@@ -27,6 +27,8 @@ export interface WitnessParts {
 const TICK_MS = 250
 /** A lease outlives failures to renew it for so long, in milliseconds. */
 const LEASE_MS = 20_000
+/** What is written beside a file has the number of the machine's own process in its name: the same world, another log. */
+const OWN_FILES = `.${process.pid}.tmp`
 /** So long somebody waits for a database that is locked, in milliseconds. */
 const LOCK_MS = 5_000
 
@@ -161,7 +163,7 @@ export class Witness {
   }
 
   logged(process: number, line: string): void {
-    const { time: _, pid: __, ...entry } = JSON.parse(line) as Record<string, unknown>
+    const { time: _, pid: __, ...entry } = JSON.parse(line.replaceAll(OWN_FILES, '.tmp')) as Record<string, unknown>
     this.#parts.journal.write('logged', { process, ...entry })
     if (this.#parts.trouble.level === 0) this.#broken('quiet_when_well', String(entry.msg))
   }
