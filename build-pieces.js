@@ -7,6 +7,10 @@ import { parseAst } from 'rolldown/parseAst'
 /** Calls of zod that take the fields of an object. */
 const SHAPED = /^z\.(object|strictObject|looseObject)$|\.(extend|safeExtend)$/
 
+const OURS = /\/(kernel|builtins)\/.*\.ts$/
+const FIELD = `export const field = (shape, name, value) =>
+  (Object.defineProperty(shape, name, { value, enumerable: true, configurable: true, writable: true }), value)`
+
 /**
  * A field of `z.object({ … })` becomes an accessor that makes its schema when that is asked for, once: zod reads a shape when
  * it first parses or describes. Of some eight thousand schemas a process uses a few hundred.
@@ -15,18 +19,25 @@ export const lazyFields = {
   name: 'lazy-fields',
   setup({ onResolve, onLoad }) {
     onResolve({ filter: /^lazy-field$/ }, ({ path }) => ({ path, namespace: 'lazy-field', sideEffects: false }))
-    onLoad({ filter: /./, namespace: 'lazy-field' }, () => ({
-      contents: `export const field = (shape, name, value) =>
-        (Object.defineProperty(shape, name, { value, enumerable: true, configurable: true, writable: true }), value)`,
+    onLoad({ filter: /./, namespace: 'lazy-field' }, () => ({ contents: FIELD }))
+    onLoad({ filter: OURS }, async ({ path }) => ({
+      contents: withLazyFields(await readFile(path, 'utf8')),
+      loader: 'ts',
     }))
-    onLoad({ filter: /\/(kernel|builtins)\/.*\.ts$/ }, async ({ path }) => {
-      const text = await readFile(path, 'utf8')
-      return { contents: /\bz\b[^;']*\} from '(#kernel|zod)'/.test(text) ? withLazyFields(text) : text, loader: 'ts' }
-    })
   },
 }
 
+/** The same for Vite, as which tests load the sources. */
+export const lazyFieldsInTests = {
+  name: 'lazy-fields',
+  enforce: 'pre',
+  resolveId: source => (source === 'lazy-field' ? '\0lazy-field' : undefined),
+  load: id => (id === '\0lazy-field' ? FIELD : undefined),
+  transform: (text, id) => (OURS.test(id) ? { code: withLazyFields(text), map: null } : undefined),
+}
+
 function withLazyFields(text) {
+  if (!/\bz\b[^;']*\} from '(#kernel|zod)'/.test(text)) return text
   const edits = []
   walk(parseAst(text, { lang: 'ts' }), node => {
     const [shape] = node.type === 'CallExpression' && SHAPED.test(wordsOf(text, node.callee)) ? node.arguments : []
