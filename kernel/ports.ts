@@ -6,7 +6,6 @@ import * as fs from 'node:fs/promises'
 import { join } from 'node:path'
 import { TimeLimitError } from './errors.ts'
 import { type Presence, systemPresence } from './presence.ts'
-import type { Undo } from './scope.ts'
 
 /** Wall clock, monotonic clock and timers, in milliseconds. A test holds one of its own. */
 export interface Clock {

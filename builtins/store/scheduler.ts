@@ -24,6 +24,10 @@ const HELD = 'id = ? AND owner = ? AND epoch = ?'
 const RENEW = `UPDATE leases SET run_at = ? WHERE ${HELD}`
 const RELEASE = `UPDATE leases SET owner = NULL, woken = 0, rested_at = ?,
   run_at = CASE WHEN ${PARKED} THEN ? WHEN woken THEN ? ELSE ? END WHERE ${HELD}`
+/** Whose start lies ahead was written before the clock was set back; nobody is moved again when another process sees it too. */
+const SET_BACK = `UPDATE leases SET run_at = CASE WHEN run_at >= ? THEN run_at WHEN owner IS NOT NULL THEN min(run_at, ?)
+    WHEN claimed_at > ? THEN run_at - ? ELSE min(run_at, ?) END,
+  claimed_at = iif(claimed_at > ?, claimed_at - ?, claimed_at), rested_at = min(rested_at, ?)`
 /** A wall clock that goes back by more than this was set, in milliseconds. */
 const SET_BACK_MS = 1_000
 
@@ -154,10 +158,11 @@ export class LocalScheduler implements Scheduler {
     const monotonic = this.#options.monotonic()
     const back = Math.round(monotonic - this.#seen.monotonic - (now - this.#seen.now))
     if (back >= SET_BACK_MS) {
-      await this.#options.database.write(() =>
-        this.#options.database.run({
-          sql: 'UPDATE leases SET run_at = iif(run_at < ?, run_at - ?, run_at), rested_at = min(rested_at, ?)',
-          params: [NEVER, back, now + this.#options.rest()],
+      const { database, heartbeat, rest } = this.#options
+      await database.write(() =>
+        database.run({
+          sql: SET_BACK,
+          params: [NEVER, now + LEASE_MS, now, back, now + heartbeat(), now, back, now + rest()],
         }),
       )
     }

@@ -8,7 +8,6 @@ import {
   StressorAdded,
   StressorEased,
   Stressors,
-  type StressorVerdict,
 } from './contract.ts'
 import { eased, judged, laid, type Settings } from './dynamics.ts'
 import { afterOutcome } from './persona.ts'

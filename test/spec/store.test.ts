@@ -384,6 +384,23 @@ describe('the wall clock', () => {
     expect((await scheduler.claim(9)).map(lease => lease.id).sort()).toEqual(['a', 'sys:beat'])
   })
 
+  it('may be set back under several processes: nobody is taken from who has it, nor driven early', async () => {
+    const { home, scheduler } = await open()
+    await using _ = home
+    addAgents(home.root, 'a', 'b')
+    await using second = await house({ builtins: [store, room], root: home.root, clock: home.clock })
+    const other = second.kernel.use(SchedulerToken)
+    const leases = await scheduler.claim(9)
+    const held = leases.find(({ id }) => id === 'a')!
+    for (const lease of leases)
+      if (lease !== held) await scheduler.commit(lease, [], { run_at: home.clock.ms() + 10_000 })
+    home.clock.jump(-3_600_000)
+    for (const each of [scheduler, other, scheduler, other]) expect(await each.claim(9)).toEqual([])
+    expect(await scheduler.commit(held, [], 'keep')).toBe('ok')
+    await home.clock.advance(10_000)
+    expect((await other.claim(9)).map(({ id }) => id).sort()).toEqual(['b', 'sys:beat'])
+  })
+
   it.each(['while the service runs', 'while it does not'])(
     'may be set back %s: an agent that was paused then rests no longer for it',
     async when => {
