@@ -8,7 +8,7 @@ import { lazyFieldsInTests } from './build-pieces.js'
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
 /** What starts processes, browsers and servers, or ends them. */
-const APART = ['faults', 'cluster', 'cli', 'browser', 'reload', 'examples', 'simulation']
+const APART = ['simulation', 'faults', 'cluster', 'cli', 'browser', 'reload', 'examples']
 /** What a process has done before shows in the processor time of the one, and in the errors that the other finds defined. */
 const ALONE = ['guardrails-quality', 'reference'].map(name => `test/spec/${name}.test.ts`)
 
@@ -55,7 +55,7 @@ export default defineConfig({
     pool: 'forks',
     sequence: { sequencer: LongFirst },
     // Much of the time they wait for processes of their own.
-    maxWorkers: Math.max(3, availableParallelism()),
+    maxWorkers: Math.max(4, availableParallelism()),
     // Far more than any test needs: what hangs is to be found, not what is slow on a busy machine.
     testTimeout: 180_000,
     hookTimeout: 180_000,
