@@ -4,6 +4,7 @@ import type { Target } from './names.ts'
 import { promptedRequest } from './prompted.ts'
 import { Hearing, type Reading } from './repair/hearing.ts'
 import { promptedSchema } from './structured.ts'
+import { UnderstoodStream } from './understood.ts'
 
 /** So servers say that they, or the model, have no tools: Ollama, vLLM, llama.cpp, Groq, OpenRouter and others. */
 const NO_TOOLS =
@@ -42,21 +43,14 @@ export class Abilities {
     }
     const learn = (error: unknown, sent: ModelRequest) => this.#learn(error, sent, id, mode)
 
-    async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
-      for (;;) {
-        const { sent, reading } = form(request)
-        const hearing = new Hearing(request, reading)
-        let begun = false
-        try {
-          for await (const event of provider.stream(sent, signal)) {
-            begun = true
-            for (const heard of hearing.hear(event)) yield heard
-          }
-          return
-        } catch (error) {
-          if (begun || !learn(error, sent)) throw error
-        }
+    const stream = (request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent> => {
+      let sent = request
+      const ask = () => {
+        const asking = form(request)
+        sent = asking.sent
+        return { events: provider.stream(sent, signal), hearing: new Hearing(request, asking.reading) }
       }
+      return new UnderstoodStream(ask, error => learn(error, sent))
     }
     const complete = async (request: ModelRequest, signal: AbortSignal): Promise<ModelEvent[]> => {
       for (;;) {

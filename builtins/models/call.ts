@@ -9,7 +9,7 @@ import {
   type Spend,
 } from './contract.ts'
 import type { Governor, Pass } from './governor.ts'
-import { Awaiting, limit, orAbort } from './limits.ts'
+import { eachOrAbort, limit, orAbort } from './limits.ts'
 import type { Target } from './names.ts'
 import { type Attempt, spendOf } from './spend.ts'
 
@@ -135,25 +135,21 @@ async function hearStream(
   const idle = limit(settings.ports.clock, signal, idle_ms, () =>
     fault(to, `nothing came for model.idle_timeout (${settings.idle_timeout} s)`, { kind: 'timeout' }),
   )
-  const awaiting = new Awaiting(idle.signal)
   let events: AsyncIterator<ModelEvent> | undefined
   let over = false
   try {
     events = to.provider.stream(request, idle.signal)[Symbol.asyncIterator]()
-    for (;;) {
-      const next = await awaiting.next(events.next())
-      over = next.done === true
-      if (next.done) break
+    await eachOrAbort(idle.signal, events, event => {
       pass.accepted()
-      take(to, heard, next.value)
-      if (next.value.type === 'text' && next.value.text) show(next.value.text)
+      take(to, heard, event)
+      if (event.type === 'text' && event.text) show(event.text)
       idle.restart(heard.finish_reason ? Math.min(USAGE_WAIT_MS, idle_ms) : idle_ms)
-    }
+    })
+    over = true
   } catch (error) {
     // The answer is whole; what failed is the way to its usage, which is estimated then.
     if (!heard.finish_reason || signal.aborted) throw error
   } finally {
-    awaiting.end()
     idle.end(!over)
     if (!over) void Promise.resolve(events?.return?.()).catch(() => {})
   }

@@ -54,27 +54,33 @@ export function orAbort<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   })
 }
 
-/** The same for many pieces of work one after another, such as the events of a stream: it listens to the signal once. */
-export class Awaiting {
-  readonly #signal: AbortSignal
-  #reject: ((reason: unknown) => void) | undefined
-
-  constructor(signal: AbortSignal) {
-    this.#signal = signal
-    signal.addEventListener('abort', this.#abort, { once: true })
-  }
-
-  next<T>(work: Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      this.#reject = reject
-      if (this.#signal.aborted) reject(this.#signal.reason)
-      work.then(resolve, reject)
-    })
-  }
-
-  end(): void {
-    this.#signal.removeEventListener('abort', this.#abort)
-  }
-
-  readonly #abort = () => this.#reject?.(this.#signal.reason)
+/**
+ * Hands on what comes, piece by piece, to the end; rejects with the signal's reason as soon as it is aborted, and hands on
+ * nothing more then. It listens to the signal once, and waits by hand: a piece costs two promises.
+ */
+export function eachOrAbort<T>(signal: AbortSignal, pieces: AsyncIterator<T>, hear: (piece: T) => void): Promise<void> {
+  return new Promise<void>((resolve, reject) => {
+    let over = false
+    const end = (settle: () => void) => {
+      over = true
+      signal.removeEventListener('abort', abort)
+      settle()
+    }
+    const abort = () => end(() => reject(signal.reason))
+    const failed = (error: unknown) => end(() => reject(error))
+    const heard = (next: IteratorResult<T>) => {
+      if (over) return
+      if (next.done) return end(resolve)
+      try {
+        hear(next.value)
+        go()
+      } catch (error) {
+        failed(error)
+      }
+    }
+    const go = () => void pieces.next().then(heard, failed)
+    signal.addEventListener('abort', abort, { once: true })
+    if (signal.aborted) abort()
+    else go()
+  })
 }
