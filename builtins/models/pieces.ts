@@ -14,7 +14,7 @@ const kept = {
 
 /**
  * A `fetch` for requests whose answers come in many small pieces: over Node's own HTTP a stream costs half of what it does
- * through the streams of the platform's `fetch`. The `body` of a stream of events is Node's, to be read by iterating over it.
+ * through the streams of the platform's `fetch`, whose first use takes some 9 MB and 70 ms besides. The `body` of a stream of events is Node's, to be read by iterating over it.
  * Any `fetch` but the machine's own is asked as it is.
  */
 export function fetchInPieces(fetch: Fetch): Fetch {

@@ -20,15 +20,15 @@ export function probe(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>)
   const ask = async (): Promise<Found> => {
     const abort = new AbortController()
     try {
+      const { fetchInPieces } = await import('./pieces.ts')
+      const get = fetchInPieces(ports.fetch)
       const headers = { ...(key ? { authorization: `Bearer ${key}` } : {}) }
-      const answer = capBody(ports.fetch(`${base_url}/models`, { headers, signal: abort.signal })).then(
-        async response => {
-          const { ok, status } = response
-          if (needs_key && (status === 401 || status === 403)) return { refused: status }
-          if (!ok) throw new Error(`it answered HTTP ${status}`)
-          return ModelList.safeParse(await response.json().catch(() => undefined)).data
-        },
-      )
+      const answer = capBody(get(`${base_url}/models`, { headers, signal: abort.signal })).then(async response => {
+        const { ok, status } = response
+        if (needs_key && (status === 401 || status === 403)) return { refused: status }
+        if (!ok) throw new Error(`it answered HTTP ${status}`)
+        return ModelList.safeParse(await response.json().catch(() => undefined)).data
+      })
       const list = await within(clock, PROBE_LIMIT_MS, 'GET /models', answer)
       if (list && 'refused' in list) {
         return { models: null, reason: `${base_url} refuses the key in ${key_env} (HTTP ${list.refused})` }
