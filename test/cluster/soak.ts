@@ -12,6 +12,7 @@ import { type Held, LEASE_S, type Machine, Machines, post, took } from './machin
 import { lineTo } from './namespace.ts'
 
 const minutes = Number(process.argv[2] ?? 10)
+if (!(minutes > 0)) throw new Error(`"${process.argv[2]}" is no number of minutes: npm run soak:cluster -- 30`)
 const seed = Number(process.env.SVC_TEST_SEED ?? randomInt(2 ** 31))
 const random = keyedRandom(seed)
 const PRESETS = 'coder,writer,tester,reviewer,researcher,philosopher,gambler,oracle'
