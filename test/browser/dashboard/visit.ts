@@ -239,9 +239,12 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     const row = page.locator('tbody tr', { hasText: 'writer' })
     await row.waitFor()
     const refused = { status: 401, contentType: 'application/json', body: '{"code":"unauthorized","status":401}' }
-    await page.route('**/fleet', route =>
-      route.request().headers()['x-svc-key'] === 'new' ? route.continue() : route.fulfill(refused),
-    )
+    // Whatever is asked, as a server would: any other answer says that the key is right.
+    await page.route('**', route => {
+      const request = route.request()
+      const opens = request.resourceType() !== 'fetch' || request.headers()['x-svc-key'] === 'new'
+      return opens ? route.continue() : route.fulfill(refused)
+    })
     await page.getByText('Key needed').waitFor()
     expect(await row.count()).toBe(1)
     await page.getByLabel('Key', { exact: true }).fill('new')
