@@ -31,20 +31,27 @@ export function find(commands: readonly CommandSpec[], words: readonly string[])
   return isGroup && next !== undefined && !next.startsWith('-') ? undefined : best
 }
 
+/** The commands below words that are none themselves, as `db backup` is below `db`. */
+export function below(commands: readonly CommandSpec[], words: readonly string[]): readonly CommandSpec[] {
+  const option = words.findIndex(word => word.startsWith('-'))
+  const group = option < 0 ? words : words.slice(0, option)
+  return commands.filter(({ path }) => path.length > group.length && group.every((word, at) => path[at] === word))
+}
+
 /** What is said of words that are no command: what was meant. */
 export function unknown(commands: readonly CommandSpec[], words: readonly string[]): Error {
   const option = words.findIndex(word => word.startsWith('-'))
   const given = words.slice(0, option < 0 ? 3 : Math.max(option, 1)).join(' ')
   const names = commands.map(({ path }) => path.join(' '))
-  const below = names.filter(name => name.startsWith(`${words[0]} `))
+  const group = below(commands, words.slice(0, 1)).map(({ path }) => path.join(' '))
   const found = near(given, names)
   const other = ELSEWHERE[words[0]!]
   const meant = other
     ? [other]
     : found.length > 0
       ? found
-      : below.length > 0
-        ? below.slice(0, 3)
+      : group.length > 0
+        ? [...group.slice(0, 3), `${words[0]} --help`]
         : near(words[0]!, names)
   return new UnknownCommandError({ words: given, near: meant })
 }

@@ -38,6 +38,11 @@ export function helpOf(spec: CommandSpec, commands: readonly CommandSpec[], pape
     .join('\n\n')
 }
 
+/** Commands that have their first words in common, where those are no command themselves. */
+export function groupOf(commands: readonly CommandSpec[], paper: Paper): string {
+  return [section('Commands', commands.map(lineOf), paper), text('svc <command> --help says more', paper)].join('\n\n')
+}
+
 /** All commands: those about processes, then what an operator can do. */
 export function overviewOf(commands: readonly CommandSpec[], tree: CommandTree, paper: Paper): string {
   const lines = (own: boolean) => commands.filter(spec => (spec.operation === null) === own).map(lineOf)

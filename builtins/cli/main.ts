@@ -5,8 +5,8 @@ import type { Context, House } from './context.ts'
 import type { CommandSpec, CommandTree } from './contract.ts'
 import { tell } from './detached.ts'
 import { withFiles } from './files.ts'
-import { find, unknown } from './find.ts'
-import { helpOf, overviewOf } from './help.ts'
+import { below, find, unknown } from './find.ts'
+import { groupOf, helpOf, overviewOf } from './help.ts'
 import { parse } from './parse.ts'
 import { findProject } from './project.ts'
 import { report } from './report.ts'
@@ -46,9 +46,10 @@ async function run(argv: readonly string[], house: House, ports: Ports, terminal
     return 0
   }
   const spec = find(commands, words) ?? (await lateCommand(context, words))
-  if (!spec) throw unknown(commands, words)
-  if (wantsHelp) {
-    terminal.out(helpOf(spec, commands, terminal))
+  const group = wantsHelp && !spec ? below(commands, words) : []
+  if (!spec && group.length === 0) throw unknown(commands, words)
+  if (!spec || wantsHelp) {
+    terminal.out(spec ? helpOf(spec, commands, terminal) : groupOf(group, terminal))
     return 0
   }
   const { input, json, root } = parse(spec, words.slice(spec.path.length))

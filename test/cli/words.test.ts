@@ -31,7 +31,16 @@ describe('finding a command', () => {
     expect(one.stdout).not.toContain('#0')
   })
 
+  it.each([[['db', '--help']], [['help', 'db']]])('%j lists what begins so', async words => {
+    await using dir = await tempDir()
+    const { code, stdout } = await svc(words, { cwd: dir.path })
+    expect(code).toBe(0)
+    for (const name of ['backup', 'restore', 'check', 'move', 'up'])
+      expect(stdout).toMatch(new RegExp(`^  db ${name}`, 'm'))
+  })
+
   it.each([
+    [['db'], 'svc db --help'],
     [['stauts'], 'svc status'],
     [['srat'], 'svc start'],
     [['goals', 'prioritize'], 'goal_id'],

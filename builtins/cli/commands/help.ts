@@ -1,23 +1,19 @@
 import type { HandWritten } from '../context.ts'
-import { find, unknown } from '../find.ts'
-import { helpOf, overviewOf, section } from '../help.ts'
+import { below, find, unknown } from '../find.ts'
+import { groupOf, helpOf, overviewOf, section } from '../help.ts'
 import { TOPICS } from '../topics.ts'
 
-/** Says more of a command or a topic. */
+/** Says more of a command, of those that begin alike, or of a topic. */
 const help: HandWritten = async ({ about }, { commands, terminal, tree, json }) => {
   const words = (about as string | undefined)?.split(' ') ?? []
   const topic = TOPICS[words[0] ?? '']
-  if (topic && json) terminal.out(JSON.stringify(Object.fromEntries(topic.rows), null, 2))
+  const spec = find(commands, words)
+  const group = spec || topic ? [] : below(commands, words)
+  if (!spec && !topic && group.length === 0) throw unknown(commands, words)
+  if (json) terminal.out(JSON.stringify(topic ? Object.fromEntries(topic.rows) : (spec ?? group), null, 2))
   else if (topic) terminal.out(section(topic.title, topic.rows, terminal))
-  else if (json) terminal.out(JSON.stringify(words.length === 0 ? commands : theOne(words), null, 2))
-  else
-    terminal.out(words.length === 0 ? overviewOf(commands, tree, terminal) : helpOf(theOne(words), commands, terminal))
+  else if (words.length === 0) terminal.out(overviewOf(commands, tree, terminal))
+  else terminal.out(spec ? helpOf(spec, commands, terminal) : groupOf(group, terminal))
   return 0
-
-  function theOne(path: readonly string[]) {
-    const found = find(commands, path)
-    if (!found) throw unknown(commands, path)
-    return found
-  }
 }
 export default help
