@@ -131,6 +131,8 @@ export class ClusterStore implements Store {
 
   async trimLog(): Promise<void> {}
 
+  async shortLog(): Promise<void> {}
+
   elsewhere(place?: string): Promise<boolean> {
     return this.scheduler.nodes.elsewhere(place)
   }

@@ -70,8 +70,10 @@ export class Janitor implements Retention {
 
   async #all(rule: RetentionRule, before: number): Promise<number> {
     const { clock } = this.#svc
+    const store = this.#svc.use(Store)
     let total = 0
     for (let limit = FIRST_PIECE; !this.#stop.signal.aborted; await clock.yield()) {
+      await store.shortLog(this.#stop.signal)
       const began = clock.monotonic()
       const done = await rule.piece(before, limit)
       total += done

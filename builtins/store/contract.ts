@@ -159,6 +159,8 @@ export interface Store {
   image?(): Promise<Buffer>
   /** Puts the write-ahead log back into the file when it has grown large. What a reader still needs of it stays. */
   trimLog(): Promise<void>
+  /** Waits, at most 10 s, while readers keep a long log from being put back: before each piece of what could as well be written later. */
+  shortLog(signal: AbortSignal): Promise<void>
   /** Events after `seq`, oldest first. */
   events(after: number, limit: number): Promise<EventEnvelope[]>
 }

@@ -1,4 +1,4 @@
-import type { Clock, Ports } from '#kernel'
+import { type Clock, outside, type Ports } from '#kernel'
 import type { Database } from './database.ts'
 
 /** Pages given back at a time: some milliseconds. */
@@ -7,6 +7,12 @@ const PAGES = 64
 const SPARE_PAGES = 256
 /** A log that has grown beyond this is put back into the file, in bytes. */
 const LARGE_LOG = 4 * 1024 * 1024
+
+/** Frames of a log that SQLite puts back by itself where no reader is in its way, and those of some more writes. */
+const SHORT_LOG = 1_200
+/** A log that has not become shorter by then will not soon: a reader holds on to what it sees, in milliseconds. */
+const PATIENCE_MS = 10_000
+const LOOK_MS = 50
 
 /** `PRAGMA auto_vacuum` of a file whose free pages can be given back one by one. */
 const INCREMENTAL = 2
@@ -22,6 +28,7 @@ export async function shrink(database: Database, clock: Clock, signal: AbortSign
     const now = await free()
     if (now >= left) break
     left = now
+    await shortLog(database, clock, signal)
     await clock.yield()
   }
   return Math.max(0, before - left) * database.pragma('page_size')
@@ -34,6 +41,25 @@ export async function trimLog(database: Database, files: Ports['files']): Promis
     () => 0,
   )
   if (size > LARGE_LOG) await database.waiting(() => database.script('PRAGMA wal_checkpoint(TRUNCATE)'))
+}
+
+/**
+ * Waits while readers keep a long write-ahead log from being put back, at most 10 s or until the signal is aborted. In nobody's
+ * name: how long it is has to do with who else reads, and nothing with what whoever waits is about to do.
+ */
+export async function shortLog(database: Database, clock: Clock, signal: AbortSignal): Promise<void> {
+  const log = (how: 'NOOP' | 'PASSIVE') =>
+    database.waiting(() => database.get<{ log: number; checkpointed: number }>(`PRAGMA wal_checkpoint(${how})`)!)
+  const isLong = async () => {
+    // Only looked at: https://sqlite.org/pragma.html#pragma_wal_checkpoint
+    if ((await log('NOOP')).log <= SHORT_LOG) return false
+    const { log: frames, checkpointed } = await log('PASSIVE')
+    return checkpointed < frames
+  }
+  await outside(async () => {
+    for (let waited = 0; waited < PATIENCE_MS && !signal.aborted && (await isLong()); waited += LOOK_MS)
+      await clock.sleep(LOOK_MS, signal)
+  })
 }
 
 /** Files of early versions keep the room of removed rows for ever: they are written anew, once, while they are brought up to date. */

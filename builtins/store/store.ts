@@ -9,7 +9,7 @@ import {
 } from './contract.ts'
 import type { Database } from './database.ts'
 import type { Fence, LocalScheduler } from './scheduler.ts'
-import { shrink, trimLog } from './shrink.ts'
+import { shortLog, shrink, trimLog } from './shrink.ts'
 
 /** A must-change effect changed nothing; rolls the transaction back. */
 class Refused extends Error {}
@@ -142,6 +142,10 @@ export class SqliteStore implements Store {
 
   trimLog(): Promise<void> {
     return trimLog(this.#database, this.#svc.ports.files)
+  }
+
+  shortLog(signal: AbortSignal): Promise<void> {
+    return shortLog(this.#database, this.#svc.clock, signal)
   }
 
   /** The file is on this machine. */

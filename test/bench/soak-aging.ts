@@ -6,6 +6,8 @@ const DAY_MS = 86_400_000
 export const YOUNG_MS = 60_000
 /** Rows of one statement: others write meanwhile. */
 const ROWS = 500
+/** Frames of a write-ahead log that a reader keeps from being put back: time itself would write none. */
+const LONG_LOG = 1_200
 
 /** Where it stands when something came to its end. What the stamps have left in the journal stays, to be compared with them. */
 const DATES: readonly (readonly [table: string, column: string, and?: string])[] = [
@@ -31,10 +33,15 @@ export async function age(db: Sqlite.Database, until: AbortSignal): Promise<numb
     db.prepare(`UPDATE ${table} SET ${column} = ${column} - ${2 * DAY_MS} WHERE rowid IN
       (SELECT rowid FROM ${table} WHERE ${column} > ? AND ${column} < ? AND ${and} LIMIT ${ROWS})`),
   )
+  const isLong = () => {
+    const [{ log, checkpointed }] = db.pragma('wal_checkpoint(NOOP)') as [{ log: number; checkpointed: number }]
+    return log > LONG_LOG && checkpointed < log
+  }
   while (!until.aborted) {
     for (const statement of statements) {
       const now = Date.now()
       while (!until.aborted) {
+        for (; isLong() && !until.aborted; await sleep(50)) db.pragma('wal_checkpoint(PASSIVE)')
         const { changes } = statement.run(now - DAY_MS, now - YOUNG_MS)
         aged += changes
         if (changes < ROWS) break

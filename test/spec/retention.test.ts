@@ -412,6 +412,34 @@ describe.skipIf(ON_POSTGRES)('the file of the database', () => {
     }
   })
 
+  it('is tidied while its log is short; a reader that keeps it long is waited for, though not for ever', async () => {
+    await using home = await kept()
+    const at = home.clock.ms() - 40 * DAY
+    await behind(
+      home.root,
+      `INSERT INTO nudges (nudge_id, agent_id, message, created_at, delivered_at)
+       SELECT 'n-' || i, ?, ?, ?, ? FROM ${numbers(0, 20_000)}`,
+      ...[home.id, 'x'.repeat(800), at, at],
+    )
+    const reader = new Sqlite(`${home.root}/.svc/svc.db`)
+    reader.pragma('wal_checkpoint(TRUNCATE)')
+    reader.exec('BEGIN')
+    reader.prepare('SELECT count(*) FROM nudges').get()
+    const { pending } = home.clock
+    const running = run(home)
+    await until(() => home.clock.pending > pending)
+    const left = await count(home, 'nudges')
+    expect(left).toBeGreaterThan(10_000)
+    expect(statSync(`${home.root}/.svc/svc.db-wal`).size).toBeLessThan(8 * 1024 * 1024)
+    await home.clock.advance(9_000)
+    expect(await count(home, 'nudges')).toBe(left)
+    await home.clock.advance(2_000)
+    expect(await count(home, 'nudges')).toBe(left - 512)
+    reader.close()
+    await home.clock.advance(50)
+    expect((await running).rows).toMatchObject({ nudges: 20_000 })
+  })
+
   it('takes back a log that has grown large, as soon as nothing runs', async () => {
     await using home = await kept()
     await home.kernel.invoke('agents.pause', { id: home.id })

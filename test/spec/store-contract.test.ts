@@ -381,6 +381,7 @@ describe.each(['sqlite', 'postgres'] as const)('the store on %s', engine => {
     expect(await store_().elsewhere(store_().place)).toBe(engine === 'postgres')
     expect(await store_().shrink(AbortSignal.timeout(1_000))).toBeGreaterThanOrEqual(0)
     await store_().trimLog()
+    await store_().shortLog(AbortSignal.timeout(1_000))
   })
 
   it_('never reserves more than the budget, however many ask at once', async () => {
