@@ -50,7 +50,7 @@ const HELD = `FROM json_to_recordset(CAST(? AS JSON)) AS held (id TEXT, owner TE
 const RESTING = 0.9
 /** All that `due` told of one is compared again: whoever was woken since has something to do. */
 const passOf = (time: string) => `UPDATE leases SET epoch = leases.epoch + 1, cycle_num = leases.cycle_num + 1,
-    passed = leases.passed + 1, claimed_at = ${time}, rested_at = ${time} + ?, run_at = ?
+    passed = leases.passed + 1, woken = 0, claimed_at = ${time}, rested_at = ${time} + ?, run_at = ?
   FROM json_to_recordset(CAST(? AS JSON)) AS seen (id TEXT, epoch BIGINT, run_at BIGINT, wakes BIGINT)
   WHERE leases.id = seen.id AND leases.epoch = seen.epoch AND leases.run_at = seen.run_at AND leases.wakes = seen.wakes
     AND owner IS NULL AND ${AWAKE} RETURNING leases.id`
@@ -312,13 +312,13 @@ export class ClusterScheduler implements Scheduler {
 
   /** Frees what the processes of this machine's project held that are gone. What other machines hold ends by itself. */
   async recover(living: readonly string[]): Promise<number> {
-    const { time, heartbeat, store } = this.#parts
+    const { time, heartbeat, rest, store } = this.#parts
     const kept = [store.owner, ...living].map(literal)
     // Of each kind, as their indices are: of a million that are due in time none is read.
     for (const kind of ['agent', 'sys']) {
       await this.#write(
         `WITH late AS MATERIALIZED (SELECT ${time.sql} + ${heartbeat()} AS at)
-         UPDATE leases SET run_at = late.at FROM late
+         UPDATE leases SET run_at = CASE WHEN woken = 1 THEN ${time.sql} + ${rest()} ELSE late.at END FROM late
          WHERE kind = '${kind}' AND owner IS NULL AND run_at > (SELECT at FROM late) AND run_at < ${NEVER}`,
       )
     }

@@ -90,7 +90,7 @@ export const wakeAgents = defineEffect({
   name: 'leases.wake',
   schema: z.object({ agents: z.array(z.string()).readonly().optional(), reason: z.string() }),
   statements: ({ agents }, now) => {
-    const wake = `UPDATE leases SET wakes = wakes + 1, woken = CASE WHEN owner IS NULL THEN 0 ELSE 1 END,
+    const wake = `UPDATE leases SET wakes = wakes + 1, woken = 1,
       run_at = CASE WHEN owner IS NULL THEN min(run_at, max(?, rested_at)) ELSE run_at END WHERE kind = 'agent'`
     if (!agents) return [{ sql: wake, params: [now] }]
     return agents.map(agent => ({ sql: `${wake} AND id = ?`, params: [now, agent] }))

@@ -16,7 +16,7 @@ const DUE_AGENTS = `SELECT id FROM (SELECT id FROM leases WHERE kind = 'agent' A
 const DUE = `SELECT id, epoch, cycle_num, run_at, wakes FROM leases WHERE kind = 'agent' AND owner IS NULL AND run_at <= ?
   AND NOT ${PARKED} ORDER BY run_at LIMIT ?`
 /** All that `due` told of one is compared again: whoever was woken since has something to do. */
-const PASS = `UPDATE leases SET epoch = leases.epoch + 1, cycle_num = leases.cycle_num + 1, passed = leases.passed + 1, claimed_at = ?, rested_at = ?, run_at = ?
+const PASS = `UPDATE leases SET epoch = leases.epoch + 1, cycle_num = leases.cycle_num + 1, passed = leases.passed + 1, woken = 0, claimed_at = ?, rested_at = ?, run_at = ?
   FROM (SELECT value ->> 0 AS id, value ->> 1 AS epoch, value ->> 2 AS run_at, value ->> 3 AS wakes FROM json_each(?)) seen
   WHERE leases.id = seen.id AND leases.epoch = seen.epoch AND leases.run_at = seen.run_at AND leases.wakes = seen.wakes
     AND owner IS NULL AND NOT ${PARKED} RETURNING leases.id`
@@ -26,7 +26,7 @@ const RELEASE = `UPDATE leases SET owner = NULL, woken = 0, rested_at = ?,
   run_at = CASE WHEN ${PARKED} THEN ? WHEN woken THEN ? ELSE ? END WHERE ${HELD}`
 /** Whose start lies ahead was written before the clock was set back; nobody is moved again when another process sees it too. */
 const SET_BACK = `UPDATE leases SET run_at = CASE WHEN run_at >= ? THEN run_at WHEN owner IS NOT NULL THEN min(run_at, ?)
-    WHEN claimed_at > ? THEN run_at - ? ELSE min(run_at, ?) END,
+    WHEN woken THEN min(run_at, ?) WHEN claimed_at > ? THEN run_at - ? ELSE min(run_at, ?) END,
   claimed_at = iif(claimed_at > ?, claimed_at - ?, claimed_at), rested_at = min(rested_at, ?)`
 /** A wall clock that goes back by more than this was set, in milliseconds. */
 const SET_BACK_MS = 1_000
@@ -162,7 +162,7 @@ export class LocalScheduler implements Scheduler {
       await database.write(() =>
         database.run({
           sql: SET_BACK,
-          params: [NEVER, now + LEASE_MS, now, back, now + heartbeat(), now, back, now + rest()],
+          params: [NEVER, now + LEASE_MS, now + rest(), now, back, now + heartbeat(), now, back, now + rest()],
         }),
       )
     }
@@ -182,9 +182,9 @@ export class LocalScheduler implements Scheduler {
     return database.write(() => {
       // Nobody is further away than a heartbeat after a start, nor rests longer, whatever the clock was when it was written.
       database.run({
-        sql: `UPDATE leases SET run_at = iif(run_at < ?, min(run_at, ?), run_at), rested_at = min(rested_at, ?)
-              WHERE owner IS NULL`,
-        params: [NEVER, now + heartbeat(), now + rest()],
+        sql: `UPDATE leases SET run_at = iif(run_at < ?, min(run_at, iif(woken, ?, ?)), run_at),
+              claimed_at = min(claimed_at, ?), rested_at = min(rested_at, ?) WHERE owner IS NULL`,
+        params: [NEVER, now + rest(), now + heartbeat(), now, now + rest()],
       })
       return database.run({
         sql: `UPDATE leases SET owner = NULL, run_at = ? WHERE owner IS NOT NULL AND owner NOT IN (${kept.map(() => '?')})`,

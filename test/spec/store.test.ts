@@ -402,6 +402,24 @@ describe('the wall clock', () => {
   })
 
   it.each(['while the service runs', 'while it does not'])(
+    'may be set back %s: whoever was woken before that waits for no heartbeat',
+    async when => {
+      const { home, db, scheduler } = await open()
+      await using _ = home
+      addAgents(home.root, 'a', 'b')
+      for (const lease of await scheduler.claim(9))
+        await scheduler.commit(lease, [], { run_at: home.clock.ms() + 10_000 })
+      await home.clock.advance(5_000)
+      await scheduler.wake(['a'], 'nudged')
+      home.clock.jump(-3_600_000)
+      if (when === 'while it does not') await db.recover([])
+      else expect(await scheduler.claim(9)).toEqual([])
+      await home.clock.advance(1_000)
+      expect((await scheduler.claim(9)).map(({ id }) => id)).toEqual(['a'])
+    },
+  )
+
+  it.each(['while the service runs', 'while it does not'])(
     'may be set back %s: an agent that was paused then rests no longer for it',
     async when => {
       const { home, db, scheduler } = await open()
