@@ -1,6 +1,7 @@
 import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { type Clock, inStep, type Undo } from '#kernel'
+import { Frugal } from './frugal.ts'
 
 /** How often it is looked whether the process is at rest, in milliseconds. */
 const LOOK_MS = 1_000
@@ -28,11 +29,14 @@ export function giveMemoryBack(clock: Clock): Undo {
   /** How large the heap was when the last of the old was collected, and how often the new was since. */
   let kept = 0
   let tries = 0
+  const frugal = new Frugal()
   let cancel: Undo = () => {}
   const look = () => {
     const now = used(clock)
-    calm = now.cpu - seen.cpu < AT_REST * (now.at - seen.at) ? calm + 1 : 0
+    const share = (now.cpu - seen.cpu) / (now.at - seen.at)
+    calm = share < AT_REST ? calm + 1 : 0
     seen = now
+    if (calm === 0) frugal.look(share)
     if (calm >= CALM_LOOKS) collect()
     turn()
   }
@@ -49,7 +53,10 @@ export function giveMemoryBack(clock: Clock): Undo {
     cancel = clock.after(inStep(clock, LOOK_MS), look)
   }
   turn()
-  return () => cancel()
+  return () => {
+    cancel()
+    frugal.end()
+  }
 }
 
 function sizeOfNew(): number {

@@ -1,3 +1,4 @@
+import { getHeapSpaceStatistics } from 'node:v8'
 import { expect, it } from 'vitest'
 import { giveMemoryBack } from '../../builtins/cli/memory.ts'
 import { HeldClock } from '../support/index.ts'
@@ -15,5 +16,25 @@ it('a process gives back what a burst of work took, once it is at rest, and not 
   const small = new WeakRef({})
   await clock.advance(2_000)
   expect(small.deref()).toBeDefined()
+  undo()
+})
+
+it('a process that is at work all the time, and not busy, keeps little more than it uses', async () => {
+  const clock = new HeldClock()
+  const undo = giveMemoryBack(clock)
+  const scattered = () => Array.from({ length: 1_500_000 }, (_, n) => ({ n })).filter(({ n }) => n % 6 === 0)
+  const kept = scattered()
+  const sizes: number[] = []
+  let held: object[] = []
+  for (let second = 0; second < 60; second++) {
+    const began = process.cpuUsage()
+    held = Array.from({ length: 60_000 }, (_, n) => ({ n, text: `${n}` }))
+    while (process.cpuUsage(began).user < 70_000) held.at(-1)
+    await clock.advance(1_000)
+    sizes.push(getHeapSpaceStatistics().find(({ space_name }) => space_name === 'old_space')!.space_size)
+  }
+  // Some 25 MB are used; left alone, V8 takes more than 200.
+  expect(Math.max(...sizes.slice(-20)) / 2 ** 20).toBeLessThan(80)
+  expect(kept.length + held.length).toBe(310_000)
   undo()
 })
