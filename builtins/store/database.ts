@@ -184,11 +184,19 @@ export class Database {
   #statement(sql: string): ReturnType<Connection['prepare']> {
     let statement = this.#prepared.get(sql)
     if (!statement) {
-      statement = this.#sqlite.prepare(sql)
+      statement = this.#sqlite.prepare(planned(sql))
       this.#prepared.set(sql, statement)
     }
     return statement
   }
+}
+
+/**
+ * The same text, so that its plan is made once. Of a limit that is nothing but a parameter SQLite looks at the value, and makes
+ * the plan anew each time it is bound: three quarters of what a short list costs.
+ */
+export function planned(sql: string): string {
+  return sql.replaceAll(/\bLIMIT \?/g, 'LIMIT ? + 0')
 }
 
 function bindable(value: unknown): unknown {

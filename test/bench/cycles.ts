@@ -8,7 +8,7 @@ import budget from '../../builtins/budget/index.ts'
 import goals from '../../builtins/goals/index.ts'
 import { Profile, Profiles } from '../../builtins/profiles/contract.ts'
 import runtime from '../../builtins/runtime/index.ts'
-import { Database } from '../../builtins/store/database.ts'
+import { Database, planned } from '../../builtins/store/database.ts'
 import store from '../../builtins/store/index.ts'
 import { instantModel } from './instant-model.ts'
 import { costOf, idleLag, inTurn, lagDuring, median, turnsDuring } from './measures.ts'
@@ -146,7 +146,7 @@ function bareLoop(file: string) {
   db.pragma('cache_size = -16384')
   const prepared = new Map<string, Sqlite.Statement>()
   const statement = (sql: string) => {
-    const made = prepared.get(sql) ?? db.prepare(sql)
+    const made = prepared.get(sql) ?? db.prepare(planned(sql))
     prepared.set(sql, made)
     return made
   }
