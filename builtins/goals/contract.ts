@@ -92,6 +92,8 @@ declare module '#kernel' {
     profile: Profile
     /** The agent's model as its row names it; null for the default. */
     model: string | null
+    /** Its model has just said, of this same situation, that there is nothing to do. */
+    asleep: boolean
     recent_goals: readonly GoalRow[]
     peer_summaries: readonly string[]
     /** What the operator said. */

@@ -1,8 +1,6 @@
 import { type GeneratedGoal, type GoalContext, type GoalStrategy, type PluginHandle, z } from '#kernel'
 import { Models } from '../models/contract.ts'
 import { outlineOf, Profiles } from '../profiles/contract.ts'
-import type { GoalsConfig } from './config.ts'
-import { isAsleep, standingOf } from './idle.ts'
 import { generationMessage, selfPrompt } from './prompt.ts'
 
 const Answer = z.object({ goal: z.string(), reasoning: z.string().optional() })
@@ -10,14 +8,13 @@ const Answer = z.object({ goal: z.string(), reasoning: z.string().optional() })
 export const EXISTENCE_LOOP = 'existence-loop'
 
 /** The built-in strategy, asked last: the agent's own model is asked what is worth doing, unless it just said that nothing is. */
-export function existenceLoop(svc: PluginHandle, config: GoalsConfig): GoalStrategy {
+export function existenceLoop(svc: PluginHandle): GoalStrategy {
   return {
     name: EXISTENCE_LOOP,
     stage: 1000,
     async generateGoal(context: GoalContext): Promise<GeneratedGoal> {
-      const { profile, agent_id, cycle_num, signal, nudges, news } = context
-      if (nudges.length === 0 && news.length === 0 && isAsleep(svc, config, await standingOf(svc, context)))
-        return { objective: null, cost_usd: 0, tokens: 0 }
+      const { profile, agent_id, cycle_num, signal, asleep, nudges, news } = context
+      if (asleep && nudges.length === 0 && news.length === 0) return { objective: null, cost_usd: 0, tokens: 0 }
       const skills = outlineOf(await svc.use(Profiles).skills(profile))
       const answer = await svc.use(Models).call({
         model: context.model,

@@ -17,7 +17,7 @@ import type { GoalsConfig } from './config.ts'
 import type { GoalRow } from './contract.ts'
 import { EXISTENCE_LOOP } from './existence.ts'
 import { heard, newsFor } from './guarded.ts'
-import { modelOf, restless, sleepLonger, sleepsOn, standingOf, wokeUp } from './idle.ts'
+import { isAsleep, modelOf, restless, sleepLonger, sleepsOn, standingOf, wokeUp } from './idle.ts'
 import { fared, spent } from './outcome.ts'
 import { remembered } from './recall.ts'
 import { insertGoal, listGoals } from './repository.ts'
@@ -39,17 +39,17 @@ const Generated = z.object({
 /** `goal_generation`: asks the strategies for something to do, and takes it when it is new and well-formed. */
 export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cycle): Promise<void> {
   const { agent_id } = cycle
+  // Before it hears anything: what comes from now on wakes it.
+  const standing = await standingOf(svc, sleeperOf(cycle))
+  const asleep = isAsleep(svc, config, standing)
   // Who has nothing to do is found so at each heartbeat: without all that a strategy would be told, of which nobody asks.
-  const sleeper = sleeperOf(cycle)
-  if (isLeftToItsModel(svc) && (await taken('asleep', () => sleepsOn(svc, config, sleeper)))) {
+  if (asleep && isLeftToItsModel(svc) && (await taken('asleep', () => sleepsOn(svc, agent_id)))) {
     cycle.effects.push(...fared(svc, cycle))
     return
   }
-  // Before it hears anything: what comes from now on wakes it.
-  const standing = await standingOf(svc, sleeper)
   const store = svc.use(Store)
   const agents = svc.use(Agents)
-  const nudges = await agents.waitingNudges(agent_id)
+  const nudges = standing.nudged ? await agents.waitingNudges(agent_id) : []
   const news = await newsFor(svc, agent_id)
   const recent = await listGoals(store, agent_id, RECENT)
   const context = await contextFor(
@@ -58,6 +58,7 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
     await Promise.all(nudges.map(nudge => heard(svc, agent_id, nudge.message))),
     news.texts,
     recent,
+    asleep,
   )
   const answer = await svc.ask<typeof GoalStrategies, GoalContext, GeneratedGoal>(GoalStrategies as never, context)
   // Booked first, and by itself: what was spent is spent, whatever becomes of the goal.
@@ -133,6 +134,7 @@ async function contextFor(
   nudges: readonly string[],
   news: readonly string[],
   recent: readonly GoalRow[],
+  asleep: boolean,
 ): Promise<GoalContext> {
   const { agent, profile } = assembled(cycle)
   const { agent_id, cycle_num, signal } = cycle
@@ -140,7 +142,7 @@ async function contextFor(
   const known = await partsFor(svc, agent, profile)
   return {
     ...known,
-    ...{ agent_id, cycle_num, signal, profile, nudges, news },
+    ...{ agent_id, cycle_num, signal, profile, asleep, nudges, news },
     sections: await sectionsFor(svc, 'goal_generation', agent, profile, known),
     model: modelOf(agent, profile),
     recent_goals: recent,

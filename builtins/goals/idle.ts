@@ -22,16 +22,20 @@ type Sleeper = Pick<GoalContext, 'agent_id' | 'profile' | 'model'>
 /** How an agent stands that may have nothing to do: its world, and how it was when its model found nothing to do the last time. */
 interface Standing extends World {
   before: { times: number; asked_at: number; ask_again_at: number } | undefined
+  /** The operator has said something that no model has answered yet. */
+  nudged: boolean
 }
 
 export async function standingOf(svc: PluginHandle, { agent_id, profile, model }: Sleeper): Promise<Standing> {
-  const row = await svc.use(Store).get<{ wakes: number } & Nullable<IdleRow>>(
-    `SELECT l.wakes, i.times, i.world, i.asked_at, i.ask_again_at FROM leases l
-     LEFT JOIN idle_agents i ON i.agent_id = l.id AND i.wakes = l.wakes WHERE l.id = ?`,
+  const row = await svc.use(Store).get<{ wakes: number; nudged: number } & Nullable<IdleRow>>(
+    `SELECT l.wakes, i.times, i.world, i.asked_at, i.ask_again_at,
+       EXISTS (SELECT 1 FROM nudges WHERE agent_id = l.id AND delivered_at IS NULL) AS nudged
+     FROM leases l LEFT JOIN idle_agents i ON i.agent_id = l.id AND i.wakes = l.wakes WHERE l.id = ?`,
     [agent_id],
   )
   const world = fingerprint(svc, profile, model)
-  return { world, wakes: row?.wakes ?? 0, before: row?.world === world ? (row as IdleRow) : undefined }
+  const before = row?.world === world ? (row as IdleRow) : undefined
+  return { world, wakes: row?.wakes ?? 0, before, nudged: row?.nudged === 1 }
 }
 
 interface IdleRow {
@@ -61,12 +65,10 @@ export function isAsleep(svc: PluginHandle, { idle_backoff }: GoalsConfig, { bef
 }
 
 /**
- * The same before anything is put together that a strategy would be told. What the operator says, and most of what others do,
- * wakes the agent in the commit that brings it; the other sources are asked.
+ * Whether who is asleep hears nothing. What the operator says, and most of what others do, wakes the agent in the commit that
+ * brings it; the other sources are asked.
  */
-export async function sleepsOn(svc: PluginHandle, config: GoalsConfig, sleeper: Sleeper): Promise<boolean> {
-  if (!isAsleep(svc, config, await standingOf(svc, sleeper))) return false
-  const { agent_id } = sleeper
+export async function sleepsOn(svc: PluginHandle, agent_id: string): Promise<boolean> {
   for (const source of svc.list(News)) {
     if (source.portion === undefined && (await source.news(agent_id)).items.length > 0) return false
   }

@@ -41,7 +41,7 @@ export default definePlugin({
     svc.event('tool_result', ToolResult)
     svc.event('goal_added', GoalAdded)
     svc.event('goal_changed', GoalChanged)
-    svc.goalStrategy(existenceLoop(svc, config))
+    svc.goalStrategy(existenceLoop(svc))
     svc.toolkit(goalsToolkit(svc))
     for (const hold of goalHolds(svc)) svc.add(Holds, hold)
 

@@ -24,6 +24,7 @@ import { ended, fared, spent } from './outcome.ts'
 import { goalMessage, nudgeMessage, pursuitSystem, subgoalsMessage } from './prompt.ts'
 import { remembered } from './recall.ts'
 import {
+  type AtHand,
   activeBelow,
   dropTranscript,
   goalAtHand,
@@ -95,6 +96,8 @@ class Pursuit {
   readonly #cycle: Cycle
   readonly #goal: GoalRow
   #transcript = new Transcript([])
+  /** How things stood before the model call that is next or under way. */
+  #atHand: AtHand | undefined
   /** Nudges and ended subgoals that stand in the prompt of the model call that is under way. */
   #reading: string[] = []
   #told: string[] = []
@@ -167,7 +170,7 @@ class Pursuit {
       news: () => this.#news(),
       gate: (call, tool) => this.#gate(call, tool),
       objection: () => this.#objection(),
-      yields: async () => (await goalAtHand(this.#svc.use(Store), agent_id)) !== goal_id,
+      yields: () => this.#yields(),
     }
   }
 
@@ -196,14 +199,20 @@ class Pursuit {
     known.add(workspace)
   }
 
+  async #yields(): Promise<boolean> {
+    this.#atHand = await goalAtHand(this.#svc.use(Store), this.#goal.agent_id)
+    return this.#atHand?.goal_id !== this.#goal.goal_id || this.#atHand.blocked !== 0
+  }
+
   /** The goal at the very beginning, and the operator's messages between two steps. */
   async #news(): Promise<Message[]> {
-    const nudges = await this.#svc.use(Agents).waitingNudges(this.#goal.agent_id)
+    const { agent_id, goal_id } = this.#goal
+    const nudges = this.#atHand?.nudged ? await this.#svc.use(Agents).waitingNudges(agent_id) : []
     this.#reading = nudges.map(nudge => nudge.nudge_id)
-    const messages = await Promise.all(nudges.map(({ message }) => heard(this.#svc, this.#goal.agent_id, message)))
-    const ended = await untoldSubgoals(this.#svc.use(Store), this.#goal.goal_id)
+    const messages = await Promise.all(nudges.map(({ message }) => heard(this.#svc, agent_id, message)))
+    const ended = this.#atHand?.untold ? await untoldSubgoals(this.#svc.use(Store), goal_id) : []
     this.#told = ended.map(goal => goal.goal_id)
-    const news = await newsFor(this.#svc, this.#goal.agent_id)
+    const news = await newsFor(this.#svc, agent_id)
     this.#newsTold = news.told
     const first = this.#transcript.messages.length === 0 ? [goalMessage(this.#goal, await this.#remembered())] : []
     const subgoals = ended.length > 0 ? [subgoalsMessage(ended)] : []

@@ -9,6 +9,7 @@ const COLUMNS = `goal_id, agent_id, objective, status, priority, origin, parent_
 
 /** A goal waits for its subgoals: it is blocked as long as one of them is active. */
 const BLOCKED = "EXISTS (SELECT 1 FROM goals sub WHERE sub.parent_goal_id = g.goal_id AND sub.status = 'active')"
+const UNTOLD = "sub.status <> 'active' AND sub.told_at IS NULL"
 const FIRST = 'ORDER BY blocked, priority DESC, created_at, goal_id LIMIT 1'
 
 /** The goal to pursue: highest priority first, then the oldest. A blocked one only when all are. */
@@ -19,14 +20,26 @@ export function activeGoal(store: Store, agent_id: string): Promise<(GoalRow & {
   )
 }
 
-/** What the agent would pursue if it began a cycle now; undefined when nothing, or when it is paused or dead. */
-export async function goalAtHand(store: Store, agent_id: string): Promise<string | undefined> {
-  const row = await store.get<{ goal_id: string; blocked: number }>(
-    `SELECT goal_id, ${BLOCKED} AS blocked FROM goals g WHERE agent_id = ? AND status = 'active' AND EXISTS (SELECT 1 FROM agents a
+/** What the agent would pursue if it began a cycle now, and whether there is something that it has not been told of. */
+export interface AtHand {
+  goal_id: string
+  blocked: number
+  /** The operator has said something that no model has answered yet. */
+  nudged: number
+  /** Subgoals of it have ended of which its pursuit has not been told. */
+  untold: number
+}
+
+/** undefined when there is nothing to pursue, or when the agent is paused or dead. */
+export function goalAtHand(store: Store, agent_id: string): Promise<AtHand | undefined> {
+  return store.get<AtHand>(
+    `SELECT goal_id, ${BLOCKED} AS blocked,
+       EXISTS (SELECT 1 FROM nudges WHERE nudges.agent_id = g.agent_id AND delivered_at IS NULL) AS nudged,
+       EXISTS (SELECT 1 FROM goals sub WHERE sub.parent_goal_id = g.goal_id AND ${UNTOLD}) AS untold
+     FROM goals g WHERE agent_id = ? AND status = 'active' AND EXISTS (SELECT 1 FROM agents a
        WHERE a.agent_id = g.agent_id AND a.paused_at IS NULL AND a.died_at IS NULL) ${FIRST}`,
     [agent_id],
   )
-  return row?.blocked === 0 ? row.goal_id : undefined
 }
 
 export function findGoal(store: Store, goal_id: string): Promise<GoalRow | undefined> {
@@ -75,7 +88,7 @@ export async function depthOf(store: Store, goal_id: string): Promise<number> {
 /** Subgoals that have ended and of which the goal's own pursuit has not been told. */
 export function untoldSubgoals(store: Store, goal_id: string): Promise<GoalRow[]> {
   return store.all<GoalRow>(
-    `SELECT ${COLUMNS} FROM goals WHERE parent_goal_id = ? AND status <> 'active' AND told_at IS NULL
+    `SELECT ${COLUMNS} FROM goals sub WHERE parent_goal_id = ? AND ${UNTOLD}
      ORDER BY completed_at, goal_id LIMIT 20`,
     [goal_id],
   )

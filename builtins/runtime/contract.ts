@@ -106,7 +106,7 @@ export interface RunRequest {
   gate?(call: PlannedCall, tool: Tool): Promise<Verdict>
   /** Asked when the agent says that its goal is reached, once the other calls of that turn are written down: why it is not. */
   objection?(): Promise<string | undefined>
-  /** Asked before each model call: true ends the run there, to be taken up again later. */
+  /** Asked before each model call, right before `news`: true ends the run there, to be taken up again later. */
   yields?(): Promise<boolean>
 }
 
