@@ -56,7 +56,12 @@ export function toolResult(
 ): Effect {
   const { agent_id, goal_id, cycle_num, run_id } = whose
   const data: z.infer<typeof ToolResult> = {
-    ...{ agent_id, goal_id, tool: call.name, ok: !message.is_error, call_id: call.call_id, step: call.step },
+    agent_id,
+    goal_id,
+    tool: call.name,
+    ok: !message.is_error,
+    call_id: call.call_id,
+    step: call.step,
     arguments: cut(JSON.stringify(call.arguments) ?? '', LONGEST_ARGUMENTS),
     output: cut(message.content, LONGEST_OUTPUT),
     duration_ms: Math.max(0, Math.round(duration)),

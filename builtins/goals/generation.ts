@@ -140,16 +140,21 @@ async function contextFor(
   const { agent_id, cycle_num, signal } = cycle
   const about = `${agent.role || agent.name} ${recent[0]?.objective.slice(0, ABOUT) ?? ''}`
   const known = await partsFor(svc, agent, profile)
-  return {
-    ...known,
-    ...{ agent_id, cycle_num, signal, profile, asleep, nudges, news },
+  return Object.assign({}, known, {
+    agent_id,
+    cycle_num,
+    signal,
+    profile,
+    asleep,
+    nudges,
+    news,
     sections: await sectionsFor(svc, 'goal_generation', agent, profile, known),
     model: modelOf(agent, profile),
     recent_goals: recent,
     peer_summaries: await svc.use(Agents).peers(agent_id, PEERS),
     memory_snippets: await remembered(svc, agent_id, about, false),
     tools_description: toolsDescription(svc, profile),
-  }
+  })
 }
 
 function spendOf(cycle: Cycle, answer: GeneratedGoal & { spend?: Spend }) {

@@ -29,7 +29,7 @@ export function ended(
 export function spent(cycle: Cycle, kind: string, goal_id: string | null, spend: Spend, step?: number): Effect {
   const { agent_id, cycle_num } = cycle
   const root_agent_id = cycle.get(ActiveAgent)?.root_agent_id ?? agent_id
-  return bookSpend({ ...spend, agent_id, root_agent_id, cycle_num, goal_id, kind, step })
+  return bookSpend({ agent_id, root_agent_id, cycle_num, goal_id, kind, step, ...spend })
 }
 
 /** Takes back a failure that an earlier cycle left on the agent. */

@@ -135,7 +135,7 @@ class Pursuit {
     }
   }
 
-  async #request(open: Pick<RunRequest, 'unanswered' | 'waiting'>): Promise<RunRequest> {
+  async #request({ unanswered, waiting }: typeof NOTHING_OPEN): Promise<RunRequest> {
     const { agent, profile } = assembled(this.#cycle)
     const { agent_id, cycle_num, lease, signal } = this.#cycle
     const { goal_id } = this.#goal
@@ -143,14 +143,23 @@ class Pursuit {
     const workspace = join(this.#svc.project.workspaces, agent_id)
     await taken('workspace', () => this.#makeOnce(workspace))
     return {
-      ...{ agent_id, goal_id, cycle_num, signal, workspace, ...open },
+      agent_id,
+      goal_id,
+      cycle_num,
+      signal,
+      workspace,
+      unanswered,
+      waiting,
       // Asked anew at each step: a toolkit may come or go in the middle of a pursuit.
       get tools() {
         return runtime.toolsFor(profile)
       },
       call_prefix: `${agent_id}:${lease.epoch}`,
       purpose: {
-        ...{ agent_id, goal_id, cycle_num, kind: 'goal_pursuit' as const },
+        agent_id,
+        goal_id,
+        cycle_num,
+        kind: 'goal_pursuit',
         root_agent_id: agent.root_agent_id,
         max_cost_usd: profile.max_cost_usd,
       },
@@ -261,7 +270,8 @@ class Pursuit {
     const tool = this.#svc.use(Runtime).toolsFor(assembled(this.#cycle).profile).find(call.name)
     const isGated = tool !== undefined && this.#svc.has(Approvals) && this.#svc.use(Approvals).needed(tool)
     const args_hash = createHash('sha256').update(canonicalJson(call.arguments)).digest('hex')
-    return { ...call, args_hash, state: isGated ? ('planned' as const) : ('started' as const) }
+    const state = isGated ? ('planned' as const) : ('started' as const)
+    return { args_hash, state, ...call }
   }
 
   async #save(effects: Parameters<Cycle['save']>[0]): Promise<void> {

@@ -230,6 +230,8 @@ export async function unansweredCalls(store: Store, goal_id: string) {
   }
 }
 
+const INSERT_CALL = `INSERT INTO tool_calls (call_id, model_call_id, agent_id, goal_id, epoch, step, tool, arguments, args_hash,
+  state, started_at, run_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ${RUN_OF})`
 const Rows = z.array(z.object({ seq: z.number().int(), message: MessageSchema }))
 
 /** The model's answer: what it heard and said, and what it is about to do. */
@@ -270,8 +272,7 @@ export const recordAnswer = defineEffect({
           },
         ]),
     ...intents.map(intent => ({
-      sql: `INSERT INTO tool_calls (call_id, model_call_id, agent_id, goal_id, epoch, step, tool, arguments, args_hash, state,
-              started_at, run_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ${RUN_OF})`,
+      sql: INSERT_CALL,
       params: [
         ...[intent.call_id, intent.id, agent_id, goal_id, epoch, intent.step, intent.name],
         ...[JSON.stringify(intent.arguments) ?? 'null', intent.args_hash, intent.state, now, null],

@@ -17,17 +17,8 @@ export default definePlugin({
     const toolsFor = toolSets(svc, config)
     for (const operation of runtimeOperations(svc, config, toolsFor)) svc.operation(operation)
     svc.provide(Runtime, {
-      run(request) {
-        // A getter, because the request's own may be one: toolkits come and go in the middle of a run.
-        const guarded = {
-          ...request,
-          get tools() {
-            return guardedTools(svc, request.tools)
-          },
-        }
-        return runLoop(guarded, { clock: svc.clock, callModel: call => svc.use(Models).call(call) })
-      },
-      toolsFor,
+      run: request => runLoop(request, { clock: svc.clock, callModel: call => svc.use(Models).call(call) }),
+      toolsFor: (profile, toolkits) => guardedTools(svc, toolsFor(profile, toolkits)),
     })
   },
 })

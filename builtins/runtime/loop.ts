@@ -33,7 +33,7 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
     if (await request.yields?.()) return { status: 'yielded', steps: step - 1 }
     const heard = [...(question ? [{ role: 'user' as const, content: question }] : []), ...(await request.news())]
     messages.push(...heard)
-    const answer = await parts.callModel({ ...modelCall(request), messages, tools: request.tools.offered(messages) })
+    const answer = await parts.callModel(modelCall(request, messages))
     const calls = planCalls(answer, request, step)
     const message = assistantMessage(answer, calls)
     messages.push(message)
@@ -88,10 +88,20 @@ function assistantMessage({ text }: ModelAnswer, calls: readonly PlannedCall[]):
   return { role: 'assistant', content: text, ...(asked.length > 0 ? { tool_calls: asked } : {}) }
 }
 
-function modelCall(request: RunRequest): Omit<ModelCall, 'messages' | 'tools'> {
+function modelCall(request: RunRequest, messages: Message[]): ModelCall {
   const { model, fallback = [], temperature, max_tokens, purpose, signal, onText, response_schema } = request
-  const optional = { ...(onText ? { onText } : {}), ...(response_schema ? { response_schema } : {}) }
-  return { model, fallback, temperature, max_tokens, purpose, signal, ...optional }
+  return {
+    model,
+    fallback,
+    messages,
+    tools: request.tools.offered(messages),
+    temperature,
+    max_tokens,
+    purpose,
+    signal,
+    ...(onText ? { onText } : {}),
+    ...(response_schema ? { response_schema } : {}),
+  }
 }
 
 /** The usual phrasings of a model that declines; a heuristic, and it only ever delays or withholds a completion. */

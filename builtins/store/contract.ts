@@ -66,16 +66,14 @@ const NewEvent = z.object({
   data: z.record(z.string(), z.unknown()),
 })
 
+const INSERT_EVENT = `INSERT INTO events (type, v, at, agent_id, cycle_num, run_id, data) SELECT ?, 1, ?, ?, ?, ${RUN_OF}, ?`
+
 /** The statement that appends an event, for an effect that tells itself what it did; `unless` it finds a row. */
 export function eventStatement(event: z.input<typeof NewEvent>, now: number, unless?: Statement): Statement {
-  return {
-    sql: `INSERT INTO events (type, v, at, agent_id, cycle_num, run_id, data) SELECT ?, 1, ?, ?, ?, ${RUN_OF}, ?
-          ${unless ? `WHERE NOT EXISTS (${unless.sql})` : ''}`,
-    params: [
-      ...[event.type, now, event.agent_id, event.cycle_num, event.run_id, JSON.stringify(event.data)],
-      ...(unless?.params ?? []),
-    ],
-  }
+  const { type, agent_id, cycle_num, run_id, data } = event
+  const params = [type, now, agent_id, cycle_num, run_id, JSON.stringify(data)]
+  if (!unless) return { sql: INSERT_EVENT, params }
+  return { sql: `${INSERT_EVENT} WHERE NOT EXISTS (${unless.sql})`, params: [...params, ...(unless.params ?? [])] }
 }
 
 /** Appends an event in the same transaction; its hook fires after the commit, in the process that committed. */

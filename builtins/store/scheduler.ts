@@ -70,14 +70,14 @@ export class LocalScheduler implements Scheduler {
     if (!database.get(`${DUE_SYS} UNION ALL ${DUE_AGENTS} LIMIT 1`, [now, now, Math.min(limit, 1)])) return []
     this.#options.present()
     const rows = await database.write(() =>
-      database.all<Omit<Lease, 'owner'>>(
+      database.all<Lease>(
         `UPDATE leases SET owner = ?, epoch = epoch + 1, woken = 0, cycle_num = cycle_num + 1, claimed_at = ?, run_at = ?
-         WHERE id IN (${DUE_SYS} UNION ALL ${DUE_AGENTS}) RETURNING id, kind, epoch, cycle_num`,
+         WHERE id IN (${DUE_SYS} UNION ALL ${DUE_AGENTS}) RETURNING id, kind, owner, epoch, cycle_num`,
         [owner, now, now + LEASE_MS, now, now, limit],
       ),
     )
     crashPoint('leases claimed')
-    return rows.map(row => ({ ...row, owner }))
+    return rows
   }
 
   due(until: number, limit: number): Promise<Due[]> {

@@ -1,6 +1,17 @@
 import { definePlugin, taken } from '#kernel'
 import { askedIn, type ModelAnswer, type ModelCall, Models } from '../../builtins/models/contract.ts'
 
+const SPENT = {
+  model: 'instant:1',
+  cost_micros: 10,
+  input_tokens: 100,
+  output_tokens: 10,
+  priced: 'free',
+  estimated: false,
+  attempts: 1,
+  duration_ms: 0,
+} as const
+
 /** Answers at once and in-process: a goal when asked for one, then one tool call, then the end. */
 export const instantModel = definePlugin({
   name: 'models',
@@ -26,14 +37,8 @@ export const instantModel = definePlugin({
     }
     const called = async (call: ModelCall): Promise<ModelAnswer> => {
       const call_id = `model-${++calls}`
-      return {
-        ...answer(call),
-        finish_reason: 'stop',
-        spend: {
-          ...{ call_id, model: 'instant:1', cost_micros: 10, input_tokens: 100, output_tokens: 10, priced: 'free' },
-          ...{ estimated: false, attempts: 1, duration_ms: 0 },
-        },
-      }
+      const { text, tool_calls } = answer(call)
+      return { text, tool_calls, finish_reason: 'stop', spend: { call_id, ...SPENT } }
     }
     svc.provide(Models, {
       resolve: () => Promise.reject(new Error('there is only one model here')),
