@@ -60,7 +60,7 @@ export async function executeCall(call: PlannedCall, request: RunRequest, clock:
   if (verdict?.verdict === 'park') return { approval_id: verdict.approval_id }
   if (verdict?.verdict === 'refuse') return { message: toolError(call, verdict.reason), effects: [] }
   try {
-    const isEdited = verdict !== undefined && canonicalJson(verdict.arguments) !== canonicalJson(call.arguments)
+    const isEdited = verdict !== undefined && !isSame(verdict.arguments, call.arguments)
     const { tool, args } = isEdited ? prepare(call.name, verdict.arguments, request) : checked
     crashPoint('tool begins')
     const { result, effects } = await taken(`tool ${tool.name}`, async () => {
@@ -76,6 +76,10 @@ export async function executeCall(call: PlannedCall, request: RunRequest, clock:
     const sentence = sentenceOf(request.signal.reason)
     return { message: toolError(call, `${sentence} ${UNKNOWN}`), effects: [] }
   }
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  return one === other || canonicalJson(one) === canonicalJson(other)
 }
 
 /** What is said of a call that began, and of which nobody knows how far it came. */
@@ -118,33 +122,61 @@ function prepare(name: string, given: unknown, { tools }: RunRequest): { tool: T
 }
 
 async function run(tool: Tool, args: unknown, call: PlannedCall, request: RunRequest, clock: Clock, effects: Effect[]) {
-  const abort = new AbortController()
-  const stop = () => abort.abort(request.signal.reason)
-  request.signal.addEventListener('abort', stop, { once: true })
+  const end = new CallEnd()
   const context: ToolCall = {
     call_id: call.call_id,
     agent_id: request.agent_id,
     goal_id: request.goal_id,
     cycle_num: request.cycle_num,
-    signal: abort.signal,
+    get signal() {
+      return end.signal
+    },
     workspace: request.workspace,
     idempotency_key: call.call_id,
     effect: effect => void effects.push(effect),
   }
-  const aborted = new Promise<never>((_, reject) => {
-    abort.signal.addEventListener('abort', () => reject(abort.signal.reason), { once: true })
-  })
-  // Whoever wins the race, this one is settled when the call is over.
-  aborted.catch(() => {})
+  let stop = () => {}
   try {
-    const work = Promise.race([(async () => tool.execute(args, context))(), aborted])
+    const result = tool.execute(args, context)
+    if (!isThenable(result)) return result
+    const work = new Promise((resolve, reject) => {
+      stop = () => {
+        end.tell(request.signal.reason)
+        reject(request.signal.reason)
+      }
+      request.signal.addEventListener('abort', stop, { once: true })
+      result.then(resolve, reject)
+    })
     if (request.tool_timeout === 0) return await work
     return await within(clock, request.tool_timeout * 1000, `The tool ${tool.name}`, work)
   } finally {
     request.signal.removeEventListener('abort', stop)
     // A tool that outlived its limit is told to stop.
-    abort.abort('the tool call is over')
+    end.tell('the tool call is over')
   }
+}
+
+/** The end of a call, as its tool hears of it: most never look at their signal, and one costs more than they do. */
+class CallEnd {
+  #abort: AbortController | undefined
+  #reason: unknown
+
+  get signal(): AbortSignal {
+    if (!this.#abort) {
+      this.#abort = new AbortController()
+      if (this.#reason !== undefined) this.#abort.abort(this.#reason)
+    }
+    return this.#abort.signal
+  }
+
+  tell(reason: unknown): void {
+    this.#reason ??= reason
+    this.#abort?.abort(reason)
+  }
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
 }
 
 /** What the model reads of a result; long ones are cut. */
