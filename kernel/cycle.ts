@@ -1,4 +1,4 @@
-import { taken } from './actor.ts'
+import { actor, taken } from './actor.ts'
 import type { Gate, RegisteredGuard } from './contributions.ts'
 import { Guards } from './contributions.ts'
 import { defineError, SvcError, sentenceOf } from './errors.ts'
@@ -190,7 +190,8 @@ export interface CycleParts {
 export async function runPhases(cycle: Cycle, parts: CycleParts): Promise<void> {
   const { hooks, log } = parts
   const { agent_id, cycle_num } = cycle
-  await hooks.emit('cycle_start', { agent_id, cycle_num })
+  const told = hooks.emit('cycle_start', { agent_id, cycle_num })
+  if (told) await told
   for (const phase of PHASES) {
     if (phase === 'goal_pursuit' && !cycle.pursuing) continue
     if (phase === 'goal_generation' && cycle.pursuing) continue
@@ -213,7 +214,9 @@ export async function runPhases(cycle: Cycle, parts: CycleParts): Promise<void> 
 async function runPhase(phase: Phase, cycle: Cycle, { hooks, points, ports }: CycleParts): Promise<void> {
   const { agent_id, cycle_num } = cycle
   const gate: Gate = { phase, agent_id, cycle_num, at: ports.clock.now() }
-  const guard = await taken('guards', () => points.ask<RegisteredGuard, Gate, string>(Guards, gate))
+  const ask = () => points.ask<RegisteredGuard, Gate, string>(Guards, gate)
+  const asked = actor() ? taken('guards', async () => ask()) : ask()
+  const guard = asked instanceof Promise ? await asked : asked
   if (guard !== undefined) {
     cycle.vetoedBy ??= guard
     // Without its context a cycle has nothing to go by.
@@ -224,20 +227,18 @@ async function runPhase(phase: Phase, cycle: Cycle, { hooks, points, ports }: Cy
   if (phase !== 'cleanup') cycle.signal.throwIfAborted()
   const began = ports.clock.monotonic()
   let outcome = 'ok'
-  await hooks.emit('phase_enter', { agent_id, cycle_num, phase })
+  const entered = hooks.emit('phase_enter', { agent_id, cycle_num, phase })
+  if (entered) await entered
   try {
-    await hooks.get<Cycle, void>(phase).promise(cycle)
+    const worked = hooks.get<Cycle, void>(phase).call(cycle)
+    if (worked) await worked
   } catch (error) {
     outcome = resultOf(error)
     throw error
   } finally {
-    await hooks.emit('phase_exit', {
-      agent_id,
-      cycle_num,
-      phase,
-      duration_ms: ports.clock.monotonic() - began,
-      outcome,
-    })
+    const duration_ms = ports.clock.monotonic() - began
+    const left = hooks.emit('phase_exit', { agent_id, cycle_num, phase, duration_ms, outcome })
+    if (left) await left
   }
 }
 

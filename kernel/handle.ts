@@ -55,6 +55,8 @@ export interface HandleParts {
   where: (error: unknown) => string
 }
 
+const TOLD = Promise.resolve()
+
 /** What `setup` receives as `svc`: one line for each thing that a plugin adds. Everything leaves with the plugin's scope. */
 export class PluginHandle {
   readonly name: string
@@ -178,7 +180,7 @@ export class PluginHandle {
   }
 
   /** Puts a question to a point whose contributions answer; undefined when none did. */
-  ask<C, Q, A>(point: Point<C>, question: Q): Promise<A | undefined> {
+  async ask<C, Q, A>(point: Point<C>, question: Q): Promise<A | undefined> {
     return this.#parts.points.ask(point, question)
   }
 
@@ -208,8 +210,8 @@ export class PluginHandle {
   }
 
   /** Tells an event to whoever listens, and waits for their handlers. Never rejects because of a handler. */
-  emit<E extends EventName>(event: E, payload: Events[E]): Promise<void | undefined> {
-    return this.#parts.hooks.emit(event, payload)
+  emit<E extends EventName>(event: E, payload: Events[E]): Promise<void> {
+    return this.#parts.hooks.emit(event, payload) ?? TOLD
   }
 
   /** Declares an event of the plugin's own, with the schema of its payload. */

@@ -76,8 +76,9 @@ export interface HookOptions {
   clock?: Clock
 }
 
-/** Nobody answered. */
-const UNHEARD = Promise.resolve(undefined)
+interface Compiled<In, Out> {
+  callAsync(input: In, done: (error: unknown, answer?: Out) => void): void
+}
 
 /**
  * A tapable hook whose taps can leave again. Tapable has no untap, so the list of taps here is the truth and the compiled
@@ -87,7 +88,7 @@ export class Hook<In, Out = void> {
   readonly name: string
   #options: HookOptions
   #taps: readonly Tap<In, Out>[] = []
-  #compiled: { promise(input: In): Promise<Out> } | undefined
+  #compiled: Compiled<In, Out> | undefined
 
   constructor(name: string, options: HookOptions) {
     this.name = name
@@ -117,11 +118,27 @@ export class Hook<In, Out = void> {
     return this.tap(options, fn)
   }
 
-  /** Calls the taps in their order, each awaited. @returns the first answer of a `bail` hook, else undefined */
-  promise(input: In): Promise<Out | undefined> {
-    if (this.#taps.length === 0) return UNHEARD
+  /**
+   * Calls the taps in their order, each awaited; where all of them answer at once, so does this: most do, and all are asked in
+   * each cycle.
+   * @returns the first answer of a `bail` hook, else undefined
+   */
+  call(input: In): Out | undefined | Promise<Out | undefined> {
+    if (this.#taps.length === 0) return undefined
     this.#compiled ??= this.#compile()
-    return this.#compiled.promise(input)
+    let ended: { error: unknown; answer: Out | undefined } | undefined
+    let end: ((error: unknown, answer?: Out) => void) | undefined
+    this.#compiled.callAsync(input, (error, answer) => {
+      if (end) end(error, answer)
+      else ended = { error, answer }
+    })
+    if (!ended) {
+      return new Promise((resolve, reject) => {
+        end = (error, answer) => (error ? reject(error) : resolve(answer))
+      })
+    }
+    if (ended.error) throw ended.error
+    return ended.answer
   }
 
   #change(taps: readonly Tap<In, Out>[]): void {
@@ -129,7 +146,7 @@ export class Hook<In, Out = void> {
     this.#compiled = undefined
   }
 
-  #compile() {
+  #compile(): Compiled<In, Out> {
     const Kind = this.#options.kind === 'bail' ? AsyncSeriesBailHook : AsyncSeriesHook
     const hook = new Kind<[In], Out>(['input'], this.name) as unknown as AsyncSeriesHook<[In]>
     for (const { fn, name, stage, before } of this.#taps) {
@@ -146,10 +163,9 @@ export class Hook<In, Out = void> {
         }
       })
     }
-    return hook as unknown as { promise(input: In): Promise<Out> }
+    return hook as unknown as Compiled<In, Out>
   }
 
-  /** One that answers at once costs no promise: most do, and all of them are asked in each cycle. */
   #call(name: string, fn: Tap<In, Out>['fn'], input: In): Out | undefined | PromiseLike<Out | undefined> {
     try {
       const result = fn(input)
@@ -257,12 +273,14 @@ export class Hooks {
     handlers?.delete(handler)
   }
 
-  /** Tells an event to whoever listens. Handlers run one after another; their errors are logged, never thrown. */
-  emit<E extends EventName>(event: E, payload: Events[E]): Promise<void | undefined> {
+  /**
+   * Tells an event to whoever listens. Handlers run one after another; their errors are logged, never thrown.
+   * @returns nothing to wait for where all of them were through at once
+   */
+  emit<E extends EventName>(event: E, payload: Events[E]): void | Promise<void> {
     const hook = this.get<Events[E], void>(event)
-    if (hook.taps.length === 0) return UNHEARD
-    const tell = () => hook.promise(payload)
+    if (hook.taps.length === 0) return
     const who = actor()
-    return who ? (who.aside(event, tell) as Promise<void>) : tell()
+    return who ? (who.aside(event, async () => hook.call(payload)) as Promise<void>) : hook.call(payload)
   }
 }

@@ -96,9 +96,9 @@ export class Points {
     return this.#registry(point).byKey.get(key)?.value as C | undefined
   }
 
-  /** Puts a question to the contributions; the first answer that is not undefined wins. Errors are thrown on. */
-  ask<C, Q, A>(point: Point<C>, question: Q): Promise<A | undefined> {
-    return this.#registry(point).hook.promise(question) as Promise<A | undefined>
+  /** Puts a question to the contributions; the first answer that is not undefined wins, at once where nobody waits. Errors are thrown on. */
+  ask<C, Q, A>(point: Point<C>, question: Q): A | undefined | Promise<A | undefined> {
+    return this.#registry(point).hook.call(question) as A | undefined | Promise<A | undefined>
   }
 
   /** Every point that is in use, by name, with its contributions. */

@@ -57,7 +57,7 @@ it('what one plugin adds, another may name, in whatever order they come up', asy
     definePlugin({ name: 'bell', setup: svc => void svc.event('noon', z.object({})) }),
   ]
   await using home = await house({ builtins })
-  await home.kernel.hooks.get('noon').promise({})
+  await home.kernel.hooks.get('noon').call({})
   expect(seen).toEqual(['noon'])
 })
 

@@ -47,8 +47,8 @@ it('the first contribution that answers wins', async () => {
     painter('second', { name: 'blue', likes: 'apple' }),
   ]
   await using home = await house({ builtins })
-  await expect(home.kernel.points.ask(Colours, 'apple')).resolves.toBe('green')
-  await expect(home.kernel.points.ask(Colours, 'plum')).resolves.toBeUndefined()
+  expect(await home.kernel.points.ask(Colours, 'apple')).toBe('green')
+  expect(await home.kernel.points.ask(Colours, 'plum')).toBeUndefined()
 })
 
 it('who watches a point is told of what comes and goes, until it leaves itself', async () => {
