@@ -151,16 +151,19 @@ export class Hook<In, Out = void> {
     const hook = new Kind<[In], Out>(['input'], this.name) as unknown as AsyncSeriesHook<[In]>
     for (const { fn, name, stage, before } of this.#taps) {
       const place = { name, ...(stage === undefined ? {} : { stage }), ...(before === undefined ? {} : { before }) }
-      hook.tapAsync(place as { name: string }, (input, done) => {
-        const told = done as (error: unknown, answer?: unknown) => void
-        const thrown = (error: unknown) => told(error ?? new Error(`the handler "${name}" threw nothing`))
+      hook.tapAsync(place as { name: string }, (input, callback) => {
+        const done = callback as (error: unknown, answer?: unknown) => void
+        let given: unknown
         try {
-          const given = this.#call(name, fn, input)
-          if (isThenable(given)) given.then(answer => told(null, answer), thrown)
-          else told(null, given)
+          given = this.#call(name, fn, input)
         } catch (error) {
-          thrown(error)
+          return done(error ?? threwNothing(name))
         }
+        if (!isThenable(given)) return done(null, given)
+        given.then(
+          answer => done(null, answer),
+          error => done(error ?? threwNothing(name)),
+        )
       })
     }
     return hook as unknown as Compiled<In, Out>
@@ -187,6 +190,10 @@ export class Hook<In, Out = void> {
     if (!failed) throw error
     failed(name, error)
   }
+}
+
+function threwNothing(tap: string): Error {
+  return new Error(`the handler "${tap}" threw nothing`)
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { join } from 'node:path'
 import { type Cycle, defineError, type Effect, type PluginHandle, type Tool, taken } from '#kernel'
 import { Agents } from '../agents/contract.ts'
@@ -269,7 +269,7 @@ class Pursuit {
   #intent(call: PlannedCall) {
     const tool = this.#svc.use(Runtime).toolsFor(assembled(this.#cycle).profile).find(call.name)
     const isGated = tool !== undefined && this.#svc.has(Approvals) && this.#svc.use(Approvals).needed(tool)
-    const args_hash = createHash('sha256').update(canonicalJson(call.arguments)).digest('hex')
+    const args_hash = hash('sha256', canonicalJson(call.arguments))
     const state = isGated ? ('planned' as const) : ('started' as const)
     return { args_hash, state, ...call }
   }

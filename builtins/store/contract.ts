@@ -176,7 +176,7 @@ export interface EffectPlanner {
   /** @throws when an effect is unknown or its payload breaks its schema */
   plan(effects: readonly Effect[], now: number): PlannedEffect[]
   /** Nothing is announced that did not happen: called after the transaction. @param woken tells the loop of this process to look */
-  tell(effects: readonly Effect[], woken: () => void): Promise<void>
+  tell(effects: readonly Effect[], woken: () => void): Promise<void> | undefined
 }
 
 /**

@@ -11,6 +11,7 @@ import { isDamage, unusable } from './damage.ts'
 
 const LOCK_LIMIT_MS = 5_000
 const WRITE = 'write'
+const NONE: readonly unknown[] = []
 
 type Looks = Pick<Ports, 'inodeOf'>
 
@@ -49,14 +50,14 @@ export class Database {
     this.#sqlite.exec(sql)
   }
 
-  run({ sql, params = [] }: Statement): number {
+  run({ sql, params = NONE }: Statement): number {
     this.#noted?.push({ sql, params })
-    return this.#statement(sql).run(...params.map(bindable)).changes
+    return this.#statement(sql).run(...bindable(params)).changes
   }
 
-  all<R>(sql: string, params: readonly unknown[] = []): R[] {
+  all<R>(sql: string, params: readonly unknown[] = NONE): R[] {
     this.#noted?.push({ sql, params })
-    return this.#statement(sql).all(...params.map(bindable)) as R[]
+    return this.#statement(sql).all(...bindable(params)) as R[]
   }
 
   /** The same as `all`, at half the cost for many rows: one text of JSON comes out of SQLite instead of each value. */
@@ -79,8 +80,8 @@ export class Database {
     })
   }
 
-  get<R>(sql: string, params: readonly unknown[] = []): R | undefined {
-    return this.#statement(sql).get(...params.map(bindable)) as R | undefined
+  get<R>(sql: string, params: readonly unknown[] = NONE): R | undefined {
+    return this.#statement(sql).get(...bindable(params)) as R | undefined
   }
 
   /**
@@ -199,9 +200,17 @@ export function planned(sql: string): string {
   return sql.replaceAll(/\bLIMIT \?/g, 'LIMIT ? + 0')
 }
 
-function bindable(value: unknown): unknown {
-  if (value === undefined) return null
-  return typeof value === 'boolean' ? Number(value) : value
+/** The same values, as SQLite takes them: most are so already. */
+function bindable(params: readonly unknown[]): readonly unknown[] {
+  return params.every(isBindable) ? params : params.map(bound)
+}
+
+function isBindable(value: unknown): boolean {
+  return value !== undefined && typeof value !== 'boolean'
+}
+
+function bound(value: unknown): unknown {
+  return isBindable(value) ? value : value === undefined ? null : Number(value)
 }
 
 /** What the disk or the file has to do with an error, in a sentence; others as they are. */

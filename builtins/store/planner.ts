@@ -1,30 +1,39 @@
-import { type PluginHandle, parse } from '#kernel'
+import { type Effect, type PluginHandle, parse } from '#kernel'
 import { appendEvent, type EffectPlanner, Effects, wakeAgents } from './contract.ts'
 import { statementMasker } from './secrets.ts'
 
 /** Turns effects into statements by what their rooms said of them, without the secrets that they may hold. */
 export function effectPlanner(svc: PluginHandle): EffectPlanner {
-  const mask = statementMasker(svc)
+  const masking = statementMasker(svc)
+  const announce = async (events: readonly Effect[]) => {
+    for (const { payload } of events) {
+      const { type, data } = payload as { type: never; data: never }
+      if (svc.events.has(type)) await svc.emit(type, data)
+    }
+  }
   return {
-    plan: (effects, now) =>
-      effects.map(({ effect, payload }) => {
+    plan(effects, now) {
+      const mask = masking()
+      return effects.map(({ effect, payload }) => {
         const kind = svc.find(Effects, effect)
         if (!kind) throw new Error(`no plugin knows the effect "${effect}"`)
-        const parsed = parse(kind.schema, payload, `The effect ${effect}`)
+        const statements = kind.statements(parse(kind.schema, payload, `The effect ${effect}`) as never, now)
         return {
-          statements: kind.statements(parsed as never, now).map(mask),
+          statements: mask ? statements.map(mask) : statements,
           must: kind.mustChange ?? false,
           always: kind.always ?? false,
         }
-      }),
-    async tell(effects, woken) {
+      })
+    },
+    tell(effects, woken) {
       // Who is to look need not wait for those who listen.
       if (effects.some(({ effect }) => effect === wakeAgents.kind.name)) woken()
-      for (const { effect, payload } of effects) {
-        if (effect !== appendEvent.kind.name) continue
-        const { type, data } = payload as { type: never; data: never }
-        if (svc.events.has(type)) await svc.emit(type, data)
-      }
+      const events = effects.filter(isEvent)
+      return events.length > 0 ? announce(events) : undefined
     },
   }
+}
+
+function isEvent({ effect }: Effect): boolean {
+  return effect === appendEvent.kind.name
 }

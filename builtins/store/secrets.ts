@@ -4,19 +4,24 @@ import type { Statement } from './contract.ts'
 /** Rows that tell what happened: they are shown, streamed and kept. What runs does not come from them. */
 const TOLD = /^\s*(INSERT INTO|UPDATE) (events|tool_calls)\b/
 
-/** Takes the values of secrets, ours and those of providers, out of what is written of what happened. */
-export function statementMasker(svc: PluginHandle): (statement: Statement) => Statement {
+/**
+ * Takes the values of secrets, ours and those of providers, out of what is written of what happened.
+ * @returns what does so with the secrets that there are when it is called; undefined while there are none
+ */
+export function statementMasker(svc: PluginHandle): () => ((statement: Statement) => Statement) | undefined {
   const ofEnvironment = secretsIn(svc.ports.env)
-  return statement => {
-    if (!statement.params || !TOLD.test(statement.sql)) return statement
+  return () => {
     const secrets = [...ofEnvironment, ...svc.config.secrets()]
+    if (secrets.length === 0) return undefined
     const mask = (value: unknown) => (typeof value === 'string' ? masked(value, secrets) : value)
-    return { ...statement, params: statement.params.map(mask) }
+    return statement => {
+      const { sql, params } = statement
+      return params && TOLD.test(sql) ? { sql, params: params.map(mask) } : statement
+    }
   }
 }
 
 function masked(text: string, secrets: readonly string[]): string {
-  if (secrets.length === 0) return text
   try {
     return maskJson(text, secrets)
   } catch {

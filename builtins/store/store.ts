@@ -50,22 +50,25 @@ export class SqliteStore implements Store {
     reach('before', effects)
     const planned = this.#planner.plan(effects, this.#svc.clock.ms())
     const what = actor() ? `write ${effects.map(({ effect }) => effect)}${callOf(effects)}` : undefined
-    const result = await this.#database
-      .write(() => {
+    let result: CommitResult
+    try {
+      result = await this.#database.write(() => {
         const transacted = this.#transact(planned, fence)
         reach('inside', effects)
         return transacted
       }, what)
-      .catch(async error => {
-        if (error?.code === 'SQLITE_CONSTRAINT_FOREIGNKEY') throw new RemovedMeanwhileError(undefined, { cause: error })
-        if (!(error instanceof Refused)) throw error
-        // What has happened in any case is booked, and a lease that was to be given back is.
-        const booked = planned.filter(({ always }) => always)
-        if (fence || booked.length > 0) await this.#database.write(() => this.#transact(booked, fence))
-        return 'refused' as const
-      })
+    } catch (error) {
+      if ((error as { code?: string } | undefined)?.code === 'SQLITE_CONSTRAINT_FOREIGNKEY')
+        throw new RemovedMeanwhileError(undefined, { cause: error })
+      if (!(error instanceof Refused)) throw error
+      // What has happened in any case is booked, and a lease that was to be given back is.
+      const booked = planned.filter(({ always }) => always)
+      if (fence || booked.length > 0) await this.#database.write(() => this.#transact(booked, fence))
+      result = 'refused'
+    }
     reach('after', effects)
-    if (result === 'ok') await this.#planner.tell(effects, () => this.scheduler.notify())
+    const told = result === 'ok' ? this.#planner.tell(effects, () => this.scheduler.notify()) : undefined
+    if (told) await told
     return result
   }
 
