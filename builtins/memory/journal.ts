@@ -14,7 +14,7 @@ export type Lines = Pick<Journal, 'catchUp' | 'append' | 'replace' | 'again'>
 type Handle = Awaited<ReturnType<Ports['files']['open']>>
 
 export interface JournalParts {
-  ports: Pick<Ports, 'files' | 'clock' | 'spawn'>
+  ports: Pick<Ports, 'files' | 'stampOf' | 'clock' | 'spawn'>
   log: Log
 }
 
@@ -30,6 +30,8 @@ export class Journal {
   #known = ''
   #read = 0
   #changedMs = 0
+  /** As the file was looked at when all of it was known; undefined while nothing is. */
+  #stamp: string | undefined
   /** What stood before `#read`. */
   #mark = Buffer.alloc(0)
 
@@ -45,9 +47,16 @@ export class Journal {
    * @returns whether there were broken lines, which were set aside: the file is to be written anew without them
    */
   async catchUp(line: (value: unknown) => void, anew: () => void): Promise<boolean> {
-    const { files } = this.#parts.ports
+    const { files, stampOf } = this.#parts.ports
+    // Before each turn, and nearly always the same: a stat through the pool of threads takes ten times as long.
+    const stamp = stampOf(this.#file)
+    if (stamp !== undefined && stamp === this.#stamp) return false
+    this.#stamp = undefined
     const seen = await files.stat(this.#file).catch(absent)
-    if (seen ? this.#isRead(seen) : this.#known === '') return false
+    if (seen ? this.#isRead(seen) : this.#known === '') {
+      this.#stamp = stamp
+      return false
+    }
     const broken: string[] = []
     const handle = seen && (await files.open(this.#file, 'r').catch(absent))
     try {
@@ -64,6 +73,7 @@ export class Journal {
         this.#known = nameOf(stat)
         this.#changedMs = stat.mtimeMs
         await this.#readOn(handle, stat.size, line, broken)
+        this.#stamp = stamp
       }
     } finally {
       await handle?.close()
@@ -77,7 +87,7 @@ export class Journal {
    * @param line called for each as it is read back, where nobody else has written since the last look: they count as read then
    */
   append(values: readonly unknown[], line?: (value: unknown) => void): Promise<void> {
-    const { files } = this.#parts.ports
+    const { files, stampOf } = this.#parts.ports
     return this.#locked(async () => {
       const handle = await files.open(this.#file, 'a+', 0o600)
       try {
@@ -89,9 +99,10 @@ export class Journal {
         const text = Buffer.from(last === 10 ? lines.join('') : `\n${lines.join('')}`)
         await handle.appendFile(text)
         if (!isRead) return
+        const stamp = stampOf(this.#file)
         const after = await handle.stat()
         if (after.size !== size + text.length) return
-        this.#readTo(after, Buffer.concat([this.#mark, text]))
+        this.#readTo(after, Buffer.concat([this.#mark, text]), stamp)
         for (const each of lines) line(JSON.parse(each))
       } finally {
         await handle.close()
@@ -105,7 +116,7 @@ export class Journal {
    */
   replace(values: () => Promise<readonly unknown[]>): Promise<void> {
     return this.#locked(async () => {
-      const { files, clock } = this.#parts.ports
+      const { files, clock, stampOf } = this.#parts.ports
       const lines: string[] = []
       let turn = clock.monotonic()
       for (const value of await values()) {
@@ -116,17 +127,23 @@ export class Journal {
       }
       const text = lines.join('')
       await replaceFile(files, this.#file, text)
-      this.#readTo(await files.stat(this.#file), Buffer.from(text.slice(-MARK)))
+      const stamp = stampOf(this.#file)
+      this.#readTo(await files.stat(this.#file), Buffer.from(text.slice(-MARK)), stamp)
     })
   }
 
   /** The next look reads the file from its beginning. */
   again(): void {
     this.#known = ''
+    this.#stamp = undefined
   }
 
-  /** All of the file is known. @param end at least as much of its end as is compared the next time */
-  #readTo(stat: Stat, end: Buffer): void {
+  /**
+   * All of the file is known. @param end at least as much of its end as is compared the next time
+   * @param stamp looked at before `stat`
+   */
+  #readTo(stat: Stat, end: Buffer, stamp: string | undefined): void {
+    this.#stamp = stamp
     this.#known = nameOf(stat)
     this.#changedMs = stat.mtimeMs
     this.#read = stat.size
