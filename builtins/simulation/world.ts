@@ -60,6 +60,8 @@ export class World {
   #number = 0
   /** What people and the machine do is over. */
   #calm = false
+  /** A process stopped while the store failed. */
+  #isUnbooked = false
 
   constructor(options: SimulationOptions, { opener, ground, also, belongings, rewrite }: WorldParts) {
     const { seed, faults } = options
@@ -265,7 +267,9 @@ export class World {
 
   async #restart(process: SimulatedProcess): Promise<void> {
     this.journal.write('stops', { process: process.number })
+    const began = this.#time.elapsed
     await process.stop()
+    if (this.#trouble.lastOfStore >= began) this.#isUnbooked = true
     this.#openLater()
   }
 
@@ -337,8 +341,9 @@ export class World {
       .all<{ id: string; owner: string }>('SELECT id, owner, run_at, claimed_at FROM leases WHERE owner IS NOT NULL')
       .filter(({ owner }) => owners.has(owner))
     if (held.length > 0) this.witness.leftBehind(`leases ${JSON.stringify(held)}`)
-    // For the calls of a process that was killed something stays held, until nobody can be waiting for them any more.
-    if (this.witness.counts.kills > 0) return
+    // For the calls of a process that was killed, or stopped while nothing could be written, something stays held, until nobody
+    // can be waiting for them any more.
+    if (this.witness.counts.kills > 0 || this.#isUnbooked) return
     const reserved = this.look.all<{ call_id: string }>('SELECT call_id FROM budget_reservations')
     if (reserved.length > 0)
       this.witness.leftBehind(`reservations for ${reserved.map(({ call_id }) => call_id).join(', ')}`)
