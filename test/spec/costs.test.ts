@@ -75,7 +75,7 @@ describe('what a cycle costs', () => {
     expect(many.reads).toBeLessThan(few.reads * 1.5)
     expect(many.statements).toBeLessThan(few.statements * 1.5)
     expect(few.transactions).toBeLessThan(4)
-    expect(few.reads).toBeLessThan(12)
+    expect(few.reads).toBeLessThan(8)
     expect(few.statements).toBeLessThan(25)
     // Claimed, what its model answered, what its tools returned, given back.
     expect(few.transactions / few.answers).toBeLessThan(2.5)
