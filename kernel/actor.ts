@@ -7,14 +7,17 @@ import { type Token, token } from './services.ts'
 /** What is drawn from the machine: the wall clock, the clock that never jumps, a new id. */
 export type Draw = 'ms' | 'monotonic' | 'id'
 
+/** What an answer is an answer to: texts, and what JSON makes texts of, which nobody changes any more. */
+export type Asked = readonly (string | object)[]
+
 /**
  * One cycle or task, as whoever records it or repeats it sees it: all that it is given and that code alone does not decide.
  * Its own writes and reads are turns in the one order of all.
  */
 export interface Actor {
   draw<T extends number | string>(kind: Draw, real: () => T): T
-  /** What comes from outside it, such as a model's answer. @param asked the texts that it is an answer to, to be compared */
-  take<T>(what: string, work: () => Promise<T>, asked?: () => readonly string[]): Promise<T>
+  /** What comes from outside it, such as a model's answer. @param asked what it is an answer to, to be compared */
+  take<T>(what: string, work: () => Promise<T>, asked?: () => Asked): Promise<T>
   /** Reads or writes what it shares with others. `work` is done at once, when it is its turn. */
   turn<T>(what: string, work: () => T): T | Promise<T>
   /** What it set a timer for. @returns what is to be done when the timer is over */
@@ -118,8 +121,8 @@ export function asActor<T>(who: Actor | undefined, work: () => T): T {
   }
 }
 
-/** What `work` gives, or gave when this was recorded. It must be what JSON can hold. @param asked the texts that it is an answer to */
-export function taken<T>(what: string, work: () => Promise<T>, asked?: () => readonly string[]): Promise<T> {
+/** What `work` gives, or gave when this was recorded. It must be what JSON can hold. @param asked what it is an answer to */
+export function taken<T>(what: string, work: () => Promise<T>, asked?: () => Asked): Promise<T> {
   const who = actor()
   return who ? who.take(what, work, asked) : work()
 }
@@ -136,11 +139,12 @@ export function drawnPorts(ports: Ports): Ports {
     const who = actor()
     return who ? who.draw(kind, real) : real()
   }
-  const ms = () => draw('ms', () => clock.ms())
+  const [wall, monotonic] = [() => clock.ms(), () => clock.monotonic()]
+  const ms = () => draw('ms', wall)
   const drawn: Clock = {
     ms,
     now: () => (actor() ? new Date(ms()) : clock.now()),
-    monotonic: () => draw('monotonic', () => clock.monotonic()),
+    monotonic: () => draw('monotonic', monotonic),
     after: (delay, fn) => {
       const who = actor()
       if (!who) return clock.after(delay, fn)

@@ -282,13 +282,7 @@ export const ModelNameError = defineError({
     `"${p.name}" names no model; write provider:model or provider:lite|standard|pro, where provider is one of ${p.known.join(', ')}.`,
 })
 
-const written = new WeakMap<Message, string>()
-
-/** What an answer is an answer to, as texts. What was written out once is not again. */
-export function askedIn({ messages }: Pick<ModelCall, 'messages'>): string[] {
-  return messages.map(message => {
-    const text = written.get(message) ?? JSON.stringify(message)
-    written.set(message, text)
-    return text
-  })
+/** What an answer is an answer to, for `taken`. */
+export function askedIn({ messages }: Pick<ModelCall, 'messages'>): readonly Message[] {
+  return messages
 }

@@ -25,7 +25,8 @@ export function parseProfile(
     const line = yaml.lineOf(path)
     return `${shown}${line ? `:${line}` : ''}: ${path.join('.')} is not a key of profiles and has no effect`
   })
-  return { profile: parsed.data, unknown }
+  // It is told again and again as it is: to whoever records it, what is fixed is the same without being looked at.
+  return { profile: Object.freeze(parsed.data), unknown }
 }
 
 function badProfile(yaml: YamlFile, error: z.ZodError): Error {

@@ -1,5 +1,6 @@
 import {
   type Actor,
+  type Asked,
   act,
   asActor,
   type Clock,
@@ -30,7 +31,7 @@ const DISK = /^SQLITE_(FULL|IOERR)/
 interface Waiting {
   kind: 't' | 'v'
   what: string
-  asked?: (() => readonly string[]) | undefined
+  asked?: (() => Asked) | undefined
   /** Does for real what is waited for. */
   work: () => unknown
   resolve: (value: unknown) => void
@@ -42,7 +43,7 @@ export interface PlaybackParts {
   /** Of the machine, for what is not part of what is repeated. */
   clock: Clock
   /** Makes the digest of what was asked. */
-  digest: (texts: readonly string[]) => string
+  digest: (asked: Asked) => string
   /** Compares what was written so far. */
   compare: () => Promise<Divergence | undefined>
   /** Applies a configuration. */
@@ -197,11 +198,11 @@ export class Playback implements Tape {
         const taking = await this.#arrival(happening, 'v', score.text(name), earlier)
         if (!taking) return
         if (isStep) this.steps++
-        const texts = digest && taking.asked ? taking.asked() : undefined
-        if (texts && this.#parts.digest(texts) !== digest) {
+        const asked = digest && taking.asked ? taking.asked() : undefined
+        if (asked && this.#parts.digest(asked) !== digest) {
           this.#diverge(happening, 'the model was asked something else than when this was recorded', {
             expected: `what has the digest ${digest}`,
-            got: `… ${texts.at(-1)?.slice(-300) ?? ''}`,
+            got: `… ${textOf(asked.at(-1) ?? '').slice(-300)}`,
           })
         } else if (failure) taking.reject(errorOf(failure))
         else taking.resolve(score.value(value))
@@ -272,6 +273,10 @@ function settle({ work, resolve, reject }: Waiting): void {
   }
 }
 
+function textOf(asked: Asked[number]): string {
+  return typeof asked === 'string' ? asked : JSON.stringify(asked)
+}
+
 function told(what: string): string {
   return what.replace(/\s+/g, ' ').slice(0, 300)
 }
@@ -314,7 +319,7 @@ class ReplayedActor implements Actor {
     return this.last[kind] as T
   }
 
-  take<T>(what: string, work: () => Promise<T>, asked?: () => readonly string[]): Promise<T> {
+  take<T>(what: string, work: () => Promise<T>, asked?: () => Asked): Promise<T> {
     if (this.#live) return this.#live.take(what, work, asked)
     return this.#wait({ kind: 'v', what, asked, work }) as Promise<T>
   }

@@ -1,16 +1,16 @@
 import { hash } from 'node:crypto'
-import { type Actor, type CycleEnd, type Draw, type Noted, outside, type Right, type Tape } from '#kernel'
+import { type Actor, type Asked, type CycleEnd, type Draw, type Noted, outside, type Right, type Tape } from '#kernel'
 import { type Entry, recordOf } from './entries.ts'
 
 /** Shorter values stand where they are used, in characters. */
 const LONG = 512
 /** So do shorter ones that nobody changes, which are asked for in each cycle. */
 const WORTH_A_NAME = 96
-/** So many messages are known by their digests. */
-const SAID = 300
 const SELECT = /^\s*SELECT/i
 /** So many values are known to be written already; older ones are written again. */
 const KNOWN = 2_000
+/** Entries become one text when they are so long together, in characters: many small ones would outlive the cycles they tell of. */
+const TOGETHER = 8_000
 
 function sha1(text: string): string {
   return hash('sha1', text, 'base64')
@@ -24,17 +24,21 @@ export class TapeRecorder implements Tape {
   readonly pretends = false
   /** Cycles that have begun, and answers of models. */
   readonly counts = { cycles: 0, steps: 0 }
+  /** Entries of what is to be written next, several in each text, and the newest by themselves. */
+  #texts: string[] = []
   #lines: string[] = []
-  /** Turns of one actor right after one another, not told yet. */
-  #turning: { actor: number; names: number[] } | undefined
-  readonly #texts = new Map<string, number>()
+  #length = 0
+  /** Turns right after one another, not told yet, and whose the last was. */
+  #turns: number[] = []
+  #turning: number | undefined
+  readonly #named = new Map<string, number>()
   readonly #selects = new Set<number>()
   /** Their numbers, by their digests or, where they are short, themselves. */
   readonly #long = new Map<string, number>()
-  readonly #digests = new Map<string, string>()
+  readonly #digests = new WeakMap<object, string>()
   /** Values that nobody changes any more, as they stand on the tape. */
   readonly #packed = new WeakMap<object, string>()
-  #drawing: RecordedActor[] = []
+  readonly #acting = new Set<RecordedActor>()
   readonly #mask: (text: string) => string
   #actors = 0
   #names = 0
@@ -59,6 +63,7 @@ export class TapeRecorder implements Tape {
   /** One who begins, or goes on where another tape ended. */
   actor(id: number, end: CycleEnd, drawn?: { ms: number; monotonic: number }): RecordedActor {
     const actor = new RecordedActor(this, id, drawn)
+    this.#acting.add(actor)
     end.told = reason => {
       if (!actor.over) this.add(['a', id, recordOf(reason)])
     }
@@ -72,7 +77,7 @@ export class TapeRecorder implements Tape {
       if (entry[0] === 'b') this.#actors = Math.max(this.#actors, entry[1] + 1)
       else if (entry[0] === 'x') this.#values = Math.max(this.#values, entry[1] + 1)
       else if (entry[0] === 's') {
-        this.#texts.set(entry[2], entry[1])
+        this.#named.set(entry[2], entry[1])
         this.#names = Math.max(this.#names, entry[1] + 1)
         if (SELECT.test(entry[2])) this.#selects.add(entry[1])
       }
@@ -83,12 +88,15 @@ export class TapeRecorder implements Tape {
 
   wrote(statements: readonly Noted[]): void {
     if (this.#over) return
-    const written: string[] = []
+    let written = ''
     for (const { sql, params } of statements) {
       const name = this.name(sql)
-      if (!this.#selects.has(name)) written.push(`[${[name, ...params.map(param => this.#param(param))].join()}]`)
+      if (this.#selects.has(name)) continue
+      written += written ? `,[${name}` : `[${name}`
+      for (const param of params) written += `,${this.#param(param)}`
+      written += ']'
     }
-    if (written.length > 0) this.line(`["o",[${written.join()}]]`)
+    if (written) this.line(`["o",[${written}]]`)
   }
 
   add(entry: Entry): void {
@@ -100,42 +108,50 @@ export class TapeRecorder implements Tape {
   line(json: string): void {
     if (this.#over) return
     this.#turned()
-    this.#lines.push(json)
+    this.#push(json)
   }
 
-  /** An actor had a turn. Most have many before anything else happens. */
-  turn(actor: number, name: number): void {
+  /** An actor had a turn. Most have many before anything else happens. @param isEmpty it was given nothing instead */
+  turn(actor: number, name: number, isEmpty = false): void {
     if (this.#over) return
-    if (this.#turning?.actor === actor) {
-      this.#turning.names.push(name)
-    } else {
-      this.#turned()
-      this.#turning = { actor, names: [name] }
+    if (this.#turning !== actor) {
+      this.#turning = actor
+      this.#turns.push(~actor)
     }
+    this.#turns.push(isEmpty ? 2 * name + 1 : 2 * name)
   }
 
   #turned(): void {
-    if (!this.#turning) return
-    const { actor, names } = this.#turning
-    this.#lines.push(names.length === 1 ? `["t",${actor},${names[0]}]` : `["r",${actor},[${names}]]`)
+    if (this.#turning === undefined) return
+    this.#push(`["q",[${this.#turns}]]`)
+    this.#turns = []
     this.#turning = undefined
   }
 
-  drew(actor: RecordedActor): void {
-    this.#drawing.push(actor)
+  #push(json: string): void {
+    this.#lines.push(json)
+    this.#length += json.length
+    if (this.#length > TOGETHER) this.#join()
   }
 
-  /** All entries since the last time, each as JSON, for the file. */
+  #join(): void {
+    if (this.#lines.length > 0) this.#texts.push(this.#lines.join())
+    this.#lines = []
+    this.#length = 0
+  }
+
+  ended(actor: RecordedActor): void {
+    this.#acting.delete(actor)
+  }
+
+  /** All entries since the last time, as JSON with commas between them: texts, each of some entries. */
   take(): string[] {
     this.#turned()
-    for (const actor of this.#drawing) {
-      const drawn = actor.drawn()
-      if (drawn) this.#lines.push(drawn)
-    }
-    this.#drawing = []
-    const lines = this.#lines
-    this.#lines = []
-    return lines
+    for (const actor of this.#acting) actor.tellDrawn()
+    this.#join()
+    const texts = this.#texts
+    this.#texts = []
+    return texts
   }
 
   stop(): void {
@@ -144,10 +160,10 @@ export class TapeRecorder implements Tape {
 
   /** The number of a text that comes again and again. */
   name(text: string): number {
-    let name = this.#texts.get(text)
+    let name = this.#named.get(text)
     if (name === undefined) {
       name = this.#names++
-      this.#texts.set(text, name)
+      this.#named.set(text, name)
       if (SELECT.test(text)) this.#selects.add(name)
       this.line(`["s",${name},${JSON.stringify(text)}]`)
     }
@@ -168,18 +184,19 @@ export class TapeRecorder implements Tape {
     return packed
   }
 
-  digest(texts: readonly string[]): string {
-    const all = texts.map(text => this.#digestOf(text)).join(' ')
+  /** The digest of what an answer is an answer to. */
+  digest(asked: Asked): string {
+    const all = asked.map(each => this.#digestOf(each)).join(' ')
     return sha1(all).slice(0, 12)
   }
 
   /** A conversation is said again at each step: what was looked at once is not again. */
-  #digestOf(text: string): string {
-    let digest = this.#digests.get(text)
+  #digestOf(asked: Asked[number]): string {
+    if (typeof asked === 'string') return sha1(this.#mask(asked))
+    let digest = this.#digests.get(asked)
     if (digest === undefined) {
-      digest = sha1(this.#mask(text))
-      if (this.#digests.size >= SAID) this.#digests.clear()
-      this.#digests.set(text, digest)
+      digest = sha1(this.#mask(JSON.stringify(asked)))
+      this.#digests.set(asked, digest)
     }
     return digest
   }
@@ -187,7 +204,7 @@ export class TapeRecorder implements Tape {
   #param(param: unknown): string {
     if (typeof param === 'string') return param.length < LONG ? JSON.stringify(param) : this.#longOne(param)
     if (param === undefined || param === null) return 'null'
-    if (typeof param === 'number') return JSON.stringify(param)
+    if (typeof param === 'number') return Number.isFinite(param) ? String(param) : 'null'
     if (typeof param === 'boolean') return String(Number(param))
     if (typeof param === 'bigint') return `{"$n":"${param}"}`
     return `{"$b":"${Buffer.from(param as Uint8Array).toString('base64')}"}`
@@ -218,9 +235,7 @@ export class RecordedActor implements Actor {
   #lastMicros = 0
   #timers = 0
   /** What it has asked for and not been given yet. */
-  readonly #waiting: { name: number }[] = []
-  /** The tape knows that something was drawn. */
-  #drawing = false
+  readonly #waiting: { name: number; isStep: boolean }[] = []
 
   /** @param drawn what was drawn last, where it goes on */
   constructor(tape: TapeRecorder, id: number, drawn = { ms: 0, monotonic: 0 }) {
@@ -232,10 +247,6 @@ export class RecordedActor implements Actor {
 
   draw<T extends number | string>(kind: Draw, real: () => T): T {
     const drawn = real()
-    if (!this.#drawing) {
-      this.#drawing = true
-      this.#tape.drew(this)
-    }
     if (kind === 'id') {
       this.#ids.push(drawn as string)
       return drawn
@@ -252,29 +263,37 @@ export class RecordedActor implements Actor {
     return (micros / 1000) as T
   }
 
-  take<T>(what: string, work: () => Promise<T>, asked?: () => readonly string[]): Promise<T> {
+  take<T>(what: string, work: () => Promise<T>, asked?: () => Asked): Promise<T> {
     const tape = this.#tape
-    const name = tape.name(what)
-    const head = `["v",${this.#id},${name},${asked ? `"${tape.digest(asked())}"` : 0}`
-    const waits = { name }
+    const waits = { name: tape.name(what), isStep: what === 'model' }
+    const digest = asked ? tape.digest(asked()) : ''
     this.#waiting.push(waits)
-    const given = (tail: string, failure: string) => {
-      const before = this.#waiting.indexOf(waits)
-      const earlier = before === 0 ? 0 : this.#waiting.slice(0, before).filter(each => each.name === name).length
-      this.#waiting.splice(before, 1)
-      tape.line(`${head},${tail}${earlier > 0 ? `,${failure || 'null'},${earlier}` : failure && `,${failure}`}]`)
-      if (what === 'model') tape.counts.steps++
-    }
     return outside(work).then(
       value => {
-        given(tape.value(value), '')
+        this.#given(waits, digest, tape.value(value), '')
         return value
       },
       error => {
-        given('null', JSON.stringify(recordOf(error)))
+        this.#given(waits, digest, 'null', JSON.stringify(recordOf(error)))
         throw error
       },
     )
+  }
+
+  #given(waits: { name: number; isStep: boolean }, digest: string, value: string, failure: string): void {
+    const { name, isStep } = waits
+    let earlier = 0
+    let at = 0
+    for (; this.#waiting[at] !== waits; at++) if (this.#waiting[at]!.name === name) earlier++
+    if (this.#waiting.length === 1) this.#waiting.pop()
+    else this.#waiting.splice(at, 1)
+    if (isStep) this.#tape.counts.steps++
+    if (value === 'null' && !digest && !failure && earlier === 0) {
+      this.#tape.turn(this.#id, name, true)
+      return
+    }
+    const tail = earlier > 0 ? `,${failure || 'null'},${earlier}` : failure && `,${failure}`
+    this.#tape.line(`["v",${this.#id},${name},${digest ? `"${digest}"` : 0},${value}${tail}]`)
   }
 
   turn<T>(what: string, work: () => T): T {
@@ -305,17 +324,17 @@ export class RecordedActor implements Actor {
 
   end(): void {
     this.over = true
+    this.#tape.ended(this)
+    this.tellDrawn()
     this.#tape.line(`["e",${this.#id}]`)
   }
 
-  /** What was drawn since the last time, as an entry of kind `d`. */
-  drawn(): string | undefined {
-    this.#drawing = false
-    if (this.#ms.length + this.#micros.length + this.#ids.length === 0) return undefined
-    const entry = `["d",${this.#id},[${this.#ms}],[${this.#micros}],${JSON.stringify(this.#ids)}]`
+  /** Tells the tape what was drawn since the last time. */
+  tellDrawn(): void {
+    if (this.#ms.length + this.#micros.length + this.#ids.length === 0) return
+    this.#tape.line(`["d",${this.#id},[${this.#ms}],[${this.#micros}],${JSON.stringify(this.#ids)}]`)
     this.#ms = []
     this.#micros = []
     this.#ids = []
-    return entry
   }
 }

@@ -9,7 +9,7 @@ import type { RecordingShelf, TapeFile } from './shelf.ts'
 /** How often what was recorded is written, in milliseconds. */
 const WRITE_MS = 1_000
 /** So long a piece of it becomes, in characters: short enough to be packed at once, which takes a fraction of a millisecond. */
-const PIECE = 50_000
+const PIECE = 80_000
 const MB = 1024 * 1024
 
 /** A recording that is being made: from the tape in memory to its file, behind the cycles' backs. */
@@ -113,11 +113,11 @@ export class LiveRecording {
   async #write(): Promise<void> {
     await this.#lookAround()
     await this.noted()
-    const lines = this.tape.take()
-    if (lines.length === 0) return
+    const texts = this.tape.take()
+    if (texts.length === 0) return
     const isFirst = this.about.cycles === 0
     Object.assign(this.about, this.tape.counts)
-    for (const piece of piecesOf(lines)) {
+    for (const piece of piecesOf(texts)) {
       this.#file ??= await this.#shelf.tape(this.about.run_id)
       this.about.bytes += await this.#file.append(this.#mask(`[${piece.join()}]`))
     }
@@ -154,13 +154,13 @@ export class LiveRecording {
   }
 }
 
-function* piecesOf(lines: readonly string[]): Generator<readonly string[]> {
+function* piecesOf(texts: readonly string[]): Generator<readonly string[]> {
   let from = 0
   let length = 0
-  for (const [at, line] of lines.entries()) {
-    length += line.length
-    if (length < PIECE && at < lines.length - 1) continue
-    yield lines.slice(from, at + 1)
+  for (const [at, text] of texts.entries()) {
+    length += text.length
+    if (length < PIECE && at < texts.length - 1) continue
+    yield texts.slice(from, at + 1)
     from = at + 1
     length = 0
   }

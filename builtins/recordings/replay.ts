@@ -82,7 +82,7 @@ export async function rehearse(svc: PluginHandle, original: Original, options: S
   const playback = new Playback({
     score: new Score(entries, { was: about.pid, is: process.pid }),
     clock: systemPorts().clock,
-    digest: texts => digester.digest(texts),
+    digest: asked => digester.digest(asked),
     compare: () => comparison.look(stage!.kernel.use(Store)),
     configure: async config => {
       await stage!.configure(config)

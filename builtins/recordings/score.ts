@@ -44,6 +44,12 @@ export class Score {
         }
         drawn.ids.push(...ids)
         last.set(actor, at)
+      } else if (entry[0] === 'q') {
+        let actor = 0
+        for (const each of entry[1]) {
+          if (each < 0) actor = ~each
+          else happenings.push(each % 2 === 0 ? ['t', actor, each / 2] : ['v', actor, (each - 1) / 2, 0, null])
+        }
       } else if (entry[0] === 'r') {
         const [, actor, names] = entry
         for (const name of names) happenings.push(['t', actor, name])

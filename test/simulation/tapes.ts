@@ -107,7 +107,7 @@ export class WorldTapes {
     this.#alive.delete(process)
     for (const tape of this.#tapes) {
       if (tape.process !== process || tape.entries !== undefined) continue
-      tape.entries = tape.recorder.take().map(line => JSON.parse(line) as Entry)
+      tape.entries = tape.recorder.take().flatMap(text => JSON.parse(`[${text}]`) as Entry[])
       const last = this.#world?.look.get<{ seq: number | null }>(
         'SELECT max(seq) AS seq FROM events WHERE run_id = ?',
         [tape.run_id],
