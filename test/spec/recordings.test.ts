@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
+import type { Entry } from '../../builtins/recordings/entries.ts'
 import { RecordingShelf } from '../../builtins/recordings/shelf.ts'
 import { Store } from '../../builtins/store/contract.ts'
 import { type House, type ModelServerRequest, tempDir, text, toolCall, until } from '../support/index.ts'
@@ -166,6 +167,29 @@ test('one altered result of a tool is found as the first divergence', async () =
   expect(verdict.divergence?.got).toContain('saw 1')
   expect(verdict.replayed_hash).not.toBe(verdict.hash)
 })
+
+test('a tape in the form of an earlier version is repeated as well', async () => {
+  await using home = await recorded(scripted(look('a'), look('b'), finish))
+  const run = await oneGoal(home)
+  const entries = await shelfOf(home).entries(run)
+  expect(entries.some(([kind]) => kind === 'q')).toBe(true)
+  await writeFile(join(home.root, '.svc', 'recordings', run, 'tape.gz'), '')
+  const written = await shelfOf(home).tape(run)
+  await written.append(JSON.stringify(entries.flatMap(asBefore)))
+  await written.close()
+  expect(await replayOf(home, run)).toMatchObject({ same: true, divergence: null })
+})
+
+/** Of each list of turns, an entry for each: as the first to the third version told them. */
+function asBefore(entry: Entry): Entry[] {
+  if (entry[0] !== 'q') return [entry]
+  let actor = 0
+  return entry[1].flatMap((each): Entry[] => {
+    if (each >= 0) return [each % 2 ? ['v', actor, (each - 1) / 2, 0, null] : ['r', actor, [each / 2]]]
+    actor = -each - 1
+    return []
+  })
+}
 
 test('a fork with another model is a run of its own, that replays, and shows the difference in steps and cost', async () => {
   await using home = await recorded(request => (request.body.model === 'brief' ? finish : scriptOfLong(request)))
