@@ -11,6 +11,7 @@ import {
 import { askedIn, type CallPurpose, Models } from '../models/contract.ts'
 import { Store } from '../store/contract.ts'
 import type { ForkOptions, Recording } from './contract.ts'
+import { TAPE_VERSION } from './entries.ts'
 import { eventsOf } from './log.ts'
 import type { Playback } from './playback.ts'
 import { TapeRecorder } from './recorder.ts'
@@ -67,6 +68,7 @@ export async function fork(
     ...about,
     ...{
       run_id,
+      v: TAPE_VERSION,
       kind: 'fork',
       within: null,
       bytes: 0,
