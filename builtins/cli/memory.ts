@@ -8,7 +8,7 @@ const LOOK_MS = 1_000
 /** A process is at rest that used the processor for less than this share of the time, at two looks in a row. */
 const AT_REST = 0.05
 const CALM_LOOKS = 2
-/** By so much the heap must have grown since the last time, in bytes. */
+/** By so much the old must have grown since the last time, in bytes. */
 const GROWN = 8 * 1024 * 1024
 /** The space for what is new is small when it takes less than this, in bytes. */
 const SMALL = 4 * 1024 * 1024
@@ -26,7 +26,7 @@ type Collect = (options?: { type: 'minor' }) => void
 export function giveMemoryBack(clock: Clock): Undo {
   let seen = used(clock)
   let calm = 0
-  /** How large the heap was when the last of the old was collected, and how often the new was since. */
+  /** How large the old was after it was collected last, and how often the new has been since. */
   let kept = 0
   let tries = 0
   const frugal = new Frugal()
@@ -36,17 +36,21 @@ export function giveMemoryBack(clock: Clock): Undo {
     const share = (now.cpu - seen.cpu) / (now.at - seen.at)
     calm = share < AT_REST ? calm + 1 : 0
     seen = now
-    if (calm === 0) frugal.look(share)
+    if (calm === 0) {
+      tries = 0
+      frugal.look(share)
+    }
     if (calm >= CALM_LOOKS) collect()
     turn()
   }
   const collect = () => {
-    if (getHeapStatistics().total_heap_size < kept + GROWN) return
     // What is old costs least when nothing new is in its way.
-    if (sizeOfNew() > SMALL && tries++ < TRIES) return collector()({ type: 'minor' })
+    if (sizeOfNew() <= SMALL) tries = 0
+    else if (tries++ < TRIES) return collector()({ type: 'minor' })
+    if (sizeOfOld() < kept + GROWN) return
     compact()
     calm = 0
-    kept = getHeapStatistics().total_heap_size
+    kept = sizeOfOld()
     tries = 0
   }
   const turn = () => {
@@ -63,11 +67,23 @@ function sizeOfNew(): number {
   return getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space')?.space_size ?? 0
 }
 
-/** All at once, also half-filled pages: some tens of milliseconds, in which nobody waits. */
+/** The new has a size of its own, which V8 makes smaller when it sees fit. */
+function sizeOfOld(): number {
+  return getHeapStatistics().total_heap_size - sizeOfNew()
+}
+
+/**
+ * Also pages that are half full, and compiled code, of which is compiled again what is called again. Without marking by and by,
+ * V8 does not think of collecting twice more in the half minute after.
+ */
+const THOROUGH = ['--compact-on-every-full-gc', '--stress-flush-code', '--flush-baseline-code', '--no-incremental-marking']
+const AS_EVER = THOROUGH.map(flag => (flag.startsWith('--no-') ? `--${flag.slice(5)}` : `--no-${flag.slice(2)}`))
+
+/** All at once: some tens of milliseconds, in which nobody waits. */
 function compact(): void {
-  setFlagsFromString('--compact-on-every-full-gc')
+  for (const flag of THOROUGH) setFlagsFromString(flag)
   collector()()
-  setFlagsFromString('--no-compact-on-every-full-gc')
+  for (const flag of AS_EVER) setFlagsFromString(flag)
 }
 
 /** Milliseconds: of the processor, and that have gone by. */
