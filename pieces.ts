@@ -3,7 +3,18 @@
  * functions that were called, is kept on disk for the next run: compiling them is a quarter of a start. Of an ES module Node
  * keeps it from 22.1 on only, hence scripts.
  */
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { createRequire } from 'node:module'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
@@ -29,6 +40,8 @@ const KEEP_AFTER_MS = 3000
 const OLD_MS = 30 * 24 * 3600 * 1000
 /** Before what V8 made stands its checksum: V8 trusts what it is given. */
 const HEAD = 8
+/** Of a text that is read, in bytes. */
+const PART = 64 * 1024
 
 const PLACE = new URL('./', import.meta.url)
 const modules = new Map<string, { exports: Exports }>()
@@ -44,7 +57,7 @@ export function piece(name: string): Exports {
   const known = modules.get(name)
   if (known) return known.exports
   const filename = fileURLToPath(new URL(name.replace(/js$/, 'cjs'), PLACE))
-  const source = `(function(exports,require,module,importPiece,importMetaUrl){${readFileSync(filename, 'latin1')}\n})`
+  const source = `(function(exports,require,module,importPiece,importMetaUrl){${textOf(read(filename))}\n})`
   const cachedData = readKept(name)
   const script = new Script(source, { filename, ...(cachedData ? { cachedData } : {}) })
   if (!cachedData || script.cachedDataRejected) fresh.set(name, script)
@@ -101,12 +114,37 @@ function isOwn(path: string): boolean {
 function readKept(name: string): Buffer | undefined {
   if (kept === undefined) return undefined
   try {
-    const file = readFileSync(join(kept, name))
+    const file = read(join(kept, name))
     const data = file.subarray(HEAD)
     return file.readInt32LE(0) === sumOf(data) ? data : undefined
   } catch {
     return undefined
   }
+}
+
+/**
+ * What a file holds, in memory that is mapped for it alone: of malloc's, glibc from then on keeps twice as much of what is freed
+ * in each thread (mallopt(3), M_MMAP_THRESHOLD).
+ * @throws what opening and reading it throws
+ */
+function read(path: string): Buffer {
+  const file = openSync(path, 'r')
+  try {
+    const { size } = fstatSync(file)
+    // One that may be resized is mapped, however small.
+    const data = Buffer.from(Reflect.construct(ArrayBuffer, [size, { maxByteLength: size }]))
+    if (readSync(file, data) < size) throw new Error(`${path} is not read to its end`)
+    return data
+  } finally {
+    closeSync(file)
+  }
+}
+
+/** In parts, which V8 puts together in its heap: a long text would be one of malloc's as well. */
+function textOf(data: Buffer): string {
+  let text = ''
+  for (let at = 0; at < data.length; at += PART) text += data.toString('latin1', at, at + PART)
+  return text
 }
 
 function keepFresh(folder: string): void {
@@ -116,7 +154,13 @@ function keepFresh(folder: string): void {
     head.writeInt32LE(sumOf(data))
     const file = join(folder, name)
     // Moved to its place whole: others may read it now.
-    writeFileSync(`${file}.${process.pid}`, Buffer.concat([head, data]), { mode: 0o600 })
+    const made = openSync(`${file}.${process.pid}`, 'w', 0o600)
+    try {
+      writeFileSync(made, head)
+      writeFileSync(made, data)
+    } finally {
+      closeSync(made)
+    }
     renameSync(`${file}.${process.pid}`, file)
     fresh.delete(name)
   }

@@ -76,7 +76,12 @@ function sizeOfOld(): number {
  * Also pages that are half full, and compiled code, of which is compiled again what is called again. Without marking by and by,
  * V8 does not think of collecting twice more in the half minute after.
  */
-const THOROUGH = ['--compact-on-every-full-gc', '--stress-flush-code', '--flush-baseline-code', '--no-incremental-marking']
+const THOROUGH = [
+  '--compact-on-every-full-gc',
+  '--stress-flush-code',
+  '--flush-baseline-code',
+  '--no-incremental-marking',
+]
 const AS_EVER = THOROUGH.map(flag => (flag.startsWith('--no-') ? `--${flag.slice(5)}` : `--no-${flag.slice(2)}`))
 
 /** All at once: some tens of milliseconds, in which nobody waits. */
