@@ -73,8 +73,8 @@ function sizeOfOld(): number {
 }
 
 /**
- * Also pages that are half full, and compiled code, of which is compiled again what is called again. Without marking by and by,
- * V8 does not think of collecting twice more in the half minute after.
+ * Also pages that are half full, and compiled code: what is called again is compiled again, which adds some 30 ms to the first
+ * cycle after a rest. Without marking by and by, V8 does not plan two more collections for the half minute after.
  */
 const THOROUGH = [
   '--compact-on-every-full-gc',
