@@ -85,7 +85,8 @@ const importPiece = async (name: string) => (name.startsWith('./') ? piece(name)
 export function keepCompiled(purpose: string, env: Readonly<Record<string, string | undefined>>): void {
   if (kept !== undefined || typeof BUILD === 'undefined') return
   const caches = join(env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'svc', 'compiled')
-  const folder = join(caches, `${BUILD}-${cachedDataVersionTag().toString(16)}-${purpose}`)
+  const version = cachedDataVersionTag()
+  const folder = join(caches, `${BUILD}-${version.toString(16)}-${purpose}`)
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
     // What lies there is run: not where others may write.
@@ -95,6 +96,8 @@ export function keepCompiled(purpose: string, env: Readonly<Record<string, strin
   }
   kept = folder
   const keep = () => {
+    // Under other flags V8 makes what it refuses at the next start.
+    if (cachedDataVersionTag() !== version) return
     try {
       keepFresh(folder)
       removeOld(caches)
