@@ -6,6 +6,7 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { keyedRandom } from '#kernel'
+import build from '../support/build.ts'
 import type { Line } from './cable.ts'
 import { inWords, nudgeLatency } from './latency.ts'
 import { type Held, LEASE_S, type Machine, Machines, post, took } from './machines.ts'
@@ -35,6 +36,7 @@ const found = (problem: string) => {
 const ms = (value: number) => `${Math.round(value)} ms`
 
 console.log(`seed ${seed}, ${minutes} minutes`)
+await build()
 const { late, bare } = await nudgeLatency(Number(process.env.SVC_SOAK_NUDGES ?? 200))
 console.log(`a nudge at one machine starts a cycle at another: ${inWords(late)}`)
 console.log(`a bare notice that starts a bare claim: ${inWords(bare)}`)
