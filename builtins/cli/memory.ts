@@ -1,17 +1,16 @@
 import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { type Clock, inStep, type Undo } from '#kernel'
+import { Frugal } from './frugal.ts'
 
 /** How often it is looked whether the process is at rest, in milliseconds. */
 const LOOK_MS = 1_000
 /** A process is at rest that used the processor for less than this share of the time, at two looks in a row. */
 const AT_REST = 0.05
 const CALM_LOOKS = 2
-/** One that uses less than this share of it has time to spare, */
+/** One that uses less than this share of it has time to spare. */
 const SPARE = 0.5
-/** and collects what is old whenever that has grown by so much, in percent: V8 by itself waits for up to four times as much. */
-const GROWTH = 20
-/** Not at first, in milliseconds: what is compiled is kept for the next start, and V8 refuses it under other flags. */
+/** It is not frugal at first, in milliseconds: what is compiled is kept for the next start, and V8 refuses it under other flags. */
 const YOUNG_MS = 60_000
 /** By so much the old must have grown since the last time, in bytes. */
 const GROWN = 8 * 1024 * 1024
@@ -25,9 +24,8 @@ type Collect = (options?: { type: 'minor' }) => void
 
 /**
  * Gives back the memory that a burst of work took, once it is over: V8 collects when something new is asked for, so a process
- * that does nothing keeps what it needed at its busiest, for hours. One that is at work all the time, and not busy, collects more
- * often than V8 by itself would; to a busy one that would cost a fifth of its work. Only in a process of our own; the heap of a
- * program that embeds us is that program's.
+ * that does nothing keeps what it needed at its busiest, for hours. One that is at work all the time, and not busy, is frugal. Only
+ * in a process of our own; the heap of a program that embeds us is that program's.
  */
 export function giveMemoryBack(clock: Clock): Undo {
   let seen = used(clock)
@@ -36,7 +34,7 @@ export function giveMemoryBack(clock: Clock): Undo {
   let kept = 0
   let tries = 0
   const grown = seen.at + YOUNG_MS
-  let isFrugal = false
+  const frugal = new Frugal()
   let cancel: Undo = () => {}
   const look = () => {
     const now = used(clock)
@@ -44,13 +42,9 @@ export function giveMemoryBack(clock: Clock): Undo {
     calm = share < AT_REST ? calm + 1 : 0
     seen = now
     if (calm === 0) tries = 0
-    economize(calm === 0 && share < SPARE && now.at >= grown)
+    frugal.look(calm === 0 && share < SPARE && now.at >= grown)
     if (calm >= CALM_LOOKS) collect()
     turn()
-  }
-  const economize = (frugal: boolean) => {
-    if (frugal !== isFrugal) setFlagsFromString(`--heap-growing-percent=${frugal ? GROWTH : 0}`)
-    isFrugal = frugal
   }
   const collect = () => {
     // What is old costs least when nothing new is in its way.
@@ -68,7 +62,7 @@ export function giveMemoryBack(clock: Clock): Undo {
   turn()
   return () => {
     cancel()
-    economize(false)
+    frugal.look(false)
   }
 }
 
