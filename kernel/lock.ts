@@ -36,7 +36,7 @@ export async function lockFile(path: string, ports: LockPorts): Promise<() => Pr
   const { files, clock } = ports
   const self = await selfOf(ports)
   const { place } = self
-  const began = clock.monotonic()
+  let began = clock.monotonic()
   for (let pause = 1; ; pause = Math.min(pause * 2, 25)) {
     if (await create(files, path, JSON.stringify(self))) return () => files.rm(path, { force: true })
     const found = await look(path, place, ports)
@@ -48,6 +48,8 @@ export async function lockFile(path: string, ports: LockPorts): Promise<() => Pr
       } finally {
         await release()
       }
+      // The time that the dead took is nobody's: whoever holds it next may be as dead.
+      began = clock.monotonic()
       continue
     }
     if (clock.monotonic() - began > LIMIT_MS) throw new FileLockedError({ file: path, by: found }, { retryAfter: 1 })
