@@ -5,7 +5,7 @@ import type { Ports } from './ports.ts'
 
 /** How long to wait for whoever holds a lock, in milliseconds. What is done under one takes a few. */
 const LIMIT_MS = 10_000
-/** A lock whose holder cannot be judged from here (another machine, a torn file) is over after this long, in milliseconds. */
+/** A lock whose holder cannot be judged from here (another machine, an empty file) is over after this long, in milliseconds. */
 const STRANGE_AGE_MS = 5_000
 
 export type LockPorts = Pick<Ports, 'files' | 'clock' | 'spawn'>
@@ -27,7 +27,8 @@ export const FileLockedError = defineError({
 })
 
 /**
- * Takes a lock between processes: a file that only one of them can create. One whose holder was killed is taken away, by
+ * Takes a lock between processes: a link that only one of them can create, and that names its holder from the first; a file where
+ * the file system has no links. One whose holder was killed is taken away, by
  * one process at a time, which holds a lock for that in turn; so nobody ever takes away the lock of a living one.
  * @returns the release
  * @throws FileLockedError after 10 s
@@ -73,9 +74,16 @@ function selfOf(ports: LockPorts): Promise<LockHolder> {
   return self
 }
 
+/** What file systems say that have no links, and Windows to those who may not make them. */
+const NO_LINKS = ['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP']
+
 async function create(files: Ports['files'], path: string, text: string): Promise<boolean> {
   try {
-    await files.writeFile(path, text, { flag: 'wx', mode: 0o600 })
+    // It points nowhere: what it says is there at once, where a file of one that is killed meanwhile is empty.
+    await files.symlink(text, path).catch(error => {
+      if (!NO_LINKS.includes(error.code)) throw error
+      return files.writeFile(path, text, { flag: 'wx', mode: 0o600 })
+    })
     return true
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
@@ -83,15 +91,22 @@ async function create(files: Ports['files'], path: string, text: string): Promis
   }
 }
 
+function read(files: Ports['files'], path: string): Promise<string> {
+  return files.readlink(path).catch(error => {
+    if (error.code !== 'EINVAL') throw error
+    return files.readFile(path, 'utf8')
+  })
+}
+
 /** Who holds a lock: in words while it counts, else whether the lock is gone or its holder is. */
 async function look(path: string, place: string, ports: LockPorts): Promise<'gone' | 'over' | `${string} ${string}`> {
   const { files, clock } = ports
   try {
-    const holder = parse(await files.readFile(path, 'utf8'))
+    const holder = parse(await read(files, path))
     if (holder?.place === place) {
       return (await identityOf(ports, holder.pid)) === holder.process ? `process ${holder.pid}` : 'over'
     }
-    const { mtimeMs } = await files.stat(path)
+    const { mtimeMs } = await files.lstat(path)
     return clock.ms() - mtimeMs > STRANGE_AGE_MS ? 'over' : 'another machine'
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 'gone'

@@ -5,7 +5,8 @@ type Files = Ports['files']
 
 /** What lies at a path. Hard links are one of these under several paths. */
 interface Entry {
-  kind: 'file' | 'folder'
+  /** A link is read, never followed. */
+  kind: 'file' | 'folder' | 'link'
   bytes: Buffer
   mode: number
   ino: number
@@ -31,6 +32,7 @@ export type Fault = (access: Access) => { error: string; written?: number } | un
 const { constants } = systemPorts().files
 /** Numbers of open files begin here: below are those that every process has. */
 const FIRST_FD = 10
+const TYPES = { file: constants.S_IFREG, folder: constants.S_IFDIR, link: constants.S_IFLNK }
 const OPEN_FLAGS: Record<string, number> = {
   r: constants.O_RDONLY,
   'r+': constants.O_RDWR,
@@ -172,6 +174,13 @@ export class Disk {
         entry.nlink++
         this.#place(at(to), entry)
       },
+      symlink: (target: string, path: string) => {
+        const real = at(path)
+        check({ op: 'symlink', path: real })
+        if (this.#entries.has(real)) throw failure('EEXIST', 'symlink', real)
+        this.#folder(dirname(real), 'symlink')
+        this.#add(real, 'link', 0o777).bytes = Buffer.from(target)
+      },
       stat: (path: string, options?: { bigint?: boolean }) => statsOf(this.#get(at(path), 'stat'), options),
       lstat: (path: string, options?: { bigint?: boolean }) => statsOf(this.#get(at(path), 'lstat'), options),
       statfs: () => ({ type: 0, bsize: 4096, blocks: 1e9, bfree: 1e9, bavail: 1e9, files: 1e9, ffree: 1e9 }),
@@ -204,8 +213,10 @@ export class Disk {
       readlink: (path: string) => {
         const fd = /^\/proc\/self\/fd\/(\d+)$/.exec(path)?.[1]
         const target = fd === undefined ? undefined : this.#open.get(Number(fd))
-        if (target === undefined) throw failure(this.#entries.has(path) ? 'EINVAL' : 'ENOENT', 'readlink', path)
-        return target
+        if (target !== undefined) return target
+        const { kind, bytes } = this.#get(at(path), 'readlink')
+        if (kind !== 'link') throw failure('EINVAL', 'readlink', path)
+        return bytes.toString('utf8')
       },
       realpath: (path: string) => {
         this.#get(at(path), 'realpath')
@@ -473,8 +484,8 @@ class Stats {
     this.#kind = kind
     this.ino = ino
     this.nlink = nlink
-    this.size = kind === 'file' ? bytes.length : 4096
-    this.mode = mode | (kind === 'file' ? constants.S_IFREG : constants.S_IFDIR)
+    this.size = kind === 'folder' ? 4096 : bytes.length
+    this.mode = mode | TYPES[kind]
     this.mtimeMs = changed
     this.birthtimeMs = born
   }
@@ -492,7 +503,7 @@ class Stats {
   }
 
   isSymbolicLink(): boolean {
-    return false
+    return this.#kind === 'link'
   }
 }
 
@@ -505,7 +516,7 @@ function statsOf(entry: Entry, options?: { bigint?: boolean }) {
     mtimeNs: BigInt(Math.round(mtimeMs * 1000)) * 1000n,
     isFile: () => stats.isFile(),
     isDirectory: () => stats.isDirectory(),
-    isSymbolicLink: () => false,
+    isSymbolicLink: () => stats.isSymbolicLink(),
   }
 }
 
@@ -514,7 +525,7 @@ function direntOf(parentPath: string, name: string, { kind }: Entry) {
     ...{ name, parentPath, path: parentPath },
     isFile: () => kind === 'file',
     isDirectory: () => kind === 'folder',
-    isSymbolicLink: () => false,
+    isSymbolicLink: () => kind === 'link',
   }
 }
 

@@ -1,5 +1,5 @@
 import * as files from 'node:fs/promises'
-import { lstat, readdir, readFile, readlink, rename, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
+import { lstat, lutimes, readdir, readFile, readlink, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -300,19 +300,19 @@ describe('a lock that was left behind', () => {
   it('of a process that is gone holds nobody up', async () => {
     await using home = await house({ builtins: [shop] })
     const namespace = await readlinkOrNothing('/proc/self/ns/pid')
-    await writeFile(lockOf(home), left('gone', `${hostname()} ${namespace}`))
+    await symlink(left('gone', `${hostname()} ${namespace}`), lockOf(home))
     await Promise.all([1, 2, 3].map(limit => home.kernel.config.patch({ shop: { limit } })))
     expect(await readdir(home.kernel.project.svc)).not.toContain('config.yaml.lock')
   })
 
   it.each([
-    ['whose holder had not written its name', ''],
-    ['of another machine', left('elsewhere', 'another machine')],
-  ])('%s is over in time', async (_, text) => {
+    ['of another machine', (file: string) => symlink(left('elsewhere', 'another machine'), file)],
+    ['that is a file, whose holder had not written its name', (file: string) => writeFile(file, '')],
+  ])('%s is over in time', async (_, leave) => {
     await using home = await house({ builtins: [shop], clock: 'system' })
-    await writeFile(lockOf(home), text)
+    await leave(lockOf(home))
     const before = Date.now() / 1000 - 60
-    await utimes(lockOf(home), before, before)
+    await lutimes(lockOf(home), before, before)
     await home.kernel.config.patch({ shop: { limit: 4 } })
     expect(shopOf(home, 'persisted').limit).toBe(4)
   })
@@ -321,10 +321,19 @@ describe('a lock that was left behind', () => {
     await using home = await house({ builtins: [shop] })
     const namespace = await readlinkOrNothing('/proc/self/ns/pid')
     for (const file of [lockOf(home), `${lockOf(home)}.break`]) {
-      await writeFile(file, left('gone', `${hostname()} ${namespace}`))
+      await symlink(left('gone', `${hostname()} ${namespace}`), file)
     }
     await home.kernel.config.patch({ shop: { limit: 4 } })
     expect((await readdir(home.kernel.project.svc)).filter(name => name.includes('lock'))).toEqual([])
+  })
+
+  it('is a file where the file system has no links', async () => {
+    const symlink = async () => Promise.reject(Object.assign(new Error('no links here'), { code: 'EPERM' }))
+    await using home = await house({ builtins: [shop], ports: { files: { ...files, symlink } } })
+    const namespace = await readlinkOrNothing('/proc/self/ns/pid')
+    await writeFile(lockOf(home), left('gone', `${hostname()} ${namespace}`))
+    await Promise.all([1, 2, 3].map(limit => home.kernel.config.patch({ shop: { limit } })))
+    expect(await readdir(home.kernel.project.svc)).not.toContain('config.yaml.lock')
   })
 
   it('by a process that lives is waited for, and then told of', async () => {
@@ -332,7 +341,7 @@ describe('a lock that was left behind', () => {
     const identity = (await identityOf(home.kernel.ports, process.pid))!
     const place = `${hostname()} ${await readlinkOrNothing('/proc/self/ns/pid')}`
     const held = JSON.stringify({ pid: process.pid, process: identity, place })
-    await writeFile(lockOf(home), held)
+    await symlink(held, lockOf(home))
     let refused: unknown
     const patched = home.kernel.config.patch({ shop: { limit: 4 } }).catch(error => {
       refused = error
@@ -343,7 +352,7 @@ describe('a lock that was left behind', () => {
     })
     await patched
     expect(refused).toMatchObject({ code: 'file_locked', status: 503, retryAfter: 1 })
-    expect(await readFile(lockOf(home), 'utf8')).toBe(held)
+    expect(await readlink(lockOf(home))).toBe(held)
   })
 })
 
