@@ -1,6 +1,9 @@
 import { chmod, mkdir, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
 import { describe, expect, it } from 'vitest'
+// @ts-expect-error The build is plain JavaScript.
+import { sharingShapes } from '../../build-pieces.js'
 import { svc } from '../support/cli.ts'
 import { project } from './project.ts'
 
@@ -52,4 +55,17 @@ describe('what Node made of the program', () => {
     const [folder = ''] = await readdir(join(caches, 'svc', 'compiled'))
     expect(await readdir(join(caches, 'svc', 'compiled', folder))).toEqual([])
   })
+})
+
+it('what one place of the program spreads into new objects is of one hidden class', () => {
+  setFlagsFromString('--allow-natives-syntax')
+  const areSame = new Function('a', 'b', 'return %HaveSameMap(a, b)')
+  setFlagsFromString('--no-allow-natives-syntax')
+  const code = 'const numbered = (each, n) => ({ ...each, n, ...undefined })'
+  const numbered = new Function(`${sharingShapes(code)}; return numbered`)()
+  const made = Array.from({ length: 100 }, (_, n) => numbered({ name: `the ${n}th`, of: 100 }, n))
+  expect(made[7]).toEqual({ name: 'the 7th', of: 100, n: 7 })
+  for (const each of made.slice(50)) expect(areSame(each, made[49])).toBe(true)
+  // What needs no help is left as it is.
+  for (const plain of ['({ n, ...each })', '({ ...each })', 'f(...each, n)']) expect(sharingShapes(plain)).toBe(plain)
 })
