@@ -30,6 +30,8 @@ const OF_AGENT = [
   'memory.list',
   'checkpoints.list',
 ] as const
+/** What is older than some minutes goes, as what is older than some weeks does: in days. */
+const FORGOTTEN_DAYS = 2 / 24 / 60
 /** Milliseconds between two acts, at most. */
 const PACE_MS = 500
 /** What a service that does well may answer. */
@@ -67,6 +69,7 @@ export class SoakPeople {
     const own: readonly (readonly [number, string, Act])[] = [
       [12, 'look', () => this.#look()],
       [4, 'stream', () => this.#follow()],
+      [2, 'consolidate', (_, call) => this.#consolidate(call)],
       [0.3, 'replace', (_, call) => this.#replace(call)],
     ]
     const known = ACTS.flatMap(([, name, act]) => (name in WEIGHTS ? [[WEIGHTS[name]!, name, act] as const] : []))
@@ -157,6 +160,11 @@ export class SoakPeople {
     } catch (error) {
       if (!cut.aborted) this.broken.push(`a stream of events ended: ${error}`)
     }
+  }
+
+  async #consolidate(call: (name: string, input: object) => Promise<unknown>): Promise<void> {
+    const id = this.#someone()
+    if (id) await call('memory.consolidate', { id, max_age_days: FORGOTTEN_DAYS, min_access: 20 })
   }
 
   /** One goes for good, and another of its kind comes. */

@@ -50,9 +50,15 @@ export class SoakWatch {
     return [...windows.values()]
   }
 
-  /** By how many mebibytes the process grows in ten minutes, after its first ones. */
-  growth(of: 'rss' | 'heap', after_ms: number): number {
-    return slope(this.leasts(of, after_ms).map(sample => [sample.at / 600_000, sample[of]]))
+  /** By how many mebibytes the process grows in ten minutes. */
+  growth<of extends 'rss' | 'heap'>(of: of, samples: readonly Pick<Sample, 'at' | of>[]): number {
+    return slope(samples.map(sample => [sample.at / 600_000, sample[of]]))
+  }
+
+  /** What the process takes now, in mebibytes; 0 when it is gone. */
+  async rss(): Promise<number> {
+    const status = await readFile(`/proc/${this.#project.pid}/status`, 'latin1').catch(() => '')
+    return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) / 1024
   }
 
   async #watchLog(until: AbortSignal): Promise<void> {
@@ -66,8 +72,7 @@ export class SoakWatch {
     let heap = 0
     for (let n = 0; !until.aborted; n++) {
       if (n % METRICS_EVERY === 0 && !this.resting) heap = await this.#readMetrics(heap)
-      const status = await readFile(`/proc/${this.#project.pid}/status`, 'latin1').catch(() => '')
-      const rss = Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) / 1024
+      const rss = await this.rss()
       if (rss > 0) this.samples.push({ at: this.elapsed, rss, heap })
       await sleep(SAMPLE_EVERY_MS, undefined, { signal: until }).catch(() => {})
     }
