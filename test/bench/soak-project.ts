@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { cp, mkdir, readdir, readFile, readlink, rename, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { stringify } from 'yaml'
 import { createClient } from '../../client.ts'
@@ -14,7 +15,7 @@ import type { ModelReport, ToModel } from './soak-model.ts'
 import { UNSTEADY, unsteady } from './soak-plugin.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-const LAG = fileURLToPath(new URL('./soak-lag.cjs', import.meta.url))
+const INSIDE = fileURLToPath(new URL('./soak-inside.cjs', import.meta.url))
 
 /** Eight who are given different things, each with tools that fail and one whose effects can be counted. */
 export const PRESETS: Readonly<Record<string, readonly string[]>> = {
@@ -26,6 +27,10 @@ export const PRESETS: Readonly<Record<string, readonly string[]>> = {
   planner: ['task', 'schedule', 'alarm'],
   scholar: ['knowledge', 'links', 'memory'],
   worker: ['delegation', 'file', 'shell'],
+}
+
+interface Inside extends Record<'wall' | 'own', { p99: number; max: number }> {
+  memory: { looks: number; bytes: number }
 }
 
 export const CONFIG = {
@@ -82,7 +87,7 @@ export class SoakedProject {
     const words = ['serve', '--with-daemon', '--port', '0', '--profiles', Object.keys(PRESETS).join(',')]
     const env = {
       ...{ OPENAI_BASE_URL: address, OPENAI_API_KEY: 'test-key', OPENAI_MODEL: 'scripted' },
-      ...{ NODE_OPTIONS: `--require=${LAG}`, SVC_SOAK_LAG: join(dir.path, 'lag.json') },
+      ...{ NODE_OPTIONS: `--require=${INSIDE}`, SVC_SOAK_INSIDE: join(dir.path, 'inside.json') },
     }
     const svc = new RunningSvc(words, { cwd: dir.path, env, program: join(program.path, 'dist', 'svc.js') })
     const [, url = ''] = await svc.says(/(http:\/\/127\.0\.0\.1:\d+)/)
@@ -137,9 +142,26 @@ export class SoakedProject {
     return kinds
   }
 
-  /** How late its loop was, in milliseconds, since it began. */
-  async lag(): Promise<Record<'wall' | 'own', { p99: number; max: number }>> {
-    return JSON.parse(await readFile(join(this.root, 'lag.json'), 'utf8'))
+  /** What it tells of itself: how late its loop was, in milliseconds, since it began; and what it took when that was asked last. */
+  async told(): Promise<Inside> {
+    while (this.svc.process.exitCode === null) {
+      const text = await readFile(join(this.root, 'inside.json'), 'utf8').catch(() => '')
+      // It may be about to be written.
+      if (text.endsWith('}')) return JSON.parse(text)
+      await sleep(20)
+    }
+    throw new Error(`the service ended with ${this.svc.process.exitCode}`)
+  }
+
+  /** What memory it takes with all collected, in mebibytes. */
+  async memory(): Promise<number> {
+    const before = await this.told()
+    this.svc.process.kill('SIGWINCH')
+    for (;;) {
+      const { memory } = await this.told()
+      if (memory.looks > before.memory.looks) return memory.bytes / 2 ** 20
+      await sleep(50)
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -55,12 +55,6 @@ export class SoakWatch {
     return slope(samples.map(sample => [sample.at / 600_000, sample[of]]))
   }
 
-  /** What the process takes now, in mebibytes; 0 when it is gone. */
-  async rss(): Promise<number> {
-    const status = await readFile(`/proc/${this.#project.pid}/status`, 'latin1').catch(() => '')
-    return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) / 1024
-  }
-
   async #watchLog(until: AbortSignal): Promise<void> {
     for (; !until.aborted; await sleep(WAL_EVERY_MS)) {
       const { size } = await stat(`${this.#project.database}-wal`).catch(() => ({ size: 0 }))
@@ -72,7 +66,8 @@ export class SoakWatch {
     let heap = 0
     for (let n = 0; !until.aborted; n++) {
       if (n % METRICS_EVERY === 0 && !this.resting) heap = await this.#readMetrics(heap)
-      const rss = await this.rss()
+      const status = await readFile(`/proc/${this.#project.pid}/status`, 'latin1').catch(() => '')
+      const rss = Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) / 1024
       if (rss > 0) this.samples.push({ at: this.elapsed, rss, heap })
       await sleep(SAMPLE_EVERY_MS, undefined, { signal: until }).catch(() => {})
     }

@@ -73,7 +73,7 @@ over.abort()
 await Promise.all(work)
 const aged = await aging
 const bill = await project.billed()
-const lag = await project.lag()
+const lag = await project.told()
 const counted = await told()
 writer.close()
 db.close()
@@ -164,7 +164,7 @@ function listen(): void {
   }
 }
 
-/** What the service has open, and takes, while it is frozen. */
+/** What the service has open while it is frozen, and the memory that it takes with all collected, in mebibytes. */
 interface Rest {
   at: number
   rss: number
@@ -172,27 +172,23 @@ interface Rest {
 }
 
 /**
- * Freezes all, looks at what is left open and at what is written, and lets go. How much memory is taken is compared between
- * rests: at work it swings by some thirty mebibytes with what V8 has not collected yet.
+ * Freezes all, looks at what is left open, taken and written, and lets go. Memory is compared between rests: at work it swings
+ * by some thirty mebibytes with what V8 has not collected yet.
  */
 async function rest(): Promise<Rest> {
   watch.resting = true
   await people.rest()
   await project.client.daemon.pause()
   let open = await project.open()
-  let least = await watch.rss()
   let calm = performance.now()
   const size = () => Object.values(open).reduce((sum, n) => sum + n, 0)
-  for (const began = performance.now(); performance.now() - began < 60_000 && performance.now() - calm < 8_000; ) {
+  for (const began = performance.now(); performance.now() - began < 40_000 && performance.now() - calm < 8_000; ) {
     await sleep(500)
     const before = JSON.stringify(open)
     open = await project.open()
-    const rss = await watch.rss()
-    if (JSON.stringify(open) === before && rss > least - 1) continue
-    calm = performance.now()
-    least = rss
+    if (JSON.stringify(open) !== before) calm = performance.now()
   }
-  const taken = { at: watch.elapsed, rss: await watch.rss() }
+  const taken = { at: watch.elapsed, rss: await project.memory() }
   found(...(await brokenIn({ db, root: project.root, people })))
   await project.client.daemon.resume()
   people.goOn()
