@@ -17,7 +17,7 @@ export type Asked = readonly (string | object)[]
 export interface Actor {
   draw<T extends number | string>(kind: Draw, real: () => T): T
   /** What comes from outside it, such as a model's answer. @param asked what it is an answer to, to be compared */
-  take<T>(what: string, work: () => Promise<T>, asked?: () => Asked): Promise<T>
+  take<T>(what: string, work: () => T | Promise<T>, asked?: () => Asked): T | Promise<T>
   /** Reads or writes what it shares with others. `work` is done at once, when it is its turn. */
   turn<T>(what: string, work: () => T): T | Promise<T>
   /** What it set a timer for. @returns what is to be done when the timer is over */
@@ -122,7 +122,9 @@ export function asActor<T>(who: Actor | undefined, work: () => T): T {
 }
 
 /** What `work` gives, or gave when this was recorded. It must be what JSON can hold. @param asked what it is an answer to */
-export function taken<T>(what: string, work: () => Promise<T>, asked?: () => Asked): Promise<T> {
+export function taken<T>(what: string, work: () => Promise<T>, asked?: () => Asked): Promise<T>
+export function taken<T>(what: string, work: () => T | Promise<T>): T | Promise<T>
+export function taken<T>(what: string, work: () => T | Promise<T>, asked?: () => Asked): T | Promise<T> {
   const who = actor()
   return who ? who.take(what, work, asked) : work()
 }

@@ -1,4 +1,4 @@
-import { actor, taken } from './actor.ts'
+import { outside, taken } from './actor.ts'
 import type { Gate, RegisteredGuard } from './contributions.ts'
 import { Guards } from './contributions.ts'
 import { defineError, SvcError, sentenceOf } from './errors.ts'
@@ -213,9 +213,10 @@ export async function runPhases(cycle: Cycle, parts: CycleParts): Promise<void> 
 
 async function runPhase(phase: Phase, cycle: Cycle, { hooks, points, ports }: CycleParts): Promise<void> {
   const { agent_id, cycle_num } = cycle
-  const gate: Gate = { phase, agent_id, cycle_num, at: ports.clock.now() }
-  const ask = () => points.ask<RegisteredGuard, Gate, string>(Guards, gate)
-  const asked = actor() ? taken('guards', async () => ask()) : ask()
+  const asked = taken('guards', () => {
+    const gate: Gate = { phase, agent_id, cycle_num, at: ports.clock.now() }
+    return points.ask<RegisteredGuard, Gate, string>(Guards, gate)
+  })
   const guard = asked instanceof Promise ? await asked : asked
   if (guard !== undefined) {
     cycle.vetoedBy ??= guard
@@ -225,7 +226,9 @@ async function runPhase(phase: Phase, cycle: Cycle, { hooks, points, ports }: Cy
   }
   // A cycle that is out of time or told to stop enters nothing more, but its housekeeping runs.
   if (phase !== 'cleanup') cycle.signal.throwIfAborted()
-  const began = ports.clock.monotonic()
+  // Only told to others: nothing of the cycle hangs on it.
+  const now = () => outside(() => ports.clock.monotonic())
+  const began = now()
   let outcome = 'ok'
   const entered = hooks.emit('phase_enter', { agent_id, cycle_num, phase })
   if (entered) await entered
@@ -236,7 +239,7 @@ async function runPhase(phase: Phase, cycle: Cycle, { hooks, points, ports }: Cy
     outcome = resultOf(error)
     throw error
   } finally {
-    const duration_ms = ports.clock.monotonic() - began
+    const duration_ms = now() - began
     const left = hooks.emit('phase_exit', { agent_id, cycle_num, phase, duration_ms, outcome })
     if (left) await left
   }

@@ -4,7 +4,7 @@ import { DaemonFrozenError } from '../daemon/contract.ts'
 import { ModelError } from '../models/contract.ts'
 
 /** What the file of a tape says of itself. */
-export const TAPE_VERSION = 4
+export const TAPE_VERSION = 5
 
 /**
  * One entry of a tape. Actors, texts and statements are numbers; what is long stands apart, once.
@@ -15,7 +15,7 @@ export const TAPE_VERSION = 4
  * - `q` what happened right after one another: a number below zero is the actor whose turns come next (its complement); others
  *   are twice the number of a turn's text, or one more where that actor was given nothing, as `v` would tell
  * - `r` several turns of an actor, right after one another; in the second and third version
- * - `v` what an actor was given: what, the digest of what it had asked, the value or how that failed, and how many of the same
+ * - `v` what an actor was given: what, the digest of what it had asked (a text up to the fourth version) or 0, the value or how that failed, and how many of the same
  *   name it had asked for earlier and still waited for, as of tools that run at once
  * - `f` one of an actor's timers was over: which, of those that it has set
  * - `a` an actor was told to stop
@@ -31,7 +31,7 @@ export type Entry =
   | ['t', number, number, ErrorRecord?]
   | ['q', number[]]
   | ['r', number, number[]]
-  | ['v', number, number, string | 0, Packed, (ErrorRecord | null)?, number?]
+  | ['v', number, number, number | string, Packed, (ErrorRecord | null)?, number?]
   | ['f', number, number]
   | ['a', number, ErrorRecord]
   | ['o', [number, ...Packed[]][]]

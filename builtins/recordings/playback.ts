@@ -14,6 +14,7 @@ import {
 import { Store } from '../store/contract.ts'
 import { TaskDriver } from '../tasks/contract.ts'
 import type { Divergence } from './contract.ts'
+import type { Digester } from './digest.ts'
 import { statements } from './effects.ts'
 import { type Entry, errorOf } from './entries.ts'
 import type { TapeRecorder } from './recorder.ts'
@@ -42,8 +43,7 @@ export interface PlaybackParts {
   score: Score
   /** Of the machine, for what is not part of what is repeated. */
   clock: Clock
-  /** Makes the digest of what was asked. */
-  digest: (asked: Asked) => string
+  digester: Digester
   /** Compares what was written so far. */
   compare: () => Promise<Divergence | undefined>
   /** Applies a configuration. */
@@ -199,7 +199,8 @@ export class Playback implements Tape {
         if (!taking) return
         if (isStep) this.steps++
         const asked = digest && taking.asked ? taking.asked() : undefined
-        if (asked && this.#parts.digest(asked) !== digest) {
+        const { digester } = this.#parts
+        if (asked && digest !== (typeof digest === 'string' ? digester.earlier(asked) : digester.of(asked))) {
           this.#diverge(happening, 'the model was asked something else than when this was recorded', {
             expected: `what has the digest ${digest}`,
             got: `… ${textOf(asked.at(-1) ?? '').slice(-300)}`,
@@ -265,7 +266,7 @@ export class Playback implements Tape {
   }
 }
 
-function settle({ work, resolve, reject }: Waiting): void {
+function settle({ work, resolve, reject }: Pick<Waiting, 'work' | 'resolve' | 'reject'>): void {
   try {
     resolve(work())
   } catch (error) {
@@ -319,7 +320,7 @@ class ReplayedActor implements Actor {
     return this.last[kind] as T
   }
 
-  take<T>(what: string, work: () => Promise<T>, asked?: () => Asked): Promise<T> {
+  take<T>(what: string, work: () => T | Promise<T>, asked?: () => Asked): T | Promise<T> {
     if (this.#live) return this.#live.take(what, work, asked)
     return this.#wait({ kind: 'v', what, asked, work }) as Promise<T>
   }
@@ -353,8 +354,8 @@ class ReplayedActor implements Actor {
   goLive(live: Actor): void {
     this.#live = live
     for (const { kind, what, asked, work, resolve, reject } of this.waiting.splice(0)) {
-      if (kind === 'v') void live.take(what, work as () => Promise<unknown>, asked).then(resolve, reject)
-      else settle({ kind, what, work: () => live.turn(what, work), resolve, reject })
+      const again = kind === 'v' ? () => live.take(what, work, asked) : () => live.turn(what, work)
+      settle({ work: again, resolve, reject })
     }
   }
 

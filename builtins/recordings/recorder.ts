@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { type Actor, type Asked, type CycleEnd, type Draw, type Noted, outside, type Right, type Tape } from '#kernel'
+import { Digester } from './digest.ts'
 import { type Entry, recordOf } from './entries.ts'
 
 /** Shorter values stand where they are used, in characters. */
@@ -22,6 +23,7 @@ function sha1(text: string): string {
  */
 export class TapeRecorder implements Tape {
   readonly pretends = false
+  readonly digester: Digester
   /** Cycles that have begun, and answers of models. */
   readonly counts = { cycles: 0, steps: 0 }
   /** Entries of what is to be written next, several in each text, and the newest by themselves. */
@@ -35,11 +37,9 @@ export class TapeRecorder implements Tape {
   readonly #selects = new Set<number>()
   /** Their numbers, by their digests or, where they are short, themselves. */
   readonly #long = new Map<string, number>()
-  readonly #digests = new WeakMap<object, string>()
   /** Values that nobody changes any more, as they stand on the tape. */
   readonly #packed = new WeakMap<object, string>()
   readonly #acting = new Set<RecordedActor>()
-  readonly #mask: (text: string) => string
   #actors = 0
   #names = 0
   #values = 0
@@ -48,7 +48,7 @@ export class TapeRecorder implements Tape {
 
   /** @param mask takes the values of secrets out of a text */
   constructor(mask: (text: string) => string) {
-    this.#mask = mask
+    this.digester = new Digester(mask)
   }
 
   begin(right: Right, end: CycleEnd): Actor | undefined {
@@ -184,23 +184,6 @@ export class TapeRecorder implements Tape {
     return packed
   }
 
-  /** The digest of what an answer is an answer to. */
-  digest(asked: Asked): string {
-    const all = asked.map(each => this.#digestOf(each)).join(' ')
-    return sha1(all).slice(0, 12)
-  }
-
-  /** A conversation is said again at each step: what was looked at once is not again. */
-  #digestOf(asked: Asked[number]): string {
-    if (typeof asked === 'string') return sha1(this.#mask(asked))
-    let digest = this.#digests.get(asked)
-    if (digest === undefined) {
-      digest = sha1(this.#mask(JSON.stringify(asked)))
-      this.#digests.set(asked, digest)
-    }
-    return digest
-  }
-
   #param(param: unknown): string {
     if (typeof param === 'string') return param.length < LONG ? JSON.stringify(param) : this.#longOne(param)
     if (param === undefined || param === null) return 'null'
@@ -263,24 +246,29 @@ export class RecordedActor implements Actor {
     return (micros / 1000) as T
   }
 
-  take<T>(what: string, work: () => Promise<T>, asked?: () => Asked): Promise<T> {
+  take<T>(what: string, work: () => T | Promise<T>, asked?: () => Asked): T | Promise<T> {
     const tape = this.#tape
     const waits = { name: tape.name(what), isStep: what === 'model' }
-    const digest = asked ? tape.digest(asked()) : ''
+    const digest = asked ? tape.digester.of(asked()) : 0
     this.#waiting.push(waits)
-    return outside(work).then(
-      value => {
-        this.#given(waits, digest, tape.value(value), '')
-        return value
-      },
-      error => {
-        this.#given(waits, digest, 'null', JSON.stringify(recordOf(error)))
-        throw error
-      },
-    )
+    const given = (value: T) => {
+      this.#given(waits, digest, tape.value(value), '')
+      return value
+    }
+    const failed = (error: unknown) => {
+      this.#given(waits, digest, 'null', JSON.stringify(recordOf(error)))
+      throw error
+    }
+    let done: T | Promise<T>
+    try {
+      done = outside(work)
+    } catch (error) {
+      return failed(error)
+    }
+    return done instanceof Promise ? done.then(given, failed) : given(done)
   }
 
-  #given(waits: { name: number; isStep: boolean }, digest: string, value: string, failure: string): void {
+  #given(waits: { name: number; isStep: boolean }, digest: number, value: string, failure: string): void {
     const { name, isStep } = waits
     let earlier = 0
     let at = 0
@@ -293,7 +281,7 @@ export class RecordedActor implements Actor {
       return
     }
     const tail = earlier > 0 ? `,${failure || 'null'},${earlier}` : failure && `,${failure}`
-    this.#tape.line(`["v",${this.#id},${name},${digest ? `"${digest}"` : 0},${value}${tail}]`)
+    this.#tape.line(`["v",${this.#id},${name},${digest},${value}${tail}]`)
   }
 
   turn<T>(what: string, work: () => T): T {

@@ -1,10 +1,10 @@
 import { type PluginHandle, systemPorts } from '#kernel'
 import { Store } from '../store/contract.ts'
 import { type Divergence, NotReplayableError, type ReplayOptions, type ReplayVerdict } from './contract.ts'
+import { Digester } from './digest.ts'
 import { TAPE_VERSION } from './entries.ts'
 import { type EventRow, eventsOf, LogHash, lineOf } from './log.ts'
 import { Playback } from './playback.ts'
-import { TapeRecorder } from './recorder.ts'
 import { maskerOf } from './recording.ts'
 import { Score } from './score.ts'
 import type { Whole } from './shelf.ts'
@@ -77,12 +77,11 @@ export async function rehearse(svc: PluginHandle, original: Original, options: S
   if (about.v > TAPE_VERSION)
     throw new NotReplayableError({ run_id: about.run_id, why: `it has the form ${about.v}, of a later program` })
   const comparison = new Comparison(original)
-  const digester = new TapeRecorder(maskerOf(svc, false))
   let stage: Stage | undefined
   const playback = new Playback({
     score: new Score(entries, { was: about.pid, is: process.pid }),
     clock: systemPorts().clock,
-    digest: asked => digester.digest(asked),
+    digester: new Digester(maskerOf(svc, false)),
     compare: () => comparison.look(stage!.kernel.use(Store)),
     configure: async config => {
       await stage!.configure(config)

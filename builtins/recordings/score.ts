@@ -105,7 +105,7 @@ export class Score {
   /** Whether a model answered here, or failed to. */
   isStep(
     happening: Happening | undefined,
-  ): happening is ['v', number, number, string | 0, Packed, (ErrorRecord | null)?, number?] {
+  ): happening is ['v', number, number, number | string, Packed, (ErrorRecord | null)?, number?] {
     return happening?.[0] === 'v' && this.text(happening[2]) === 'model'
   }
 }

@@ -116,11 +116,12 @@ export function factsOf(lot: LotRow, inner: Inner, heard_at: number, budget_left
 /** Asks each stressor that has a say in it whether it is there. */
 export async function sensed(svc: PluginHandle, inner: Inner, facts: LotFacts, settings: Settings): Promise<Inner> {
   let next = inner
+  const now = svc.clock.ms()
   for (const stressor of svc.list(Stressors)) {
     const given = verdictOf(svc, stressor, facts)
     // Nearly all answer at once.
     const verdict = given instanceof Promise ? await given : given
-    next = judged(next, stressor.name, verdict, svc.clock.ms(), settings)
+    next = judged(next, stressor.name, verdict, now, settings)
   }
   return next
 }

@@ -2,7 +2,8 @@ import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
+import { Digester } from '../../builtins/recordings/digest.ts'
 import type { Entry } from '../../builtins/recordings/entries.ts'
 import { RecordingShelf } from '../../builtins/recordings/shelf.ts'
 import { Store } from '../../builtins/store/contract.ts'
@@ -169,10 +170,19 @@ test('one altered result of a tool is found as the first divergence', async () =
 })
 
 test('a tape in the form of an earlier version is repeated as well', async () => {
+  const digests = new Map<number, string>()
+  const { of } = Digester.prototype
+  const spy = vi.spyOn(Digester.prototype, 'of').mockImplementation(function (this: Digester, asked) {
+    const digest = of.call(this, asked)
+    digests.set(digest, this.earlier(asked))
+    return digest
+  })
   await using home = await recorded(scripted(look('a'), look('b'), finish))
   const run = await oneGoal(home)
+  spy.mockRestore()
   const entries = await shelfOf(home).entries(run)
   expect(entries.some(([kind]) => kind === 'q')).toBe(true)
+  const asBefore = earlierForm(digests)
   await writeFile(join(home.root, '.svc', 'recordings', run, 'tape.gz'), '')
   const written = await shelfOf(home).tape(run)
   await written.append(JSON.stringify(entries.flatMap(asBefore)))
@@ -180,15 +190,18 @@ test('a tape in the form of an earlier version is repeated as well', async () =>
   expect(await replayOf(home, run)).toMatchObject({ same: true, divergence: null })
 })
 
-/** Of each list of turns, an entry for each: as the first to the third version told them. */
-function asBefore(entry: Entry): Entry[] {
-  if (entry[0] !== 'q') return [entry]
-  let actor = 0
-  return entry[1].flatMap((each): Entry[] => {
-    if (each >= 0) return [each % 2 ? ['v', actor, (each - 1) / 2, 0, null] : ['r', actor, [each / 2]]]
-    actor = -each - 1
-    return []
-  })
+/** Digests as texts; of each list of turns, an entry for each: as the first to the third version told them. */
+function earlierForm(digests: ReadonlyMap<number, string>): (entry: Entry) => Entry[] {
+  return entry => {
+    if (entry[0] === 'v') return [entry.with(3, digests.get(entry[3] as number) ?? 0) as Entry]
+    if (entry[0] !== 'q') return [entry]
+    let actor = 0
+    return entry[1].flatMap((each): Entry[] => {
+      if (each >= 0) return [each % 2 ? ['v', actor, (each - 1) / 2, 0, null] : ['r', actor, [each / 2]]]
+      actor = -each - 1
+      return []
+    })
+  }
 }
 
 test('a fork with another model is a run of its own, that replays, and shows the difference in steps and cost', async () => {
