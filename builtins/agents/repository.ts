@@ -28,10 +28,11 @@ const ROW = `SELECT a.agent_id, a.name, a.role, a.model, a.preset, ${STATUS} AS 
   FROM agents a LEFT JOIN leases l ON l.id = a.agent_id
   LEFT JOIN goals g ON g.goal_id = ${ofActiveGoal('goal_id')}`
 
+const BY_ID = `${ROW} WHERE a.agent_id = ?`
 const BY_AGE = 'ORDER BY a.spawned_at, a.rowid'
 
 export async function findAgents(store: Store, ref: string, now: number): Promise<AgentRow[]> {
-  const byId = await store.get<AgentRow>(`${ROW} WHERE a.agent_id = ?`, [now, ref])
+  const byId = await store.get<AgentRow>(BY_ID, [now, ref])
   if (byId) return [byId]
   return store.all<AgentRow>(`${ROW} WHERE a.name = ? AND a.died_at IS NULL ${BY_AGE}`, [now, ref])
 }

@@ -12,12 +12,19 @@ const BLOCKED = "EXISTS (SELECT 1 FROM goals sub WHERE sub.parent_goal_id = g.go
 const UNTOLD = "sub.status <> 'active' AND sub.told_at IS NULL"
 const FIRST = 'ORDER BY blocked, priority DESC, created_at, goal_id LIMIT 1'
 
+const ACTIVE = `SELECT ${COLUMNS}, ${BLOCKED} AS blocked FROM goals g WHERE agent_id = ? AND status = 'active' ${FIRST}`
+const AT_HAND = `SELECT goal_id, ${BLOCKED} AS blocked,
+    EXISTS (SELECT 1 FROM nudges WHERE nudges.agent_id = g.agent_id AND delivered_at IS NULL) AS nudged,
+    EXISTS (SELECT 1 FROM goals sub WHERE sub.parent_goal_id = g.goal_id AND ${UNTOLD}) AS untold
+  FROM goals g WHERE agent_id = ? AND status = 'active' AND EXISTS (SELECT 1 FROM agents a
+    WHERE a.agent_id = g.agent_id AND a.paused_at IS NULL AND a.died_at IS NULL) ${FIRST}`
+const ONE = `SELECT ${COLUMNS} FROM goals WHERE goal_id = ?`
+const NEWEST = `SELECT ${COLUMNS} FROM goals WHERE agent_id = ? ORDER BY created_at DESC, goal_id DESC LIMIT ?`
+const UNTOLD_OF = `SELECT ${COLUMNS} FROM goals sub WHERE parent_goal_id = ? AND ${UNTOLD} ORDER BY completed_at, goal_id LIMIT 20`
+
 /** The goal to pursue: highest priority first, then the oldest. A blocked one only when all are. */
 export function activeGoal(store: Store, agent_id: string): Promise<(GoalRow & { blocked: number }) | undefined> {
-  return store.get(
-    `SELECT ${COLUMNS}, ${BLOCKED} AS blocked FROM goals g WHERE agent_id = ? AND status = 'active' ${FIRST}`,
-    [agent_id],
-  )
+  return store.get(ACTIVE, [agent_id])
 }
 
 /** What the agent would pursue if it began a cycle now, and whether there is something that it has not been told of. */
@@ -32,26 +39,16 @@ export interface AtHand {
 
 /** undefined when there is nothing to pursue, or when the agent is paused or dead. */
 export function goalAtHand(store: Store, agent_id: string): Promise<AtHand | undefined> {
-  return store.get<AtHand>(
-    `SELECT goal_id, ${BLOCKED} AS blocked,
-       EXISTS (SELECT 1 FROM nudges WHERE nudges.agent_id = g.agent_id AND delivered_at IS NULL) AS nudged,
-       EXISTS (SELECT 1 FROM goals sub WHERE sub.parent_goal_id = g.goal_id AND ${UNTOLD}) AS untold
-     FROM goals g WHERE agent_id = ? AND status = 'active' AND EXISTS (SELECT 1 FROM agents a
-       WHERE a.agent_id = g.agent_id AND a.paused_at IS NULL AND a.died_at IS NULL) ${FIRST}`,
-    [agent_id],
-  )
+  return store.get<AtHand>(AT_HAND, [agent_id])
 }
 
 export function findGoal(store: Store, goal_id: string): Promise<GoalRow | undefined> {
-  return store.get<GoalRow>(`SELECT ${COLUMNS} FROM goals WHERE goal_id = ?`, [goal_id])
+  return store.get<GoalRow>(ONE, [goal_id])
 }
 
 /** Newest first. */
 export function listGoals(store: Store, agent_id: string, limit = -1): Promise<GoalRow[]> {
-  return store.all<GoalRow>(
-    `SELECT ${COLUMNS} FROM goals WHERE agent_id = ? ORDER BY created_at DESC, goal_id DESC LIMIT ?`,
-    [agent_id, limit],
-  )
+  return store.all<GoalRow>(NEWEST, [agent_id, limit])
 }
 
 /** Those of one agent, or of all. */
@@ -87,11 +84,7 @@ export async function depthOf(store: Store, goal_id: string): Promise<number> {
 
 /** Subgoals that have ended and of which the goal's own pursuit has not been told. */
 export function untoldSubgoals(store: Store, goal_id: string): Promise<GoalRow[]> {
-  return store.all<GoalRow>(
-    `SELECT ${COLUMNS} FROM goals sub WHERE parent_goal_id = ? AND ${UNTOLD}
-     ORDER BY completed_at, goal_id LIMIT 20`,
-    [goal_id],
-  )
+  return store.all<GoalRow>(UNTOLD_OF, [goal_id])
 }
 
 /** Belongs into the commit that records the model's answer to the prompt that told of them. */

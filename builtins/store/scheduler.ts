@@ -13,6 +13,9 @@ const DUE_SYS = "SELECT id FROM leases WHERE kind = 'sys' AND run_at <= ?"
 const NEXT = `SELECT min(run_at) AS run_at FROM (SELECT run_at FROM leases WHERE kind = 'sys' UNION ALL SELECT run_at FROM
   (SELECT run_at FROM leases WHERE kind = 'agent' AND NOT ${PARKED} ORDER BY run_at LIMIT 1))`
 const DUE_AGENTS = `SELECT id FROM (SELECT id FROM leases WHERE kind = 'agent' AND run_at <= ? AND NOT ${PARKED} ORDER BY run_at LIMIT ?)`
+const LOOK = `${DUE_SYS} UNION ALL ${DUE_AGENTS} LIMIT 1`
+const CLAIM = `UPDATE leases SET owner = ?, epoch = epoch + 1, woken = 0, cycle_num = cycle_num + 1, claimed_at = ?, run_at = ?
+  WHERE id IN (${DUE_SYS} UNION ALL ${DUE_AGENTS}) RETURNING id, kind, owner, epoch, cycle_num`
 const DUE = `SELECT id, epoch, cycle_num, run_at, wakes FROM leases WHERE kind = 'agent' AND owner IS NULL AND run_at <= ?
   AND NOT ${PARKED} ORDER BY run_at LIMIT ?`
 /** All that `due` told of one is compared again: whoever was woken since has something to do. */
@@ -21,6 +24,7 @@ const PASS = `UPDATE leases SET epoch = leases.epoch + 1, cycle_num = leases.cyc
   WHERE leases.id = seen.id AND leases.epoch = seen.epoch AND leases.run_at = seen.run_at AND leases.wakes = seen.wakes
     AND owner IS NULL AND NOT ${PARKED} RETURNING leases.id`
 const HELD = 'id = ? AND owner = ? AND epoch = ?'
+const UNTIL = `SELECT run_at FROM leases WHERE ${HELD}`
 const RENEW = `UPDATE leases SET run_at = ? WHERE ${HELD}`
 const RELEASE = `UPDATE leases SET owner = NULL, woken = 0, rested_at = ?,
   run_at = CASE WHEN ${PARKED} THEN ? WHEN woken THEN ? ELSE ? END WHERE ${HELD}`
@@ -67,15 +71,9 @@ export class LocalScheduler implements Scheduler {
     const now = this.#options.now()
     await this.#followClock(now)
     // A look without a lock first: an idle daemon takes no write lock.
-    if (!database.get(`${DUE_SYS} UNION ALL ${DUE_AGENTS} LIMIT 1`, [now, now, Math.min(limit, 1)])) return []
+    if (!database.get(LOOK, [now, now, Math.min(limit, 1)])) return []
     this.#options.present()
-    const rows = await database.write(() =>
-      database.all<Lease>(
-        `UPDATE leases SET owner = ?, epoch = epoch + 1, woken = 0, cycle_num = cycle_num + 1, claimed_at = ?, run_at = ?
-         WHERE id IN (${DUE_SYS} UNION ALL ${DUE_AGENTS}) RETURNING id, kind, owner, epoch, cycle_num`,
-        [owner, now, now + LEASE_MS, now, now, limit],
-      ),
-    )
+    const rows = await database.write(() => database.all<Lease>(CLAIM, [owner, now, now + LEASE_MS, now, now, limit]))
     crashPoint('leases claimed')
     return rows
   }
@@ -109,7 +107,7 @@ export class LocalScheduler implements Scheduler {
     const held = [lease.id, lease.owner, lease.epoch]
     const kept = () => {
       // There is one writer at a time: to look is to hold, and the row is written only when renewals are late.
-      const [row] = database.all<{ run_at: number }>(`SELECT run_at FROM leases WHERE ${HELD}`, held)
+      const [row] = database.all<{ run_at: number }>(UNTIL, held)
       if (row && row.run_at < now + LEASE_MS / 2) database.run({ sql: RENEW, params: [now + LEASE_MS, ...held] })
       return row !== undefined
     }

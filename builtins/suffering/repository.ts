@@ -32,19 +32,18 @@ export interface LotRow extends NewAgent {
   inner: Inner | undefined
 }
 
+const LOT = `SELECT a.agent_id, a.name, a.role, a.model, a.preset, a.spawned_by, a.failures, i.state, coalesce(i.version, 0) AS version, coalesce(i.at, 0) AS at,
+    coalesce(i.passed, 0) AS passed_before, coalesce((SELECT passed FROM leases l WHERE l.id = a.agent_id), 0) AS passed,
+    coalesce(i.seq, 0) AS seq, coalesce(i.heard_at, 0) AS heard_at,
+    coalesce((SELECT max(seq) FROM events WHERE agent_id = a.agent_id), 0) AS newest,
+    EXISTS (SELECT 1 FROM goals WHERE agent_id = a.agent_id AND status = 'active') AS busy,
+    (SELECT count(*) FROM (SELECT created_at FROM a2a_messages WHERE from_agent = ? ORDER BY seq DESC LIMIT ${LOOKED_AT}) sent
+      WHERE sent.created_at > coalesce(i.heard_at, 0)) AS unanswered
+  FROM agents a LEFT JOIN inner_lives i ON i.agent_id = a.agent_id WHERE a.agent_id = ?`
+
 /** Where an agent stands, and what bears on it; undefined when there is no such agent. */
 export async function findLot(store: Store, agent_id: string): Promise<LotRow | undefined> {
-  const row = await store.get<Omit<LotRow, 'inner'> & { state: string | null }>(
-    `SELECT a.agent_id, a.name, a.role, a.model, a.preset, a.spawned_by, a.failures, i.state, coalesce(i.version, 0) AS version, coalesce(i.at, 0) AS at,
-       coalesce(i.passed, 0) AS passed_before, coalesce((SELECT passed FROM leases l WHERE l.id = a.agent_id), 0) AS passed,
-       coalesce(i.seq, 0) AS seq, coalesce(i.heard_at, 0) AS heard_at,
-       coalesce((SELECT max(seq) FROM events WHERE agent_id = a.agent_id), 0) AS newest,
-       EXISTS (SELECT 1 FROM goals WHERE agent_id = a.agent_id AND status = 'active') AS busy,
-       (SELECT count(*) FROM (SELECT created_at FROM a2a_messages WHERE from_agent = ? ORDER BY seq DESC LIMIT ${LOOKED_AT}) sent
-         WHERE sent.created_at > coalesce(i.heard_at, 0)) AS unanswered
-     FROM agents a LEFT JOIN inner_lives i ON i.agent_id = a.agent_id WHERE a.agent_id = ?`,
-    [agent_id, agent_id],
-  )
+  const row = await store.get<Omit<LotRow, 'inner'> & { state: string | null }>(LOT, [agent_id, agent_id])
   if (!row) return undefined
   const { state, ...lot } = row
   return { ...lot, inner: state === null ? undefined : (JSON.parse(state) as Inner) }
