@@ -226,9 +226,8 @@ async function runPhase(phase: Phase, cycle: Cycle, { hooks, points, ports }: Cy
   }
   // A cycle that is out of time or told to stop enters nothing more, but its housekeeping runs.
   if (phase !== 'cleanup') cycle.signal.throwIfAborted()
-  // Only told to others: nothing of the cycle hangs on it.
-  const now = () => outside(() => ports.clock.monotonic())
-  const began = now()
+  // Only told to others: nothing of the cycle hangs on how long it took.
+  const began = outside(() => ports.clock.monotonic())
   let outcome = 'ok'
   const entered = hooks.emit('phase_enter', { agent_id, cycle_num, phase })
   if (entered) await entered
@@ -239,7 +238,7 @@ async function runPhase(phase: Phase, cycle: Cycle, { hooks, points, ports }: Cy
     outcome = resultOf(error)
     throw error
   } finally {
-    const duration_ms = now() - began
+    const duration_ms = outside(() => ports.clock.monotonic()) - began
     const left = hooks.emit('phase_exit', { agent_id, cycle_num, phase, duration_ms, outcome })
     if (left) await left
   }

@@ -15,11 +15,7 @@ export async function remembered(
 ): Promise<string[]> {
   if (!svc.has(Memory)) return []
   try {
-    const lines = await taken(
-      'memory',
-      () => svc.use(Memory).relevant(agent_id, about, { limit: 3, counts }),
-      () => [about],
-    )
+    const lines = await taken('memory', () => svc.use(Memory).relevant(agent_id, about, { limit: 3, counts }))
     return lines.map(line => sanitize(line).replace(/\s+/g, ' ')).filter(Boolean)
   } catch (error) {
     svc.log.warn({ agent_id }, `its memory cannot be read: ${sentenceOf(error)}`)

@@ -19,8 +19,10 @@ export default definePlugin({
     const profiles = new ProfileFiles(svc, profiles_dir)
     svc.provide(Profiles, {
       read: name => taken(`profile ${name}`, () => profiles.read(name)),
-      get: (name, when) => taken(`profile ${name}`, () => profiles.get(name, when)),
-      skills: profile => taken(`skills of ${profile.name}`, () => profiles.skills(profile)),
+      get: async (name, when) =>
+        taken(`profile ${name}`, () => (when === 'beat' && profiles.fresh(name)) || profiles.get(name)),
+      skills: async profile =>
+        profile.skills.length === 0 ? '' : taken(`skills of ${profile.name}`, () => profiles.skills(profile)),
       names: () => profiles.names(),
       list: () => profiles.list(),
     })

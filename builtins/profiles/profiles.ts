@@ -57,14 +57,18 @@ export class ProfileFiles implements Profiles {
     return profile
   }
 
-  async get(name: string, when: 'now' | 'beat' = 'now'): Promise<Profile> {
+  async get(name: string): Promise<Profile> {
     const now = this.#svc.clock.monotonic()
-    const looked = this.#looked.get(name)
-    const isFresh = looked !== undefined && now - looked < this.#freshFor
-    if (when === 'beat' && isFresh) return this.#lastGood.get(name)!
     const profile = await this.#get(name)
     this.#looked.set(name, now)
     return profile
+  }
+
+  /** As of this heartbeat; undefined where nobody has looked just before. */
+  fresh(name: string): Profile | undefined {
+    const looked = this.#looked.get(name)
+    const isFresh = looked !== undefined && this.#svc.clock.monotonic() - looked < this.#freshFor
+    return isFresh ? this.#lastGood.get(name) : undefined
   }
 
   /** It is honoured on every heartbeat: agents whose cycles come in between need not look at the disk again. */

@@ -173,14 +173,14 @@ export class TapeRecorder implements Tape {
   /** A value as it stands on the tape, now: whoever gets it may change it. */
   value(value: unknown): string {
     if (value === undefined) return 'null'
-    const isFixed = typeof value === 'object' && Object.isFrozen(value)
-    let packed = isFixed && value ? this.#packed.get(value) : undefined
-    if (packed === undefined) {
-      const json = JSON.stringify(value) ?? 'null'
-      // Only what is fixed is known to be the same again without being looked at.
-      packed = json.length < (isFixed ? WORTH_A_NAME : LONG) ? `{"$j":${json}}` : this.#longOne(json)
-      if (isFixed && value) this.#packed.set(value, packed)
-    }
+    const object = typeof value === 'object' && value !== null ? value : undefined
+    const known = object && this.#packed.get(object)
+    if (known !== undefined) return known
+    const json = JSON.stringify(value) ?? 'null'
+    // Only what is fixed is known to be the same again without being looked at.
+    const isFixed = object !== undefined && Object.isFrozen(object)
+    const packed = json.length < (isFixed ? WORTH_A_NAME : LONG) ? `{"$j":${json}}` : this.#longOne(json)
+    if (isFixed) this.#packed.set(object, packed)
     return packed
   }
 
@@ -206,6 +206,11 @@ export class TapeRecorder implements Tape {
   }
 }
 
+interface Taking {
+  name: number
+  isStep: boolean
+}
+
 /** A cycle that is being recorded. */
 export class RecordedActor implements Actor {
   over = false
@@ -218,7 +223,7 @@ export class RecordedActor implements Actor {
   #lastMicros = 0
   #timers = 0
   /** What it has asked for and not been given yet. */
-  readonly #waiting: { name: number; isStep: boolean }[] = []
+  readonly #waiting: Taking[] = []
 
   /** @param drawn what was drawn last, where it goes on */
   constructor(tape: TapeRecorder, id: number, drawn = { ms: 0, monotonic: 0 }) {
@@ -251,24 +256,30 @@ export class RecordedActor implements Actor {
     const waits = { name: tape.name(what), isStep: what === 'model' }
     const digest = asked ? tape.digester.of(asked()) : 0
     this.#waiting.push(waits)
-    const given = (value: T) => {
-      this.#given(waits, digest, tape.value(value), '')
-      return value
-    }
-    const failed = (error: unknown) => {
-      this.#given(waits, digest, 'null', JSON.stringify(recordOf(error)))
-      throw error
-    }
     let done: T | Promise<T>
     try {
       done = outside(work)
     } catch (error) {
-      return failed(error)
+      return this.#failed(waits, digest, error)
     }
-    return done instanceof Promise ? done.then(given, failed) : given(done)
+    if (!(done instanceof Promise)) return this.#given(waits, digest, done)
+    return done.then(
+      value => this.#given(waits, digest, value),
+      error => this.#failed(waits, digest, error),
+    )
   }
 
-  #given(waits: { name: number; isStep: boolean }, digest: number, value: string, failure: string): void {
+  #given<T>(waits: Taking, digest: number, value: T): T {
+    this.#tell(waits, digest, this.#tape.value(value), '')
+    return value
+  }
+
+  #failed(waits: Taking, digest: number, error: unknown): never {
+    this.#tell(waits, digest, 'null', JSON.stringify(recordOf(error)))
+    throw error
+  }
+
+  #tell(waits: Taking, digest: number, value: string, failure: string): void {
     const { name, isStep } = waits
     let earlier = 0
     let at = 0
@@ -320,7 +331,8 @@ export class RecordedActor implements Actor {
   /** Tells the tape what was drawn since the last time. */
   tellDrawn(): void {
     if (this.#ms.length + this.#micros.length + this.#ids.length === 0) return
-    this.#tape.line(`["d",${this.#id},[${this.#ms}],[${this.#micros}],${JSON.stringify(this.#ids)}]`)
+    const ids = this.#ids.length === 0 ? '[]' : JSON.stringify(this.#ids)
+    this.#tape.line(`["d",${this.#id},[${this.#ms}],[${this.#micros}],${ids}]`)
     this.#ms = []
     this.#micros = []
     this.#ids = []

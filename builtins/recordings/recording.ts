@@ -170,8 +170,9 @@ function* piecesOf(texts: readonly string[]): Generator<readonly string[]> {
 export function maskerOf(svc: PluginHandle, isJson = true): (text: string) => string {
   const ofEnvironment = secretsIn(svc.ports.env)
   return text => {
-    const secrets = [...ofEnvironment, ...svc.config.secrets()]
-    if (secrets.length === 0) return text
+    const ofConfig = svc.config.secrets()
+    if (ofEnvironment.length + ofConfig.length === 0) return text
+    const secrets = [...ofEnvironment, ...ofConfig]
     if (isJson) return maskJson(text, secrets)
     const inside = secrets.filter(secret => secret.length >= 8 && text.includes(secret))
     return inside.reduce((masked, secret) => masked.replaceAll(secret, '***'), text)
