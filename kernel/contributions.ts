@@ -33,26 +33,29 @@ export interface RegisteredGuard {
 export const Guards = point<RegisteredGuard>('guards', {
   key: registered => `${registered.phase}/${registered.name}`,
   // Asked before each phase of each cycle: one that answers at once is not waited for.
-  ask({ guard, phase, failClosed, failed, name }, gate: Gate) {
-    if (phase !== '*' && phase !== gate.phase) return undefined
-    const judged = (verdict: unknown) => {
-      if (typeof verdict !== 'boolean')
-        throw new TypeError(`the guard "${name}" answered ${typeof verdict}, not a boolean`)
-      return verdict ? undefined : name
-    }
-    const thrown = (error: unknown) => {
-      failed(gate, error)
-      return failClosed() ? name : undefined
-    }
+  ask(registered, gate: Gate) {
+    if (registered.phase !== '*' && registered.phase !== gate.phase) return undefined
     try {
-      const verdict: unknown = guard.shouldProceed(gate)
-      if (typeof verdict !== 'object' || verdict === null) return judged(verdict)
-      return Promise.resolve(verdict).then(judged).catch(thrown)
+      const verdict: unknown = registered.guard.shouldProceed(gate)
+      if (typeof verdict !== 'object' || verdict === null) return judged(registered, verdict)
+      return Promise.resolve(verdict)
+        .then(given => judged(registered, given))
+        .catch(error => thrown(registered, gate, error))
     } catch (error) {
-      return thrown(error)
+      return thrown(registered, gate, error)
     }
   },
 })
+
+function judged({ name }: RegisteredGuard, verdict: unknown): string | undefined {
+  if (typeof verdict !== 'boolean') throw new TypeError(`the guard "${name}" answered ${typeof verdict}, not a boolean`)
+  return verdict ? undefined : name
+}
+
+function thrown({ name, failClosed, failed }: RegisteredGuard, gate: Gate, error: unknown): string | undefined {
+  failed(gate, error)
+  return failClosed() ? name : undefined
+}
 
 /** What woke the daemon: a reason for all agents, or for the agents named. */
 export type Wake = string | { reason: string; agents: readonly string[] }

@@ -127,14 +127,15 @@ export class Hook<In, Out = void> {
     if (this.#taps.length === 0) return undefined
     this.#compiled ??= this.#compile()
     let ended: { error: unknown; answer: Out | undefined } | undefined
-    let end: ((error: unknown, answer?: Out) => void) | undefined
+    let waiting: { resolve: (answer: Out | undefined) => void; reject: (error: unknown) => void } | undefined
     this.#compiled.callAsync(input, (error, answer) => {
-      if (end) end(error, answer)
-      else ended = { error, answer }
+      if (!waiting) ended = { error, answer }
+      else if (error) waiting.reject(error)
+      else waiting.resolve(answer)
     })
     if (!ended) {
       return new Promise((resolve, reject) => {
-        end = (error, answer) => (error ? reject(error) : resolve(answer))
+        waiting = { resolve, reject }
       })
     }
     if (ended.error) throw ended.error

@@ -128,17 +128,19 @@ export async function sensed(svc: PluginHandle, inner: Inner, facts: LotFacts, s
 
 /** One that fails says nothing; what was so goes on. */
 function verdictOf(svc: PluginHandle, stressor: Stressor, facts: LotFacts): ReturnType<NonNullable<Stressor['sense']>> {
-  const failed = (error: unknown) => {
-    svc.log.warn({ agent_id: facts.agent_id }, `stressor "${stressor.name}": ${sentenceOf(error)}`)
-    return undefined
-  }
   try {
     const verdict = stressor.sense?.(facts)
     if (!(verdict instanceof Promise)) return verdict
-    return within(svc.clock, HANDLER_LIMIT_MS, `The stressor "${stressor.name}"`, verdict).catch(failed)
+    return within(svc.clock, HANDLER_LIMIT_MS, `The stressor "${stressor.name}"`, verdict).catch(error =>
+      failed(svc, stressor, facts, error),
+    )
   } catch (error) {
-    return failed(error)
+    return failed(svc, stressor, facts, error)
   }
+}
+
+function failed(svc: PluginHandle, { name }: Stressor, { agent_id }: LotFacts, error: unknown): undefined {
+  svc.log.warn({ agent_id }, `stressor "${name}": ${sentenceOf(error)}`)
 }
 
 /** The share of the daemon's budget that is left; null where nothing limits it. */
