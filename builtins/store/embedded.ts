@@ -26,7 +26,7 @@ export async function openEmbedded(
     heartbeat,
     rest,
     present: () => database.present(svc.ports),
-    write: (effects, fence) => store.write(effects, fence),
+    write: (effects, fence, now) => store.write(effects, fence, now),
     wake: async (agents, reason) => void (await store.apply([wakeAgents({ ...(agents ? { agents } : {}), reason })])),
   })
   return { store, scheduler: store.scheduler, close: async () => database.close() }

@@ -48,7 +48,7 @@ export interface LocalSchedulerOptions {
   rest: () => number
   /** @throws when the database's file is no longer there */
   present: () => void
-  write: (effects: readonly Effect[], fence: Fence | undefined) => Promise<CommitResult>
+  write: (effects: readonly Effect[], fence: Fence, now: number) => Promise<CommitResult>
   wake: (agents: readonly string[] | undefined, reason: string) => Promise<void>
 }
 
@@ -111,12 +111,12 @@ export class LocalScheduler implements Scheduler {
       if (row && row.run_at < now + LEASE_MS / 2) database.run({ sql: RENEW, params: [now + LEASE_MS, ...held] })
       return row !== undefined
     }
-    if (next === 'keep') return this.#options.write(effects, kept)
+    if (next === 'keep') return this.#options.write(effects, kept, now)
     const rested = now + this.#options.rest()
     const run_at = Math.round(next.run_at)
     // A wake never makes it later than the cycle itself wants to go on.
     const params = [rested, NEVER, Math.min(rested, run_at), run_at, ...held]
-    return this.#options.write(effects, () => database.run({ sql: RELEASE, params }) === 1)
+    return this.#options.write(effects, () => database.run({ sql: RELEASE, params }) === 1, now)
   }
 
   async wake(agents: readonly string[] | undefined, reason: string): Promise<void> {

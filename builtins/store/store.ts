@@ -43,12 +43,12 @@ export class SqliteStore implements Store {
 
   async apply(effects: readonly Effect[]): Promise<boolean> {
     this.#database.present(this.#svc.ports)
-    return (await this.write(effects, undefined)) === 'ok'
+    return (await this.write(effects, undefined, this.#svc.clock.ms())) === 'ok'
   }
 
-  async write(effects: readonly Effect[], fence: Fence | undefined): Promise<CommitResult> {
+  async write(effects: readonly Effect[], fence: Fence | undefined, now: number): Promise<CommitResult> {
     reach('before', effects)
-    const planned = this.#planner.plan(effects, this.#svc.clock.ms())
+    const planned = this.#planner.plan(effects, now)
     const what = actor() ? `write ${effects.map(({ effect }) => effect)}${callOf(effects)}` : undefined
     let result: CommitResult
     try {
