@@ -1,48 +1,119 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Cycle, definePlugin, Kernel, type PluginHandle, type Tape, TapeToken } from '#kernel'
+import { PerformanceObserver } from 'node:perf_hooks'
+import { getHeapStatistics } from 'node:v8'
+import { type Cycle, definePlugin, Kernel, type PluginHandle, type Right, type Tape, TapeToken } from '#kernel'
 import { BUILTINS } from '../../builtins/index.ts'
 import { type ModelEvent, ModelProviders, type ModelRequest } from '../../builtins/models/contract.ts'
 import { beginRecording, type LiveRecording } from '../../builtins/recordings/recording.ts'
 import { RecordingShelf } from '../../builtins/recordings/shelf.ts'
 import { Runs } from '../../builtins/runs/contract.ts'
 import runs from '../../builtins/runs/index.ts'
-import { costOfCycle, house, prepare } from './cycles.ts'
-import { costOf, inTurn, percentile, sureOf } from './measures.ts'
+import { drive, house, prepare } from './cycles.ts'
+import { costOf, cpu, median, percentile, sureOf } from './measures.ts'
 import { type Row, row } from './row.ts'
 
 const AGENTS = 20
-const PAIRS = 80
-const WARM_UP = 6
-/** As often as the program writes, in milliseconds of work. */
-const WRITE_MS = 1_000
+/** About a second of work: as often as the program writes. */
+const CYCLES = 400
+const ROUNDS = 30
+const WARM_UP = 3
 
 /** What is surer than this says something about a twentieth. */
 const UNSURE = 0.02
+/** One at a time, so that it can be told what each cost. */
+const daemon = { min_rest: 0, max_concurrent_agents: 1 }
 
 const percent = (ratio: number) => `${((ratio - 1) * 100).toFixed(1)} %`
 
-/** A recorder that can be taken off its hook between two cycles: with and without it the same process does the same work. */
+interface Measured {
+  /** Processor time, in milliseconds. */
+  cost: number
+  /** Memory asked for; undefined where it was collected meanwhile. */
+  bytes: number | undefined
+}
+
+/** So many of a kind in a row are recorded, or not. The first of them is not counted: what has rested is slow at first. */
+const STRETCH = 6
+
+/** Takes the measure of cycles that come one after the other: of those of a kind a few are recorded, then as many are not. */
+class Pairs {
+  /** By kind, those without and those with. */
+  readonly kinds: [Measured[], Measured[]][] = [
+    [[], []],
+    [[], []],
+  ]
+  readonly #begun = [0, 0]
+  #open: { into: Measured[]; cost: number; bytes: number } | undefined
+
+  /** A cycle begins, and the one before has ended. @returns whether it is recorded */
+  next(kind: number): boolean {
+    this.end()
+    const n = this.#begun[kind]!++
+    // With and without, without and with: neither is always the first.
+    const isRecorded = [0, 3].includes(Math.floor(n / STRETCH) % 4)
+    const into = this.kinds[kind]![isRecorded ? 1 : 0]
+    if (n % STRETCH > 0) this.#open = { into, bytes: getHeapStatistics().used_heap_size, cost: cpu() }
+    return isRecorded
+  }
+
+  end(): void {
+    if (!this.#open) return
+    const cost = cpu() - this.#open.cost
+    const bytes = getHeapStatistics().used_heap_size - this.#open.bytes
+    this.#open.into.push({ cost, bytes: bytes > 0 ? bytes : undefined })
+    this.#open = undefined
+  }
+
+  /** What two cycles cost, one of each kind, that followed close upon each other: without and with recording. */
+  get costs(): { without: number; recorded: number }[] {
+    const [one, other] = this.kinds as [[Measured[], Measured[]], [Measured[], Measured[]]]
+    const count = Math.min(...one.map(each => each.length), ...other.map(each => each.length))
+    return Array.from({ length: count }, (_, n) => ({
+      without: one[0][n]!.cost + other[0][n]!.cost,
+      recorded: one[1][n]!.cost + other[1][n]!.cost,
+    }))
+  }
+
+  /** How much more memory a recorded cycle asks for, as a share. */
+  get more(): number {
+    const [without, recorded] = [0, 1].map(which =>
+      this.kinds.map(kind => median(kind[which]!.flatMap(({ bytes }) => bytes ?? []))).reduce((a, b) => a + b),
+    )
+    return recorded! / without! - 1
+  }
+}
+
+/** A recorder that takes some cycles and leaves others: with and without it the same process does the same work. */
 class Switch {
-  on = false
-  live!: LiveRecording
+  pairs = new Pairs()
+  live: LiveRecording | undefined
+  readonly #kindOf: (right: Right) => number
   readonly plugin = definePlugin({
     name: 'recording-switch',
     needs: ['store', 'runs'],
     setup: svc => {
       this.#svc = svc
-      const tape = () => (this.on ? this.live.tape : undefined)
+      let on = false
       svc.provide(TapeToken, {
-        begin: (...cycle) => tape()?.begin(...cycle),
-        wrote: (...transaction) => tape()?.wrote(...transaction),
+        begin: (...cycle) => {
+          on = this.live !== undefined && this.pairs.next(this.#kindOf(cycle[0]))
+          return on ? this.live!.tape.begin(...cycle) : undefined
+        },
+        wrote: (...transaction) => (on ? this.live!.tape.wrote(...transaction) : undefined),
         pretends: false,
       } satisfies Tape)
     },
   })
   #svc!: PluginHandle
 
-  async begin(kernel: Kernel): Promise<void> {
+  /** @param kindOf 0 or 1: whether it chooses a goal or pursues one */
+  constructor(kindOf: (right: Right) => number) {
+    this.#kindOf = kindOf
+  }
+
+  async begin(kernel: Kernel): Promise<LiveRecording> {
     const run = { run_id: await kernel.use(Runs).begin('daemon'), kind: 'daemon' }
     const config = { enabled: true, max_mb: 64, max_state_mb: 64 }
     // It writes when it is told to: what is recorded in one piece is not written in another.
@@ -54,6 +125,7 @@ class Switch {
       },
     })
     this.live = (await beginRecording(svc, new RecordingShelf(svc), config, run, () => {}))!
+    return this.live
   }
 }
 
@@ -97,7 +169,7 @@ async function whole(hook: Switch): Promise<{ root: string; kernel: Kernel }> {
   const root = await mkdtemp(join(tmpdir(), 'svc-bench-'))
   await mkdir(join(root, 'profiles'))
   await mkdir(join(root, '.svc'))
-  const config = { model: { default_model: 'instant:1' }, recordings: { enabled: false }, daemon: { min_rest: 0 } }
+  const config = { model: { default_model: 'instant:1' }, recordings: { enabled: false }, daemon }
   await writeFile(join(root, '.svc', 'config.yaml'), JSON.stringify({ ...config, plugins: { enabled: false } }))
   const worker = { name: 'worker', role: 'takes notes', toolkits: ['notepad', 'file', 'memory'] }
   await writeFile(join(root, 'profiles', 'worker.yaml'), JSON.stringify(worker))
@@ -109,73 +181,79 @@ async function whole(hook: Switch): Promise<{ root: string; kernel: Kernel }> {
 
 async function stripped(hook: Switch): Promise<{ root: string; kernel: Kernel }> {
   const root = await prepare(AGENTS)
+  await writeFile(join(root, '.svc', 'config.yaml'), JSON.stringify({ daemon }))
   return { root, kernel: await house(root, [runs, hook.plugin]) }
 }
 
 /**
- * What recording costs, in processor time a cycle: pieces of the same work with and without it, one after the other, many
- * and short ones, so that what else happens on the machine falls on both. What is recorded is packed and written after each
- * second of work, as in a program that does nothing else, and each cycle bears its share of that.
+ * What recording costs, in processor time a cycle: of two that follow each other one is recorded, so that what else happens on
+ * the machine falls on both. What is recorded is packed and written after each second of work, as in a program that does
+ * nothing else, and each cycle bears its share of that. Garbage is collected in whichever cycle comes then: that a recorded
+ * one leaves more of it is added, as its share in what collecting takes.
  */
 export async function recording(): Promise<Row[]> {
   const aim = { of: 'ratio', atMost: 1.05 } as const
+  const parity = ({ cycle_num }: Right) => cycle_num % 2
+  // Each second one of these begins with a goal.
+  const shifted = ({ id, cycle_num }: Right) => (cycle_num + Number(id.split('-')[1])) % 2
   return [
-    ...(await paired('a cycle of the whole program that is recorded', { open: whole, cycles: 2 * AGENTS, aim })),
-    ...(await paired('a cycle of a house with nothing in it, recorded', { open: stripped, cycles: 2 * AGENTS })),
+    ...(await paired('a cycle of the whole program that is recorded', { open: whole, kindOf: parity, aim })),
+    ...(await paired('a cycle of a house with nothing in it, recorded', { open: stripped, kindOf: shifted })),
   ]
 }
 
 interface Paired {
   open(hook: Switch): Promise<{ root: string; kernel: Kernel }>
-  /** Of one piece: as many that choose a goal as pursue one. */
-  cycles: number
+  kindOf(right: Right): number
   aim?: { of: 'ratio'; atMost: number }
 }
 
-async function paired(what: string, { open, cycles, aim }: Paired): Promise<Row[]> {
-  const hook = new Switch()
+async function paired(what: string, { open, kindOf, aim }: Paired): Promise<Row[]> {
+  const hook = new Switch(kindOf)
   const { root, kernel } = await open(hook)
   try {
-    await hook.begin(kernel)
-    const writing = { cost: 0, since: 0 }
-    const write = async () => {
-      writing.cost += await costOf(() => hook.live.write())
-      writing.since = 0
+    const live = await hook.begin(kernel)
+    /** @returns what it cost to write */
+    const round = async () => {
+      await drive(kernel, CYCLES)
+      hook.pairs.end()
+      return costOf(() => live.write())
     }
-    const piece = async (isRecorded: boolean): Promise<number> => {
-      hook.on = isRecorded
-      const cost = await costOfCycle(kernel, cycles)
-      if (isRecorded) writing.since += cost * cycles
-      if (writing.since > WRITE_MS) await write()
-      return cost
-    }
-    const pairs = (count: number) =>
-      inTurn(
-        count,
-        () => piece(true),
-        () => piece(false),
-      )
-    await pairs(WARM_UP)
-    await write()
-    const before = hook.live.about.bytes
-    writing.cost = 0
-    const { a, b, ratios } = await pairs(PAIRS)
-    await write()
-    const share = writing.cost / (PAIRS * cycles)
-    const bytes = hook.live.about.bytes - before
-    await hook.live.end()
+    for (let n = 0; n < WARM_UP; n++) await round()
+    hook.pairs = new Pairs()
+    const { bytes: before, cycles: earlier } = { ...live.about }
+    let collecting = 0
+    const collected = new PerformanceObserver(list => {
+      for (const { duration } of list.getEntries()) collecting += duration
+    })
+    collected.observe({ entryTypes: ['gc'] })
+    let writing = 0
+    const working = await costOf(async () => {
+      for (let n = 0; n < ROUNDS; n++) writing += await round()
+    })
+    collected.disconnect()
+    const { bytes, cycles } = { ...live.about }
+    await live.end()
+    const { pairs } = hook
+    const { costs } = pairs
+    const b = median(costs.map(({ without }) => without)) / 2
+    const a = median(costs.map(({ recorded }) => recorded)) / 2
+    const ratios = costs.map(({ without, recorded }) => recorded / without)
+    const share = writing / (cycles - earlier)
+    const garbage = (collecting / working) * pairs.more
+    const added = share / b + garbage
     const [low, high] = sureOf(ratios)
-    const told = (ratio: number) => percent(ratio + share / b)
     const [middle, quarter, threeQuarters] = [0.5, 0.25, 0.75].map(part => percentile(ratios, part))
+    const told = (ratio: number) => percent(ratio + added)
     return [
       row({
         what: `${what}, processor time, beside the same without`,
-        ...{ figure: a + share, unit: 'ms', baseline: b, ratio: middle! + share / b, ...(aim ? { aim } : {}) },
+        ...{ figure: a + added * b, unit: 'ms', baseline: b, ratio: middle! + added, ...(aim ? { aim } : {}) },
         unclear:
           (high - low) / 2 > UNSURE ? 'other work on this machine moves it by more than is to be seen' : undefined,
-        note: `the middle of ${PAIRS} pairs, surely from ${told(low)} to ${told(high)}; half of them from ${told(quarter!)} to ${told(threeQuarters!)}; ${(100 * (share / b)).toFixed(1)} % of it is for writing it down`,
+        note: `the middle of ${ratios.length} pairs, surely from ${told(low)} to ${told(high)}; half of them from ${told(quarter!)} to ${told(threeQuarters!)}; ${(100 * (share / b)).toFixed(1)} % of it is for writing it down, ${(100 * garbage).toFixed(1)} % for garbage`,
       }),
-      row({ what: `${what}, on the disk`, figure: bytes / cycles / PAIRS, unit: 'bytes' }),
+      row({ what: `${what}, on the disk`, figure: (bytes - before) / (cycles - earlier), unit: 'bytes' }),
     ]
   } finally {
     await kernel.close()
