@@ -17,7 +17,7 @@ import { type Row, row } from './row.ts'
 const AGENTS = 20
 /** About a second of work: as often as the program writes. */
 const CYCLES = 400
-const ROUNDS = 30
+const ROUNDS = 20
 const WARM_UP = 3
 
 /** What is surer than this says something about a twentieth. */

@@ -169,6 +169,23 @@ test('one altered result of a tool is found as the first divergence', async () =
   expect(verdict.replayed_hash).not.toBe(verdict.hash)
 })
 
+test('a prompt that is another one is found, and said to be', async () => {
+  await using home = await recorded(scripted(look('a'), finish))
+  const run = await oneGoal(home)
+  const entries = await shelfOf(home).entries(run)
+  const altered = entries.map(entry =>
+    entry[0] === 'v' && entry[3] !== 0 ? (entry.with(3, (entry[3] as number) ^ 1) as Entry) : entry,
+  )
+  expect(altered).not.toEqual(entries)
+  await writeFile(join(home.root, '.svc', 'recordings', run, 'tape.gz'), '')
+  const written = await shelfOf(home).tape(run)
+  await written.append(JSON.stringify(altered))
+  await written.close()
+  const { same, divergence } = await replayOf(home, run)
+  expect(same).toBe(false)
+  expect(divergence).toMatchObject({ step: 1, what: expect.stringContaining('asked something else') })
+})
+
 test('a tape in the form of an earlier version is repeated as well', async () => {
   const digests = new Map<number, string>()
   const { of } = Digester.prototype
