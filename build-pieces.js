@@ -108,7 +108,7 @@ function short(code) {
  * esbuild gives every function the name that it had before it was bundled, which costs each of them a hundred bytes and more.
  * Most still have it.
  */
-function withoutNames(text) {
+export function withoutNames(text) {
   const edits = []
   const named = node =>
     node?.type === 'CallExpression' && node.callee.name === '__name' ? node.arguments.map(unquoted) : []

@@ -1,7 +1,7 @@
 // What is measured of our sources is what the build makes of them: `--import` this file, after what reads TypeScript.
 import { register } from 'node:module'
 import { isMainThread } from 'node:worker_threads'
-import { sharingShapes } from '../../build-pieces.js'
+import { sharingShapes, withoutNames } from '../../build-pieces.js'
 
 const OURS = /\/(kernel|builtins)\/.*\.ts$/
 
@@ -11,6 +11,6 @@ if (isMainThread) register(import.meta.url)
 export async function load(url, context, next) {
   const loaded = await next(url, context)
   return OURS.test(url) && loaded.format === 'module'
-    ? { ...loaded, source: sharingShapes(String(loaded.source)) }
+    ? { ...loaded, source: sharingShapes(withoutNames(String(loaded.source))) }
     : loaded
 }
