@@ -58,8 +58,6 @@ const POLL_MS = 500
 /** How soon it is tried again to claim, in milliseconds. */
 const RETRY_MS = 250
 const RENEW_MS = 5_000
-/** Why a rest ends: one for all, because a reason made anew costs more than the rest of a hint. */
-const ENOUGH_REST = 'enough rest'
 
 export interface HeartbeatParts extends CycleParts {
   config: HeartbeatConfig
@@ -89,7 +87,8 @@ export class Heartbeat {
   #loop: Promise<void> | undefined
   #endRenewals: () => Promise<void> = async () => {}
   #stop = new AbortController()
-  #rest = new AbortController()
+  /** Ends the rest of the loop, where it rests. */
+  #wake = () => {}
   /** Something may have become due while the loop was not resting. */
   #hinted = false
   /** When the loop last came round, in milliseconds of the wall clock: how a stalled daemon is told from a resting one. */
@@ -131,7 +130,7 @@ export class Heartbeat {
     if (!this.#loop) return
     const { clock } = this.#parts.ports
     this.#stop.abort()
-    this.#rest.abort()
+    this.#wake()
     await this.#loop
     const all = () => Promise.allSettled([...this.#running.values()].map(running => running.ended))
     const calm = new AbortController()
@@ -174,7 +173,7 @@ export class Heartbeat {
   /** Looks at once for what is due. */
   hint(): void {
     this.#hinted = true
-    this.#rest.abort(ENOUGH_REST)
+    this.#wake()
   }
 
   async #run(): Promise<void> {
@@ -204,7 +203,6 @@ export class Heartbeat {
   async #tick(nextBeat: number): Promise<void> {
     const { config, ports } = this.#parts
     const scheduler = this.#parts.scheduler()
-    this.#rest = new AbortController()
     this.#hinted = false
     if (this.#owed.size > 0) await this.#giveBack()
     await this.#sweep.run(this.inFlight)
@@ -227,11 +225,22 @@ export class Heartbeat {
       const due = looking ? await scheduler.nextDue() : null
       const poll = inStep(clock, scheduler.poll_ms ?? POLL_MS)
       const wait = Math.min(poll, nextBeat - clock.monotonic(), due === null ? poll : due - clock.ms())
-      if (wait <= 0 || this.#hinted) return
-      await clock.sleep(wait, this.#rest.signal)
-      if (!looking || this.#rest.signal.aborted || this.#owed.size > 0) return
+      if (wait <= 0 || this.#hinted || this.#stop.signal.aborted) return
+      await this.#rest(wait)
+      if (!looking || this.#hinted || this.#stop.signal.aborted || this.#owed.size > 0) return
       this.lastTick = clock.ms()
     }
+  }
+
+  /** So many milliseconds, or until it is over. */
+  #rest(ms: number): Promise<void> {
+    return new Promise(resolve => {
+      const cancel = this.#parts.ports.clock.after(ms, resolve)
+      this.#wake = () => {
+        cancel()
+        resolve()
+      }
+    })
   }
 
   #begin(lease: Lease): void {

@@ -1,7 +1,7 @@
 import { Guards } from './contributions.ts'
 import { type Busy, type CycleParts, type Due, nobody, PHASES, type Scheduler } from './cycle.ts'
 import { sentenceOf } from './errors.ts'
-import type { EventName, Events } from './hooks.ts'
+import type { EventName } from './hooks.ts'
 import { HANDLER_LIMIT_MS } from './hooks.ts'
 import { within } from './ports.ts'
 
@@ -103,17 +103,17 @@ export class Sweep {
 
   async #tell(passed: readonly Due[]): Promise<void> {
     const { hooks } = this.#parts
-    const told = async <E extends EventName>(event: E, payload: Events[E]) => {
-      if (hooks.get(event).taps.length > 0) await hooks.emit(event, payload)
-    }
+    const isHeard = (event: EventName) => hooks.get(event).taps.length > 0
     for (const { id: agent_id, cycle_num: last } of passed) {
-      const cycle_num = last + 1
-      await told('cycle_start', { agent_id, cycle_num })
-      for (const phase of ENTERED) {
-        await told('phase_enter', { agent_id, cycle_num, phase })
-        await told('phase_exit', { agent_id, cycle_num, phase, duration_ms: 0, outcome: 'ok' })
+      const cycle = { agent_id, cycle_num: last + 1 }
+      await hooks.emit('cycle_start', cycle)
+      if (isHeard('phase_enter') || isHeard('phase_exit')) {
+        for (const phase of ENTERED) {
+          await hooks.emit('phase_enter', { ...cycle, phase })
+          await hooks.emit('phase_exit', { ...cycle, phase, duration_ms: 0, outcome: 'ok' })
+        }
       }
-      await told('cycle_end', { agent_id, cycle_num, result: 'idle' })
+      await hooks.emit('cycle_end', { ...cycle, result: 'idle' })
       this.#untold.delete(agent_id)
     }
   }

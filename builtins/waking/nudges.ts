@@ -35,7 +35,8 @@ export function nudgeSource(svc: PluginHandle, watcher: Watcher): WakeSource {
   // A folder that was found empty, and looks as it did, is not read again: it was read after its last change then.
   let [empty, seen] = ['', '']
   const look = async (isTold: boolean) => {
-    const state = await stateOf(svc, folder)
+    // Another whenever an entry comes or goes; but not within one tick of the file system's clock.
+    const state = svc.ports.stampOf(folder) ?? 'none'
     if (!isTold && state === empty) return undefined
     const taken = await takeMarkers(svc, folder)
     empty = taken.length === 0 && state === seen ? state : ''
@@ -47,12 +48,6 @@ export function nudgeSource(svc: PluginHandle, watcher: Watcher): WakeSource {
     return undefined
   }
   return { name: 'nudge', wait: signal => watcher.until(places, look, signal) }
-}
-
-/** What is another whenever an entry comes or goes; but not within one tick of the file system's clock. */
-async function stateOf({ ports }: PluginHandle, folder: string): Promise<string> {
-  const stat = await ports.files.lstat(folder).catch(() => undefined)
-  return stat ? `${stat.ino} ${stat.mtimeMs}` : 'none'
 }
 
 /** Removes the markers that are there. @returns their names, without `.json` */
