@@ -1,7 +1,7 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import type { LookupAddress } from 'node:dns'
-import { type BigIntStats, mkdirSync, statSync, writeFileSync } from 'node:fs'
+import { type BigIntStats, mkdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import * as fs from 'node:fs/promises'
 import { join } from 'node:path'
 import { TimeLimitError } from './errors.ts'
@@ -56,6 +56,8 @@ export interface Ports {
   inodeOf: (path: string) => bigint | undefined
   /** What is another text whenever the file at a path is another or has changed; undefined for none. At once, as above. */
   stampOf: (path: string) => string | undefined
+  /** Sets when the file at a path was changed, in milliseconds since 1970; does nothing where there is none. At once, as above. */
+  touch: (path: string, ms: number) => void
   fetch: Fetch
   spawn: (command: string, args: readonly string[], options: SpawnOptions) => ChildProcess
   /** All addresses of a host. */
@@ -74,6 +76,7 @@ export function systemPorts(overrides: Partial<Ports> = {}): Ports {
     ...(overrides.files && overrides.files !== fs ? {} : { filesNow }),
     inodeOf,
     stampOf,
+    touch,
     fetch: Object.assign((...asked: Parameters<Fetch>) => fetch(...asked), { direct: !process.env.NODE_USE_ENV_PROXY }),
     spawn: (command, args, options) => spawn(command, args, options),
     lookup: async host => (await import('node:dns/promises')).lookup(host, { all: true }),
@@ -95,6 +98,14 @@ function inodeOf(path: string): bigint | undefined {
 function stampOf(path: string): string | undefined {
   const found = look(path)
   return found && `${found.dev}:${found.ino}:${found.mtimeNs}:${found.size}`
+}
+
+function touch(path: string, ms: number): void {
+  try {
+    utimesSync(path, ms / 1000, ms / 1000)
+  } catch {
+    // None, or none that may be touched.
+  }
 }
 
 /** A look is microseconds; through the pool of threads it would be many times that. */

@@ -123,9 +123,8 @@ export class DaemonLife {
     const note = async () => {
       while (!stop.signal.aborted) {
         await clock.sleep(inStep(clock, NOTE_MS), stop.signal)
-        const seconds = heartbeat.lastTick / 1000
         if (stop.signal.aborted) return
-        if (seconds > 0) await ports.files.utimes(file, seconds, seconds).catch(() => {})
+        if (heartbeat.lastTick > 0) ports.touch(file, heartbeat.lastTick)
         await this.#bury().catch(error => this.#svc.log.warn({}, sentenceOf(error)))
       }
     }

@@ -10,6 +10,8 @@ import { findDaemons, isAlive, parseHolder } from './holder.ts'
  */
 const namespaceOf = ({ place }: Store) => (place ? `daemon_processes ${place}` : 'daemon_processes')
 
+const OTHERS = 'SELECT key, value FROM plugin_values WHERE namespace = ? AND key <> ?'
+
 interface Node {
   owner: string
   holder: Holder
@@ -31,9 +33,11 @@ export async function others(svc: PluginHandle): Promise<Node[]> {
 
 /** Frees at once what processes held that are gone, rather than when their leases are over. @returns how many leases */
 export async function bury(svc: PluginHandle): Promise<number> {
+  const store = svc.use(Store)
+  // Nearly always there are no others, and it is looked every second.
+  if ((await store.glance(`${OTHERS} LIMIT 1`, [namespaceOf(store), store.owner])) === undefined) return 0
   const { gone } = await sorted(svc)
   if (gone.length === 0) return 0
-  const store = svc.use(Store)
   const freed = await store.free(gone.map(({ owner }) => owner))
   await store.apply(gone.map(({ owner }) => setValue({ namespace: namespaceOf(store), key: owner, value: undefined })))
   const { ports, project } = svc
@@ -47,10 +51,7 @@ export async function bury(svc: PluginHandle): Promise<number> {
 
 async function sorted(svc: PluginHandle): Promise<{ living: Node[]; gone: Node[] }> {
   const store = svc.use(Store)
-  const rows = await store.all<{ key: string; value: string }>(
-    'SELECT key, value FROM plugin_values WHERE namespace = ? AND key <> ?',
-    [namespaceOf(store), store.owner],
-  )
+  const rows = await store.all<{ key: string; value: string }>(OTHERS, [namespaceOf(store), store.owner])
   const living: Node[] = []
   const gone: Node[] = []
   for (const { key: owner, value } of rows) {

@@ -239,9 +239,6 @@ export class Disk {
         this.#remove(at(path))
       },
       truncate: (path: string, length = 0) => resize(this.#get(at(path), 'open'), length),
-      utimes: (path: string, _: number, seconds: number) => {
-        this.#get(at(path), 'utime').changed = Number(seconds) * 1000
-      },
       open: (path: string, flags: string | number = 'r', mode = 0o666) => {
         const real = at(path)
         const bits = typeof flags === 'number' ? flags : OPEN_FLAGS[flags]!
@@ -330,6 +327,12 @@ export class Disk {
     if (!entry) return undefined
     const { ino, mtimeMs, size } = new Stats(entry)
     return `${ino}:${mtimeMs}:${size}`
+  }
+
+  /** When the file at a path was changed, from now on. */
+  touch(path: string, ms: number): void {
+    const entry = this.#entries.get(this.#real(path))
+    if (entry) entry.changed = ms
   }
 
   #get(path: string, op: string): Entry {

@@ -129,6 +129,7 @@ export class SimulatedProcess {
       files: disk.filesFor(String(this.number), alive, trouble.disk),
       inodeOf: path => disk.inodeOf(path),
       stampOf: path => disk.stampOf(path),
+      touch: (path, ms) => disk.touch(path, ms),
       env: {},
       fetch: refused('there is no network here'),
       lookup: refused('there is no network here'),
