@@ -13,8 +13,8 @@ import { populate } from './population.ts'
 import { type Row, row } from './row.ts'
 
 const IDLE_MS = 20_000
-/** Some half a minute after a burst V8 collects what it left, once; after that a process is at rest. */
-const SETTLED_MS = 45_000
+/** Half a minute to two after a burst V8 marks what it left, up to three times; after that a process is at rest. */
+const SETTLED_MS = 120_000
 /** Of some heartbeats. */
 const AT_REST_MS = 40_000
 const HOUR_MS = 3_600_000
