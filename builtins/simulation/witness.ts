@@ -31,6 +31,8 @@ const LEASE_MS = 20_000
 const OWN_FILES = `.${process.pid}.tmp`
 /** So long somebody waits for a database that is locked, in milliseconds. */
 const LOCK_MS = 5_000
+/** A database that is locked is tried again within so many milliseconds. */
+const RETRY_MS = 25
 
 interface Nudge {
   nudge_id: string
@@ -155,8 +157,8 @@ export class Witness {
   /** It ended in order. @param cycles those that did not end within its grace */
   stopped(process: number, timers: number, cycles: number): void {
     const { elapsed, trouble } = this.#parts
-    // What an operator is still waiting for is no one's left-over, nor is a cycle that waits for a database that is locked.
-    const isLocked = cycles > 0 && elapsed() - trouble.lastOfStore < LOCK_MS
+    // What an operator is still waiting for is no one's left-over, nor is what waits for a database that is locked.
+    const isLocked = elapsed() - trouble.lastOfStore < (cycles > 0 ? LOCK_MS : RETRY_MS)
     const isAsked = this.#asking.has(process)
     if (timers > 0 && !isAsked && !isLocked)
       this.#broken('nothing_left_behind', `process ${process} has ${timers} timers`)
