@@ -22,6 +22,8 @@ import type { Stage } from './stage.ts'
 
 /** A fork that nobody limits lives for so many cycles at most. */
 const MOST_CYCLES = 50
+/** After so many beats without a cycle in between, nobody is left who will have one. */
+const MOST_LONELY = 10
 /** In the project's own books a call of a fork belongs to none of its agents. */
 const ELSEWHERE: CallPurpose = { agent_id: null, goal_id: null, cycle_num: 0, kind: 'other' }
 
@@ -117,9 +119,14 @@ async function liveOn(
 ): Promise<void> {
   const scheduler = kernel.use(SchedulerToken)
   await playback.settled()
-  for (let driven = 0; driven < cycles && !signal.aborted; ) {
+  let lonely = 0
+  for (let driven = 0; driven < cycles && lonely < MOST_LONELY && !signal.aborted; ) {
     const kind = await kernel.heartbeat.step(signal)
-    if (kind === 'agent') progress?.(`cycle ${++driven} of ${cycles} after the fork`)
+    if (kind === 'sys') lonely++
+    if (kind === 'agent') {
+      lonely = 0
+      progress?.(`cycle ${++driven} of ${cycles} after the fork`)
+    }
     if (kind !== undefined) continue
     const due = await scheduler.nextDue()
     if (due === null) return

@@ -119,6 +119,19 @@ test('a task is left at a step, too: with another model, and with a plugin that 
   expect(await replayOf(home, again.fork.run_id)).toMatchObject({ same: true, divergence: null })
 }, 60_000)
 
+test('a fork ends where nobody is left who lives on', { timeout: 60_000 }, async () => {
+  await using home = await recorded(request => (asksForGoal(request) ? text('nothing') : ofTask(request)), {
+    tasks: { toolkits: ['hands', 'memory'] },
+  })
+  const agent = await spawn(home)
+  await home.ask('POST', `/agents/${agent}/pause`)
+  const { task_id } = await home.ask('POST', `/agents/${agent}/tasks`, { instruction: 'look twice' })
+  const [run] = await taskRunsOf(home, task_id)
+  const { fork } = await home.ask('POST', `/runs/${run}/replay`, { from: 2, cycles: 400 })
+  expect(fork).toMatchObject({ kind: 'fork', forked_from: { run_id: run, step: 2 } })
+  expect(fork.cycles).toBeLessThan(400)
+})
+
 test('where the database is on a server nothing is recorded, and that is said', async () => {
   await using home = await recorded(scripted(finish))
   const store = home.kernel.use(Store)
