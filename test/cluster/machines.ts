@@ -9,7 +9,8 @@ import type { Line } from './cable.ts'
 /** Seconds of a lease: short, so that a test need not wait long for one to end. */
 export const LEASE_S = 2
 
-const CONFIG = `daemon: { heartbeat: 0.5, min_rest: 0, max_concurrent_agents: 4, budget_usd: 1000 }
+/** Two have fewer slots than there are agents: the third always finds one to drive. */
+const CONFIG = `daemon: { heartbeat: 0.5, min_rest: 0, max_concurrent_agents: 3, budget_usd: 1000 }
 model: { sim_delay: 0.3 }
 cluster: { lease: ${LEASE_S} }
 `
