@@ -17,6 +17,7 @@ import { totals } from './018-totals.ts'
 import { rest } from './019-rest.ts'
 import { runSettings } from './020-run-settings.ts'
 import { fewerPages } from './021-fewer-pages.ts'
+import { reservations } from './022-reservations.ts'
 
 /** `svc1` in ASCII: how a file of ours is told from another program's. */
 export const APPLICATION_ID = 0x73766331
@@ -50,4 +51,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '019-rest', sql: rest },
   { name: '020-run-settings', sql: runSettings },
   { name: '021-fewer-pages', sql: fewerPages },
+  { name: '022-reservations', sql: reservations },
 ]
