@@ -27,7 +27,9 @@ describe('svc service', () => {
       /^ExecStart="[^"]+node[^"]*" "[^"]+svc\.js" "start" "--root" "[^"]+" "--profiles" "coder,writer"$/m,
     )
     expect(unit).toContain(`WorkingDirectory=${dir.path}\n`)
-    for (const line of ['Restart=on-failure', 'KillMode=mixed', 'WantedBy=default.target']) expect(unit).toContain(line)
+    for (const line of ['Restart=on-failure', 'KillMode=mixed', 'MALLOC_ARENA_MAX=2', 'WantedBy=default.target']) {
+      expect(unit).toContain(line)
+    }
     const name = file.split('/').at(-1)
     expect(await readFile(join(dir.path, 'told'), 'utf8')).toBe(`--user daemon-reload\n--user enable --now ${name}\n`)
     expect((await svc(['service', 'status'], options)).stdout).toContain('active')
