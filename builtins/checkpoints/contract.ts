@@ -46,7 +46,7 @@ export const CheckpointChange = z.object({
   op: z.enum(['add', 'remove', 'replace']),
   path: z
     .string()
-    .meta({ examples: ['/goals/goal-9c8b7a6d/priority'] })
+    .meta({ examples: ['/goals/goal-9c8b7a6d5e4f/priority'] })
     .describe('A JSON Pointer'),
   value: z.unknown().optional(),
   was: z.unknown().optional(),

@@ -48,7 +48,7 @@ function commandOf(operation: Operation, face: CliFace): CommandSpec {
 
 /** What stands in examples for a value whose schema has none. */
 const EXAMPLES: Readonly<Record<string, string>> = {
-  ...{ approval_id: 'ap-1a2b3c4d5e6f', goal_id: 'goal-1a2b3c4d', memory_id: 'mem-1a2b3c4d5e6f7a8b' },
+  ...{ approval_id: 'ap-1a2b3c4d5e6f', goal_id: 'goal-1a2b3c4d5e6f', memory_id: 'mem-1a2b3c4d5e6f7a8b' },
   ...{ rule_id: 'rule-1a2b3c4d', schedule_id: 'sched-1a2b3c4d', alarm_id: 'alarm-1a2b3c4d' },
   ...{ session_id: 'sess-1a2b3c4d5e6f', task_id: 'task-1a2b3c4d5e6f', run_id: 'run-20260102-030405-1a2b3c' },
   ...{ tool_name: 'file_write', participants: 'writer,reviewer', priority: '2', file: 'plugins/hello.ts', value: '5' },

@@ -80,7 +80,7 @@ export function goalsBundle(svc: PluginHandle): BundlePart {
       return goals.length > 0 ? goals : undefined
     },
     async unpack(agent_id, goals, ids) {
-      for (const { goal_id } of goals) ids.set(goal_id, svc.ports.ids.make('goal', 8))
+      for (const { goal_id } of goals) ids.set(goal_id, svc.ports.ids.make('goal', 12))
       const here = (goal_id: string) => ids.get(goal_id) ?? goal_id
       const remapped = goals.map(goal => ({
         ...goal,

@@ -7,7 +7,7 @@ import { appendEvent } from '../store/contract.ts'
 
 export const Goal = z
   .object({
-    goal_id: z.string().meta({ examples: ['goal-9c8b7a6d'] }),
+    goal_id: z.string().meta({ examples: ['goal-9c8b7a6d5e4f'] }),
     agent_id: z.string().meta({ examples: ['coder-1a2b3c4d'] }),
     objective: z.string().meta({ examples: ['Write a test for the parser'] }),
     status: z.enum(['active', 'completed', 'abandoned']),

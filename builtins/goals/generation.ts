@@ -74,7 +74,7 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
     if (answer?.asked && heardAll) cycle.effects.push(...sleepLonger(svc, config, cycle, standing))
     return
   }
-  const goal_id = svc.ports.ids.make('goal', 8)
+  const goal_id = svc.ports.ids.make('goal', 12)
   const { objective, reasoning } = goal
   cycle.effects.push(
     insertGoal({

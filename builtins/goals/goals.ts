@@ -12,7 +12,7 @@ const MAX_SUBGOALS = 8
 
 /** The writes that give an agent a goal. */
 export function added(svc: PluginHandle, goal: NewGoal): { goal_id: string; effects: Effect[] } {
-  const goal_id = svc.ports.ids.make('goal', 8)
+  const goal_id = svc.ports.ids.make('goal', 12)
   const { agent_id, objective, origin, parent_goal_id } = goal
   const data = { agent_id, goal_id, objective, origin, parent_goal_id }
   return {

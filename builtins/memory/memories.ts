@@ -59,7 +59,7 @@ export class Memories implements AgentMemory {
   async store(said: string, metadata: Metadata = {}, memory_id?: string): Promise<string> {
     const thought = await this.#admit(said)
     return this.#inTurn(async () => {
-      const id = memory_id ?? this.#ports.ids.make('mem', 8)
+      const id = memory_id ?? this.#ports.ids.make('mem', 16)
       if (!this.#records.has(id)) await this.#write([{ memory_id: id, thought, metadata, ts: this.#now() }])
       return id
     })

@@ -30,7 +30,7 @@ export class PlainNotes implements Notes {
   }
 
   async store(said: string, metadata: PlainNote['metadata'] = {}, memory_id?: string): Promise<string> {
-    const id = memory_id ?? this.#ports.ids.make('mem', 8)
+    const id = memory_id ?? this.#ports.ids.make('mem', 16)
     await this.#set(id, said, metadata, false)
     return id
   }
