@@ -55,14 +55,15 @@ describe.skipIf(!server)('a loop on PostgreSQL', () => {
       setup(svc) {
         svc.tap('goal_generation', 'due', async (cycle: Cycle) => {
           begun.push(`${cycle.agent_id} ${cycle.cycle_num}`)
-          cycle.run_at = svc.clock.ms()
+          // However well the server's clock is known here.
+          cycle.run_at = svc.clock.ms() - 60_000
         })
       },
     })
     await using opening = await opened(due)
     await drive(opening.kernel, CYCLES)
-    // Two slots: without that, one claim for two cycles at best.
-    expect(opening.claims()).toBeLessThan(CYCLES / 2)
+    // Two slots: without that, it takes one for two cycles at best.
+    expect(opening.claims()).toBeLessThan(CYCLES / 6)
     const lived: string[] = []
     for (const { id, owner, cycle_num } of await opening.leases()) {
       expect(owner, id).toBeNull()
