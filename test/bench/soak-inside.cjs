@@ -1,7 +1,8 @@
 // Tells into a file, from inside the process:
 // - once a second how late the event loop was, as the clock on the wall has it, and as far as the loop itself was at work, which
 //   is what it would be on a machine that has nothing else to do. SIGUSR2 begins anew.
-// - at a SIGWINCH what memory is taken once all has been collected, but for V8's space for what is new, which swings.
+// - at a SIGWINCH what memory is taken once all has been collected and forgotten, as at the rests that the service takes by
+//   itself (builtins/cli/memory.ts), but for V8's space for what is new, which swings.
 const { readFileSync, writeFileSync } = require('node:fs')
 const { createHistogram } = require('node:perf_hooks')
 const { getHeapSpaceStatistics, setFlagsFromString } = require('node:v8')
@@ -10,6 +11,7 @@ const { isMainThread } = require('node:worker_threads')
 
 const EVERY_MS = 20
 const GIVEN_BACK_MS = 2_000
+const THOROUGH = ['compact-on-every-full-gc', 'stress-flush-code', 'flush-baseline-code']
 const file = process.env.SVC_SOAK_INSIDE
 if (file && isMainThread) {
   const [wall, own] = [createHistogram(), createHistogram()]
@@ -38,11 +40,9 @@ if (file && isMainThread) {
   setInterval(tell, 1000).unref()
 
   process.on('SIGWINCH', () => {
-    setFlagsFromString('--expose-gc')
-    setFlagsFromString('--compact-on-every-full-gc')
+    for (const flag of ['expose-gc', ...THOROUGH]) setFlagsFromString(`--${flag}`)
     runInNewContext('gc')()
-    setFlagsFromString('--no-compact-on-every-full-gc')
-    setFlagsFromString('--no-expose-gc')
+    for (const flag of ['expose-gc', ...THOROUGH]) setFlagsFromString(`--no-${flag}`)
     // Pages that are empty now are given back beside the program.
     setTimeout(() => {
       const { physical_space_size } = getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space')

@@ -32,8 +32,9 @@ const OF_AGENT = [
 ] as const
 /** What is older than some minutes goes, as what is older than some weeks does: in days. */
 const FORGOTTEN_DAYS = 2 / 24 / 60
-/** Milliseconds between two acts, at most. */
+/** Milliseconds between two acts, at most; and while they are eager. */
 const PACE_MS = 500
+const EAGER_MS = 60
 /** What a service that does well may answer. */
 const REFUSED_BELOW = 500
 
@@ -52,6 +53,8 @@ export class SoakPeople {
   readonly #open = new Set<Promise<unknown>>()
   #streams = new AbortController()
   #busy = true
+  /** Whether they do in minutes what takes them an hour otherwise. */
+  eager = false
 
   constructor(project: SoakedProject, db: Sqlite.Database, seed: number) {
     this.#project = project
@@ -79,7 +82,7 @@ export class SoakPeople {
   /** Goes on until they are told to rest for good. */
   async work(until: AbortSignal): Promise<void> {
     while (!until.aborted) {
-      await sleep(this.#dice.int(20, PACE_MS))
+      await sleep(this.#dice.int(20, this.eager ? EAGER_MS : PACE_MS))
       if (!this.#busy) continue
       const deed = actThrough({ kernel: { invoke: this.#invoke as never }, process: 1 }, this.#parts, this.#acts)
       this.#opens(deed.catch(error => void this.broken.push(`an act failed: ${error}`)))
