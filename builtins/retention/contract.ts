@@ -37,7 +37,8 @@ export interface AgedRows {
   also?: (keys: readonly string[]) => Statement[]
 }
 
-const Keys = z.object({ keys: z.array(z.string()) })
+const Key = z.union([z.string(), z.number().int()])
+const Keys = z.object({ keys: z.array(Key) })
 
 /** Lets a table's old rows go: selects a piece of them, and removes it by its keys. */
 export function forgets(svc: PluginHandle, { name, key, where, stage, also }: AgedRows): void {
@@ -45,7 +46,7 @@ export function forgets(svc: PluginHandle, { name, key, where, stage, also }: Ag
     name: `retention.${name}`,
     schema: Keys,
     statements: ({ keys }) => [
-      ...(also?.(keys) ?? []),
+      ...(also?.(keys.map(String)) ?? []),
       { sql: `DELETE FROM ${name} WHERE ${key} IN (${placesOf(keys)})`, params: keys },
     ],
   })
@@ -64,7 +65,10 @@ export function forgets(svc: PluginHandle, { name, key, where, stage, also }: Ag
     async piece(before, limit) {
       const store = svc.use(Store)
       const params = [...old(before), limit]
-      const rows = await store.all<{ key: string }>(`SELECT ${key} AS key FROM ${name} WHERE ${where} LIMIT ?`, params)
+      const rows = await store.all<{ key: z.infer<typeof Key> }>(
+        `SELECT ${key} AS key FROM ${name} WHERE ${where} LIMIT ?`,
+        params,
+      )
       if (rows.length > 0) await store.apply([remove({ keys: rows.map(row => row.key) })])
       return rows.length
     },

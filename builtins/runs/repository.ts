@@ -87,10 +87,13 @@ export async function oldRuns(store: Store, keep: number): Promise<string[]> {
   return rows.map(({ run_id }) => run_id)
 }
 
-/** The seq up to which all runs that go on have been added up. */
+/** The seq before the first event that has not been added up in a run that goes on. One in which nothing happens holds up nobody. */
 export async function countedUpTo(store: Store): Promise<number> {
-  const row = await store.get<{ seq: number | null }>('SELECT min(counted_seq) AS seq FROM runs WHERE ended_at IS NULL')
-  return row?.seq ?? Number.MAX_SAFE_INTEGER
+  const row = await store.get<{ seq: number | null }>(
+    `SELECT min(first) AS seq FROM (SELECT (SELECT min(seq) FROM events WHERE events.run_id = runs.run_id AND seq > runs.counted_seq) AS first
+       FROM runs WHERE ended_at IS NULL) uncounted`,
+  )
+  return row?.seq == null ? Number.MAX_SAFE_INTEGER : row.seq - 1
 }
 
 /** In the order in which they first did something. */

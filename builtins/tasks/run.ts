@@ -148,6 +148,8 @@ export class TaskRun {
     } catch (error) {
       if (!(error instanceof LostTask))
         this.#svc.log.error(this.#fields, `its end was not written: ${sentenceOf(error)}`)
+      // Whoever goes on with it, if anybody does, begins a run of their own.
+      await this.#interruptRun()
       this.text.end(error instanceof LostTask ? undefined : error)
     }
   }

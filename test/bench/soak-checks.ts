@@ -23,6 +23,11 @@ const NEVER: readonly (readonly [promise: string, sql: string])[] = [
      AND c.started_at > (SELECT max(at) - ${FRESH_MS} FROM events)`,
   ],
   [
+    'A run ends with its task.',
+    `SELECT run_id FROM runs WHERE kind = 'task' AND ended_at IS NULL AND NOT EXISTS
+       (SELECT 1 FROM task_runs t WHERE t.task_id = runs.facts ->> 'task_id' AND t.status = 'running')`,
+  ],
+  [
     'An approval is used by one call.',
     'SELECT used_by FROM approvals WHERE used_by IS NOT NULL GROUP BY used_by HAVING count(*) > 1',
   ],

@@ -29,7 +29,8 @@ const HELD_MS = 2_000
 const STOP_MS = 4_000
 /** Within that everybody has moved, however busy the machine, in milliseconds. */
 const PATIENCE_MS = 60_000
-const BOUNDS = { wal: 16, growth: 1, p99: 50, max: 250 }
+/** Events: those that are always kept, and as many that are younger than what is dated back. */
+const BOUNDS = { wal: 16, growth: 1, p99: 50, max: 250, events: 20_000 }
 
 const ms = (value: number) => `${value.toFixed(0)} ms`
 const mib = (value: number) => `${value.toFixed(2)} MiB`
@@ -104,7 +105,7 @@ const rows: [name: string, value: string, kept?: boolean][] = [
     `${people.counts.acts} acts; ${times(people.counts.refused)}; ${people.counts.streamed} events in ${people.counts.streams} streams`,
   ],
   ['plugin edits', `${project.version}`],
-  ['janitor', `${aged} rows dated back, ${counted.events} events left`],
+  ['janitor', `${aged} rows dated back, ${counted.events} events left`, counted.events <= BOUNDS.events],
   ['write-ahead log', `at most ${mib(watch.wal)}`, watch.wal <= BOUNDS.wal],
   [
     'memory',
@@ -231,6 +232,6 @@ async function told() {
     cycles: Object.fromEntries(all('svc_cycles_total').map(([, labels = '', value]) => [labels, Number(value)])),
     tools: sum('svc_tool_calls_total'),
     toolsFailed: sum('svc_tool_failures_total'),
-    events: db.prepare('SELECT count(*) FROM events').pluck().get(),
+    events: Number(db.prepare('SELECT count(*) FROM events').pluck().get()),
   }
 }

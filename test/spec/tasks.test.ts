@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { definePlugin, type SvcError, tool, z } from '#kernel'
+import runs from '../../builtins/runs/index.ts'
 import { behind } from '../support/behind.ts'
 import { fault, modelServer, text, together, toolCall, until } from '../support/index.ts'
 import { detail, spawn } from './rooms.ts'
@@ -261,8 +262,8 @@ describe('a one-shot task', () => {
     expect(home.server.requests[0]?.prompt).toContain(instruction)
   })
 
-  it('ends when its agent is deleted, and takes its records with it', async () => {
-    await using home = await tasked(() => fault('hang'))
+  it('ends when its agent is deleted, and takes its records with it, but for its run', async () => {
+    await using home = await tasked(() => fault('hang'), { builtins: [runs] })
     const id = await spawn(home)
     const asked = refused(run(home, id, 'Do it.'))
     const { ended } = await home.server.request(1)
@@ -271,6 +272,7 @@ describe('a one-shot task', () => {
     expect(await ended).toBe('dropped')
     for (const table of ['task_runs', 'task_messages', 'sessions', 'tool_calls'])
       expect(await rows(home, `SELECT 1 FROM ${table}`)).toEqual([])
+    expect(await rows(home, "SELECT exit FROM runs WHERE kind = 'task'")).toEqual([{ exit: 'interrupted' }])
   })
 
   it('is listed with those before it, newest first, for its user', async () => {
