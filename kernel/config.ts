@@ -151,8 +151,7 @@ export class Config {
     if (!found) return []
     this.#lastFault = ''
     const { yaml, read } = found
-    const isNew = yaml.text !== this.#seen || yaml.text !== this.#yaml.text
-    if (!isNew || writes !== this.#writes) return []
+    if (!read || writes !== this.#writes) return []
     this.#seen = yaml.text
     this.#take(yaml, read)
     const changed: string[] = []
@@ -172,7 +171,7 @@ export class Config {
     const writes = this.#writes
     try {
       const { yaml, read } = await this.#readValid()
-      if (writes === this.#writes) this.#take(yaml, read)
+      if (read && writes === this.#writes) this.#take(yaml, read)
       return undefined
     } catch (error) {
       if (error instanceof SvcError) return error.message
@@ -329,9 +328,11 @@ export class Config {
     return yaml
   }
 
+  /** Without values where the file is as it was when they were put in force. */
   async #readValid() {
     const yaml = await this.#readAgain()
-    return { yaml, read: this.#valid(this.#keys.all(), yaml) }
+    const isNew = yaml.text !== this.#seen || yaml.text !== this.#yaml.text
+    return { yaml, read: isNew ? this.#valid(this.#keys.all(), yaml) : undefined }
   }
 
   #take(yaml: YamlFile, read: ReadonlyMap<string, KeyValues>): void {

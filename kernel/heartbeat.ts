@@ -11,7 +11,7 @@ import {
   StoppingError,
 } from './cycle.ts'
 import { sentenceOf } from './errors.ts'
-import { inStep } from './ports.ts'
+import { inRound, sleepToRound, untilRound } from './rounds.ts'
 import { Sweep } from './sweep.ts'
 import { Waker } from './waker.ts'
 
@@ -223,19 +223,19 @@ export class Heartbeat {
     const scheduler = this.#parts.scheduler()
     for (;;) {
       const due = looking ? await scheduler.nextDue() : null
-      const poll = inStep(clock, scheduler.poll_ms ?? POLL_MS)
-      const wait = Math.min(poll, nextBeat - clock.monotonic(), due === null ? poll : due - clock.ms())
+      const wait = Math.min(nextBeat - clock.monotonic(), due === null ? Number.POSITIVE_INFINITY : due - clock.ms())
       if (wait <= 0 || this.#hinted || this.#stop.signal.aborted) return
-      await this.#rest(wait)
+      await this.#rest(wait, scheduler.poll_ms ?? POLL_MS)
       if (!looking || this.#hinted || this.#stop.signal.aborted || this.#owed.size > 0) return
       this.lastTick = clock.ms()
     }
   }
 
-  /** So many milliseconds, or until it is over. */
-  #rest(ms: number): Promise<void> {
+  /** So many milliseconds, to the next look, or until it is over. */
+  #rest(ms: number, poll: number): Promise<void> {
+    const { clock } = this.#parts.ports
     return new Promise(resolve => {
-      const cancel = this.#parts.ports.clock.after(ms, resolve)
+      const cancel = ms < untilRound(clock, poll) ? clock.after(ms, resolve) : inRound(clock, poll, resolve)
       this.#wake = () => {
         cancel()
         resolve()
@@ -338,7 +338,7 @@ export class Heartbeat {
     const { clock } = this.#parts.ports
     const loop = async () => {
       while (!stop.signal.aborted) {
-        await clock.sleep(this.#parts.scheduler().renew_ms ?? RENEW_MS, stop.signal)
+        await sleepToRound(clock, this.#parts.scheduler().renew_ms ?? RENEW_MS, stop.signal)
         if (this.#running.size === 0 || stop.signal.aborted) continue
         const held = [...this.#running.values()].map(running => running.cycle.lease)
         const lost = await this.#parts

@@ -154,19 +154,6 @@ export function sleepOn(clock: Pick<Clock, 'after'>, ms: number, signal?: AbortS
   })
 }
 
-/** What is looked at again and again is looked at at multiples of the longest of these that it waits for, in milliseconds. */
-const STEPS_MS = [1_000, 500, 250]
-
-/**
- * About so many milliseconds, at first up to half of them more or less, and at the same points of time as all who look again and
- * again: an idle process wakes for all of them at once.
- */
-export function inStep(clock: Pick<Clock, 'monotonic'>, ms: number): number {
-  const now = clock.monotonic()
-  const step = STEPS_MS.find(each => each <= ms) ?? STEPS_MS.at(-1)!
-  return Math.max(1, Math.round((now + ms) / step) * step - now)
-}
-
 /** Randomness from SHA-256 of the key: slower than a generator, but any draw can be made again alone. */
 export function keyedRandom(seed: number): Random {
   return {

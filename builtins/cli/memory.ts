@@ -1,10 +1,12 @@
 import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { type Clock, inStep, type Undo } from '#kernel'
+import { type Clock, inRound, type Undo } from '#kernel'
 import { Frugal } from './frugal.ts'
 
 /** How often it is looked whether the process is at rest, in milliseconds. */
 const LOOK_MS = 1_000
+/** The same of one at rest that has nothing to give back. */
+const AT_REST_MS = 5_000
 /** A process is at rest that used the processor for less than this share of the time, at two looks in a row. */
 const AT_REST = 0.05
 const CALM_LOOKS = 2
@@ -35,7 +37,6 @@ export function giveMemoryBack(clock: Clock): Undo {
   let tries = 0
   const grown = seen.at + YOUNG_MS
   const frugal = new Frugal()
-  let cancel: Undo = () => {}
   const look = () => {
     const now = used(clock)
     const share = (now.cpu - seen.cpu) / (now.at - seen.at)
@@ -43,23 +44,26 @@ export function giveMemoryBack(clock: Clock): Undo {
     seen = now
     if (calm === 0) tries = 0
     frugal.look(calm === 0 && share < SPARE && now.at >= grown)
-    if (calm >= CALM_LOOKS) collect()
-    turn()
+    const isDone = calm >= CALM_LOOKS && !collect()
+    cancel = inRound(clock, isDone ? AT_REST_MS : LOOK_MS, look)
   }
-  const collect = () => {
+  /** @returns whether there was something to do */
+  const collect = (): boolean => {
+    const young = sizeOfNew()
     // What is old costs least when nothing new is in its way.
-    if (sizeOfNew() <= SMALL) tries = 0
-    else if (tries++ < TRIES) return collector()({ type: 'minor' })
-    if (sizeOfOld() < kept + GROWN) return
+    if (young <= SMALL) tries = 0
+    else if (tries++ < TRIES) {
+      collector()({ type: 'minor' })
+      return true
+    }
+    if (sizeOfAll() - young < kept + GROWN) return false
     compact()
     calm = 0
-    kept = sizeOfOld()
+    kept = sizeOfAll() - sizeOfNew()
     tries = 0
+    return true
   }
-  const turn = () => {
-    cancel = clock.after(inStep(clock, LOOK_MS), look)
-  }
-  turn()
+  let cancel = inRound(clock, LOOK_MS, look)
   return () => {
     cancel()
     frugal.look(false)
@@ -70,9 +74,9 @@ function sizeOfNew(): number {
   return getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space')?.space_size ?? 0
 }
 
-/** The new has a size of its own, which V8 makes smaller when it sees fit. */
-function sizeOfOld(): number {
-  return getHeapStatistics().total_heap_size - sizeOfNew()
+/** With the new, which has a size of its own that V8 makes smaller when it sees fit. */
+function sizeOfAll(): number {
+  return getHeapStatistics().total_heap_size
 }
 
 /**

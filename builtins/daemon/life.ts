@@ -1,13 +1,24 @@
 import { isAbsolute, join, resolve } from 'node:path'
-import { crashPoint, identityOf, inStep, type PluginHandle, replaceFile, sentenceOf, type Undo } from '#kernel'
+import {
+  crashPoint,
+  identityOf,
+  inRound,
+  type PluginHandle,
+  replaceFile,
+  sentenceOf,
+  sleepToRound,
+  type Undo,
+} from '#kernel'
 import { Rest } from '../rest/contract.ts'
 import { Store } from '../store/contract.ts'
 import { DaemonRunningError, DaemonStarts, type Holder, OWN_NAME, STOP_FILE } from './contract.ts'
 import { holdLock, socketPlace, takePlace } from './lock.ts'
-import { bury, enter, others } from './nodes.ts'
+import { bury, enter, isAccompanied, others } from './nodes.ts'
 
 /** How often the time of the loop's last round is noted, in milliseconds. */
 const NOTE_MS = 1_000
+/** How often it is looked whether another daemon is gone, in milliseconds. */
+const LOOK_MS = 1_000
 
 /** What makes a process the daemon, in order, and its undoing in reverse. */
 export class DaemonLife {
@@ -54,7 +65,7 @@ export class DaemonLife {
       const listening = await this.#svc.use(Rest).listen({ socket: resolve(project.svc, holder.socket) })
       this.#undo.push(() => listening.close())
     }
-    this.#undo.push(this.#noteRounds(join(project.svc, `${name}.json`)))
+    this.#undo.push(this.#noteRounds(join(project.svc, `${name}.json`)), this.#watchOthers())
     heartbeat.start()
     this.#undo.push(() => heartbeat.stop())
     log.info({}, `the daemon runs with PID ${process.pid}${joined ? ', beside another' : ''}`)
@@ -113,25 +124,41 @@ export class DaemonLife {
     if (freed > 0) this.#svc.log.warn({}, `another daemon is gone; ${freed} agents that it held go on here`)
   }
 
-  /**
-   * The age of the file is the age of the loop's last round: readable without asking the daemon. Each time the other daemons
-   * are looked at too.
-   */
+  /** The age of the file is the age of the loop's last round: readable without asking the daemon. */
   #noteRounds(file: string): Undo {
     const { clock, ports, heartbeat } = this.#svc
+    let cancel = () => {}
+    const note = () => {
+      if (heartbeat.lastTick > 0) ports.touch(file, heartbeat.lastTick)
+      cancel = inRound(clock, NOTE_MS, note)
+    }
+    note()
+    return () => cancel()
+  }
+
+  /** Goes on with what other daemons held that are gone. Who is alone looks when anybody has written: whoever comes does. */
+  #watchOthers(): Undo {
+    const { clock, log } = this.#svc
     const stop = new AbortController()
-    const note = async () => {
+    let seen = ''
+    const look = async () => {
+      if (await isAccompanied(this.#svc)) {
+        await this.#bury()
+        await sleepToRound(clock, LOOK_MS, stop.signal)
+      } else seen = await this.#svc.use(Store).changed(seen, stop.signal)
+    }
+    const watch = async () => {
       while (!stop.signal.aborted) {
-        await clock.sleep(inStep(clock, NOTE_MS), stop.signal)
-        if (stop.signal.aborted) return
-        if (heartbeat.lastTick > 0) ports.touch(file, heartbeat.lastTick)
-        await this.#bury().catch(error => this.#svc.log.warn({}, sentenceOf(error)))
+        await look().catch(error => {
+          log.warn({}, sentenceOf(error))
+          return sleepToRound(clock, LOOK_MS, stop.signal)
+        })
       }
     }
-    const noting = note()
+    const watching = watch()
     return () => {
       stop.abort()
-      return noting
+      return watching
     }
   }
 }

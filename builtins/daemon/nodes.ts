@@ -31,11 +31,15 @@ export async function others(svc: PluginHandle): Promise<Node[]> {
   return (await sorted(svc)).living
 }
 
+/** Whether others have made known that they drive agents, and may have gone since. */
+export async function isAccompanied(svc: PluginHandle): Promise<boolean> {
+  const store = svc.use(Store)
+  return (await store.get(`${OTHERS} LIMIT 1`, [namespaceOf(store), store.owner])) !== undefined
+}
+
 /** Frees at once what processes held that are gone, rather than when their leases are over. @returns how many leases */
 export async function bury(svc: PluginHandle): Promise<number> {
   const store = svc.use(Store)
-  // Nearly always there are no others, and it is looked every second.
-  if ((await store.glance(`${OTHERS} LIMIT 1`, [namespaceOf(store), store.owner])) === undefined) return 0
   const { gone } = await sorted(svc)
   if (gone.length === 0) return 0
   const freed = await store.free(gone.map(({ owner }) => owner))

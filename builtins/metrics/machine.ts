@@ -1,5 +1,5 @@
 import { type EventLoopUtilization, performance } from 'node:perf_hooks'
-import { type Clock, inStep, type PluginHandle, type Undo } from '#kernel'
+import { type Clock, inRound, type PluginHandle, type Undo, untilRound } from '#kernel'
 import type { Metric } from './contract.ts'
 
 /** How often the delay of the event loop is sampled while it is at work, in milliseconds. */
@@ -7,7 +7,7 @@ const AT_WORK_MS = 100
 /** The same at rest: each sample wakes the process, and ten a second were a fifth of what an idle one does. */
 const AT_REST_MS = 1_000
 /** A loop is at rest that was at work for less than this share of the time. */
-const AT_REST = 0.02
+const AT_REST = 0.05
 /** What is shown is of the last so many milliseconds, however often it is asked for. */
 const WINDOW_MS = 60_000
 
@@ -27,7 +27,7 @@ export class LoopLag {
   watch(): Undo {
     if (this.#clock.held) return () => {}
     this.#used = performance.eventLoopUtilization()
-    this.#next(AT_WORK_MS)
+    this.#atWork()
     return () => {
       void this.#cancel?.()
       this.#cancel = undefined
@@ -43,9 +43,14 @@ export class LoopLag {
     return (late[at - 1] ?? 0) / 1000
   }
 
-  #next(ms: number): void {
-    const due = this.#clock.monotonic() + ms
-    this.#cancel = this.#clock.after(ms, () => this.#sample(due))
+  #atWork(): void {
+    const due = this.#clock.monotonic() + AT_WORK_MS
+    this.#cancel = this.#clock.after(AT_WORK_MS, () => this.#sample(due))
+  }
+
+  #atRest(): void {
+    const due = this.#clock.monotonic() + untilRound(this.#clock, AT_REST_MS)
+    this.#cancel = inRound(this.#clock, AT_REST_MS, () => this.#sample(due))
   }
 
   #sample(due: number): void {
@@ -55,7 +60,8 @@ export class LoopLag {
     const used = performance.eventLoopUtilization()
     const { utilization } = performance.eventLoopUtilization(used, this.#used)
     this.#used = used
-    this.#next(utilization < AT_REST ? inStep(this.#clock, AT_REST_MS) : AT_WORK_MS)
+    if (utilization < AT_REST) this.#atRest()
+    else this.#atWork()
   }
 }
 

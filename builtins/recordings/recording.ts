@@ -1,4 +1,4 @@
-import { inStep, maskJson, type PluginHandle, packageVersion, secretsIn, sentenceOf } from '#kernel'
+import { inRound, maskJson, type PluginHandle, packageVersion, secretsIn, sentenceOf } from '#kernel'
 import { isoTime, Store } from '../store/contract.ts'
 import type { RecordingsConfig } from './config.ts'
 import type { Recording } from './contract.ts'
@@ -53,7 +53,7 @@ export class LiveRecording {
   }
 
   #again(): void {
-    this.#cancel = this.#svc.clock.after(inStep(this.#svc.clock, WRITE_MS), () => {
+    this.#cancel = inRound(this.#svc.clock, WRITE_MS, () => {
       void this.write().then(() => {
         if (!this.#over) this.#again()
       })

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { type Effect, inStep, type PluginHandle, sentenceOf } from '#kernel'
+import { type Effect, inRound, type PluginHandle, sentenceOf } from '#kernel'
 import { isoTime, Store } from '../store/contract.ts'
 import type { RunsConfig } from './config.ts'
 import { countsOf } from './counts.ts'
@@ -187,8 +187,7 @@ export class Recorder {
   }
 
   #later(): () => void {
-    const { clock } = this.#svc
-    return clock.after(inStep(clock, FOLLOW_MS), () => this.#round())
+    return inRound(this.#svc.clock, FOLLOW_MS, () => void this.#round())
   }
 
   #writing(run_id: string, anew = false): Writing {

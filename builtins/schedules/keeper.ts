@@ -1,4 +1,4 @@
-import { inStep, type PluginHandle, sentenceOf, type WakeSource } from '#kernel'
+import { type PluginHandle, sentenceOf, sleepToRound, untilRound, type WakeSource } from '#kernel'
 import { Store } from '../store/contract.ts'
 import { ringAlarms } from './alarms.ts'
 import type { SchedulesConfig } from './config.ts'
@@ -27,10 +27,10 @@ export function timeKeeper(svc: PluginHandle, config: SchedulesConfig): WakeSour
       seen = await store.changed(seen, pause.signal)
       return
     }
-    const left = at - clock.ms()
-    const look = inStep(clock, LOOK_MS)
+    const left = more ? 0 : at - clock.ms()
     // What is due and is held is looked at again like anything else.
-    await clock.sleep(more ? 0 : left > 0 ? Math.min(left, look) : look, pause.signal)
+    if (more || (left > 0 && left < untilRound(clock, LOOK_MS))) await clock.sleep(left, pause.signal)
+    else await sleepToRound(clock, LOOK_MS, pause.signal)
   }
   return {
     name: 'schedules',

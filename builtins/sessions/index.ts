@@ -1,4 +1,4 @@
-import { definePlugin, type PluginHandle, sentenceOf, z } from '#kernel'
+import { definePlugin, type PluginHandle, sentenceOf, sleepToRound, z } from '#kernel'
 import { Effects } from '../store/contract.ts'
 import { Sessions } from './contract.ts'
 import { sessionOperations } from './operations.ts'
@@ -38,7 +38,7 @@ function expireNowAndThen(svc: PluginHandle, book: SessionBook) {
   const stop = new AbortController()
   const look = async () => {
     for (;;) {
-      await svc.clock.sleep(LOOK_MS, stop.signal)
+      await sleepToRound(svc.clock, LOOK_MS, stop.signal)
       if (stop.signal.aborted) return
       if (svc.config.get('retention.enabled') !== true) continue
       await book.expire().catch(error => svc.log.warn({}, `sessions were not expired: ${sentenceOf(error)}`))

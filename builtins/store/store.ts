@@ -1,4 +1,13 @@
-import { actor, type CommitResult, crashPoint, type Effect, inStep, type PluginHandle, taken } from '#kernel'
+import {
+  actor,
+  type CommitResult,
+  crashPoint,
+  type Effect,
+  inRound,
+  type PluginHandle,
+  sentenceOf,
+  taken,
+} from '#kernel'
 import {
   type EffectPlanner,
   type EventEnvelope,
@@ -26,6 +35,9 @@ export class SqliteStore implements Store {
   readonly #svc: PluginHandle
   readonly #database: Database
   readonly #planner: EffectPlanner
+  /** Who waits until anybody has written; each is told the state of now. */
+  readonly #followers = new Set<(state: string) => void>()
+  #cancelLook: (() => void) | undefined
   readonly #known = new Map<string, { state: string; at: number; value: unknown }>()
   /** Set right after construction: the two know each other. */
   scheduler!: LocalScheduler
@@ -95,13 +107,45 @@ export class SqliteStore implements Store {
     return value
   }
 
-  async changed(seen: string, signal?: AbortSignal): Promise<string> {
-    const { clock } = this.#svc
-    for (;;) {
-      await clock.sleep(inStep(clock, LOOK_MS), signal)
-      if (signal?.aborted) return seen
-      const state = this.#database.state()
-      if (state !== seen) return state
+  changed(seen: string, signal?: AbortSignal): Promise<string> {
+    return new Promise(resolve => {
+      const tell = (state: string) => {
+        if (state === seen && !signal?.aborted) return
+        signal?.removeEventListener('abort', leave)
+        this.#followers.delete(tell)
+        if (this.#followers.size === 0) this.#rest()
+        resolve(state)
+      }
+      const leave = () => tell(seen)
+      signal?.addEventListener('abort', leave, { once: true })
+      this.#followers.add(tell)
+      if (signal?.aborted) leave()
+      else this.#follow()
+    })
+  }
+
+  /** One look for all who wait until anybody has written. */
+  #follow(): void {
+    this.#cancelLook ??= inRound(this.#svc.clock, LOOK_MS, () => {
+      this.#cancelLook = undefined
+      const state = this.#stateNow()
+      if (state !== undefined) for (const tell of this.#followers) tell(state)
+      if (this.#followers.size > 0) this.#follow()
+    })
+  }
+
+  #rest(): void {
+    this.#cancelLook?.()
+    this.#cancelLook = undefined
+  }
+
+  /** What cannot be seen now is looked for again. */
+  #stateNow(): string | undefined {
+    try {
+      return this.#database.state()
+    } catch (error) {
+      this.#svc.log.debug({}, `it cannot be seen whether anybody has written: ${sentenceOf(error)}`)
+      return undefined
     }
   }
 

@@ -1,4 +1,4 @@
-import { definePlugin, type PluginHandle, sentenceOf, z } from '#kernel'
+import { definePlugin, type PluginHandle, sentenceOf, sleepToRound, z } from '#kernel'
 import { Effects } from '../store/contract.ts'
 import { TaskDriver, TaskEnded, TaskStarted, Tasks } from './contract.ts'
 import { TaskDesk } from './desk.ts'
@@ -65,7 +65,7 @@ function sweepNowAndThen(svc: PluginHandle, desk: TaskDesk) {
   const look = async () => {
     while (!stop.signal.aborted) {
       await desk.sweep().catch(error => svc.log.warn({}, `left tasks were not looked for: ${sentenceOf(error)}`))
-      await svc.clock.sleep(SWEEP_MS, stop.signal)
+      await sleepToRound(svc.clock, SWEEP_MS, stop.signal)
     }
   }
   const looking = look()

@@ -1,4 +1,4 @@
-import { inStep, type PluginHandle, sentenceOf } from '#kernel'
+import { type PluginHandle, sentenceOf, sleepToRound } from '#kernel'
 import type { WakingConfig } from './config.ts'
 import type { Watched, Watcher } from './contract.ts'
 
@@ -50,7 +50,7 @@ export class FolderWatcher implements Watcher {
         if (found !== undefined) return found
         const told = watches.every(({ over, place }) => !over && !place.partial)
         const interval = this.#config.wake_poll_interval * 1000 * (told ? SAFEGUARD : 1)
-        await clock.sleep(inStep(clock, interval), rest.signal)
+        await sleepToRound(clock, interval, rest.signal)
         this.#rests.delete(rest)
         const early = began + PAUSE_MS - clock.monotonic()
         if (early > 0) await clock.sleep(early, signal)

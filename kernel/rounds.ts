@@ -1,0 +1,62 @@
+import { outside } from './actor.ts'
+import { type Clock, sleepOn } from './ports.ts'
+
+/** What is looked at again and again is looked at at multiples of the longest of these that it waits for, in milliseconds. */
+const STEPS_MS = [1_000, 500, 250]
+
+interface Round {
+  due: Set<() => void>
+  cancel: () => void
+}
+
+/** Who waits for which points of time of a clock. */
+const waiting = new WeakMap<Clock, Map<number, Round>>()
+
+/**
+ * The milliseconds to the next round: a point of time about `ms` away, at first up to half of that more or less, which is common
+ * to all who look again and again. An idle process wakes once for all of them.
+ */
+export function untilRound(clock: Clock, ms: number): number {
+  const now = clock.monotonic()
+  return Math.max(1, roundAfter(now, ms) - now)
+}
+
+/** Calls `fn` in the round that `untilRound` tells of; all who wait for one have one timer. @returns what takes it back */
+export function inRound(clock: Clock, ms: number, fn: () => void): () => void {
+  return outside(() => {
+    const now = clock.monotonic()
+    const at = roundAfter(now, ms)
+    const rounds = waiting.get(clock) ?? new Map<number, Round>()
+    waiting.set(clock, rounds)
+    const round = rounds.get(at) ?? begun(clock, rounds, at, Math.max(1, at - now))
+    // One who waits twice is called twice.
+    const call = () => fn()
+    round.due.add(call)
+    return () => {
+      if (!round.due.delete(call) || round.due.size > 0 || rounds.get(at) !== round) return
+      round.cancel()
+      rounds.delete(at)
+    }
+  })
+}
+
+/** Resolves in that round, or as soon as the signal is aborted. Never rejects. */
+export function sleepToRound(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
+  return sleepOn({ after: (ms, fn) => inRound(clock, ms, fn) }, ms, signal)
+}
+
+function begun(clock: Clock, rounds: Map<number, Round>, at: number, ms: number): Round {
+  const due = new Set<() => void>()
+  const cancel = clock.after(ms, () => {
+    rounds.delete(at)
+    for (const call of due) call()
+  })
+  const round = { due, cancel }
+  rounds.set(at, round)
+  return round
+}
+
+function roundAfter(now: number, ms: number): number {
+  const step = STEPS_MS.find(each => each <= ms) ?? STEPS_MS.at(-1)!
+  return Math.round((now + ms) / step) * step
+}

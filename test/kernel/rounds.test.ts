@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest'
+import { inRound, sleepToRound, untilRound } from '#kernel'
+import { HeldClock } from '../support/index.ts'
+
+describe('who looks again and again', () => {
+  it('waits with one timer for the same point of time, whenever it began', async () => {
+    const clock = new HeldClock()
+    const called: [string, number][] = []
+    const note = (who: string) => () => called.push([who, clock.monotonic()])
+    await clock.advance(100)
+    inRound(clock, 1_000, note('one'))
+    await clock.advance(230)
+    inRound(clock, 1_000, note('another'))
+    inRound(clock, 1_000, note('another'))
+    expect(clock.pending).toBe(1)
+    expect(untilRound(clock, 1_000)).toBe(670)
+    await clock.advance(5_000)
+    expect(called).toEqual([
+      ['one', 1_000],
+      ['another', 1_000],
+      ['another', 1_000],
+    ])
+    expect(clock.pending).toBe(0)
+  })
+
+  it('falls on the same points as who looks seldomer, or twice as often', async () => {
+    const clock = new HeldClock()
+    const times: number[] = []
+    for (const ms of [5_000, 1_000, 500, 250]) inRound(clock, ms, () => times.push(clock.monotonic()))
+    await clock.advance(10_000)
+    expect(times).toEqual([250, 500, 1_000, 5_000])
+  })
+
+  it('takes itself back, also while the others are called, and leaves no timer behind', async () => {
+    const clock = new HeldClock()
+    const called: string[] = []
+    const second: { back?: () => void } = {}
+    inRound(clock, 500, () => {
+      called.push('first')
+      second.back?.()
+    })
+    second.back = inRound(clock, 500, () => called.push('second'))
+    const third = inRound(clock, 1_000, () => called.push('third'))
+    third()
+    third()
+    expect(clock.pending).toBe(1)
+    await clock.advance(2_000)
+    expect(called).toEqual(['first'])
+  })
+
+  it('sleeps no longer than its signal lets it', async () => {
+    const clock = new HeldClock()
+    const stop = new AbortController()
+    const slept = sleepToRound(clock, 1_000, stop.signal)
+    expect(clock.pending).toBe(1)
+    stop.abort()
+    await slept
+    expect(clock.pending).toBe(0)
+  })
+})
