@@ -5,7 +5,7 @@ import type { Endpoint } from './endpoints.ts'
 import { faultOf, refusesStreamOptions } from './faults.ts'
 import { capBody } from './fetch.ts'
 import { probe } from './probe.ts'
-import { dataOf } from './sse.ts'
+import { EventData } from './sse.ts'
 import { Chunk, Completion, doneEvent, ToolCallAssembly, usageEvents, wireRequest } from './wire.ts'
 
 /** More than `model.total_timeout` will ever be: the time limits are the caller's. */
@@ -72,13 +72,13 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
   async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
     const model = id(request.model)
     refuseWithoutKey(model)
+    const [data, reading] = [new EventData(), new ChunkReading()]
     const response = await open(request, signal).catch(error => {
       throw faultOf(error, model, endpoint, ports.clock)
     })
     try {
       refuseWebPage(model, response)
-      const reading = new ChunkReading()
-      for await (const pieces of dataOf(response)) {
+      for await (const pieces of data.of(response)) {
         for (const piece of pieces) for (const event of reading.read(piece)) yield event
       }
     } catch (error) {
@@ -133,6 +133,8 @@ class ChunkReading {
     if (this.#over) return []
     const raw = JSON.parse(data)
     if (raw?.error) throw reported(raw.error)
+    const word = wordIn(raw)
+    if (word !== undefined) return [{ type: 'text', text: word }]
     const { choices, usage } = Chunk.parse(raw)
     const [choice] = choices ?? []
     const said = choice?.delta
@@ -147,6 +149,15 @@ class ChunkReading {
     }
     return events
   }
+}
+
+/** The text of a chunk that is nothing but a text, as nearly all of them are: to check that by a schema costs more than the rest. */
+function wordIn(raw: { choices?: unknown; usage?: unknown } | null): string | undefined {
+  const { choices, usage } = raw ?? {}
+  if (!Array.isArray(choices) || choices.length !== 1 || usage) return undefined
+  const { delta, finish_reason } = choices[0] ?? {}
+  const { content, refusal, tool_calls } = delta ?? {}
+  return typeof content === 'string' && !(finish_reason || refusal || tool_calls) ? content : undefined
 }
 
 /** An error in the middle of a stream, as the `openai` package throws it. */

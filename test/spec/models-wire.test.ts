@@ -1,5 +1,6 @@
+import { PassThrough, Readable } from 'node:stream'
 import { expect, test } from 'vitest'
-import { dataOf } from '../../builtins/models/sse.ts'
+import { EventData } from '../../builtins/models/sse.ts'
 import { text, together, toolCall } from '../support/model-server.ts'
 import { IMPATIENT, modelHouse } from './models-house.ts'
 
@@ -157,9 +158,46 @@ test.for(['\n', '\r\n', '\r'])(
       const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, n) =>
         bytes.slice(n * size, n * size + size),
       )
-      const found: string[] = []
-      for await (const data of dataOf(new Response(ReadableStream.from(pieces)))) found.push(...data)
-      expect(found, `pieces of ${size}`).toEqual(['{"a":"zwölf – 十二"}', 'one\ntwo', '[DONE]'])
+      for (const body of [ReadableStream.from(pieces), Readable.from(pieces)]) {
+        const found: string[] = []
+        for await (const data of new EventData().of({ body } as unknown as Response)) found.push(...data)
+        expect(found, `pieces of ${size}`).toEqual(['{"a":"zwölf – 十二"}', 'one\ntwo', '[DONE]'])
+      }
     }
   },
 )
+
+test('of a stream that is cut off, all that came is told before that it was', async () => {
+  const body = new PassThrough()
+  const data = new EventData().of({ body } as unknown as Response)[Symbol.asyncIterator]()
+  const first = data.next()
+  body.write('data: one\n\n')
+  expect(await first).toEqual({ done: false, value: ['one'] })
+  body.write('data: two\n\ndata: thr')
+  body.write('ee\n\ndata: half')
+  const gone = new Promise(resolve => body.once('close', resolve))
+  setImmediate(() => body.destroy())
+  await gone
+  expect(await data.next()).toEqual({ done: false, value: ['two', 'three'] })
+  await expect(data.next()).rejects.toThrow('closed before the end')
+})
+
+test('a stream that nobody reads any more is let go, and one that is too large too', async () => {
+  const left = new PassThrough()
+  const data = new EventData().of({ body: left } as unknown as Response)
+  left.write('data: one\n\n')
+  for await (const [first] of data) {
+    expect(first).toBe('one')
+    break
+  }
+  expect(left.destroyed).toBe(true)
+  const large = new PassThrough()
+  const reading = new EventData().of({ body: large } as unknown as Response)[Symbol.asyncIterator]()
+  const refused = expect(reading.next()).rejects.toThrow('larger than 64 MiB')
+  for (let mib = 0; mib <= 64 && !large.destroyed; mib++) {
+    if (!large.write(Buffer.alloc(2 ** 20, 'x')))
+      await new Promise(resolve => large.once('drain', resolve).once('close', resolve))
+  }
+  await refused
+  expect(large.destroyed).toBe(true)
+})
