@@ -11,7 +11,7 @@ import {
   StoppingError,
 } from './cycle.ts'
 import { sentenceOf } from './errors.ts'
-import { inRound, sleepToRound, untilRound } from './rounds.ts'
+import { inRound, untilRound } from './rounds.ts'
 import { Sweep } from './sweep.ts'
 import { Waker } from './waker.ts'
 
@@ -338,7 +338,7 @@ export class Heartbeat {
     const { clock } = this.#parts.ports
     const loop = async () => {
       while (!stop.signal.aborted) {
-        await sleepToRound(clock, this.#parts.scheduler().renew_ms ?? RENEW_MS, stop.signal)
+        await clock.sleep(this.#parts.scheduler().renew_ms ?? RENEW_MS, stop.signal)
         if (this.#running.size === 0 || stop.signal.aborted) continue
         const held = [...this.#running.values()].map(running => running.cycle.lease)
         const lost = await this.#parts

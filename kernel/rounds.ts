@@ -1,7 +1,7 @@
 import { outside } from './actor.ts'
 import { type Clock, sleepOn } from './ports.ts'
 
-/** What is looked at again and again is looked at at multiples of the longest of these that it waits for, in milliseconds. */
+/** What is looked at again and again is looked at at multiples of the longest of these that it waits for, in milliseconds; what waits for less has no rounds. */
 const STEPS_MS = [1_000, 500, 250]
 
 interface Round {
@@ -57,6 +57,6 @@ function begun(clock: Clock, rounds: Map<number, Round>, at: number, ms: number)
 }
 
 function roundAfter(now: number, ms: number): number {
-  const step = STEPS_MS.find(each => each <= ms) ?? STEPS_MS.at(-1)!
-  return Math.round((now + ms) / step) * step
+  const step = STEPS_MS.find(each => each <= ms)
+  return step === undefined ? now + ms : Math.round((now + ms) / step) * step
 }

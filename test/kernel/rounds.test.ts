@@ -29,6 +29,8 @@ describe('who looks again and again', () => {
     for (const ms of [5_000, 1_000, 500, 250]) inRound(clock, ms, () => times.push(clock.monotonic()))
     await clock.advance(10_000)
     expect(times).toEqual([250, 500, 1_000, 5_000])
+    // Who looks oftener than that would be called at once, again and again.
+    expect(untilRound(clock, 100)).toBe(100)
   })
 
   it('takes itself back, also while the others are called, and leaves no timer behind', async () => {
