@@ -1,7 +1,10 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PerformanceObserver } from 'node:perf_hooks'
+import { fileURLToPath } from 'node:url'
 import { getHeapStatistics } from 'node:v8'
 import { type Cycle, definePlugin, Kernel, type PluginHandle, type Right, type Tape, TapeToken } from '#kernel'
 import { BUILTINS } from '../../builtins/index.ts'
@@ -141,14 +144,21 @@ function answer({ purpose: { kind, agent_id, cycle_num }, messages }: ModelReque
     : { ...call, name: 'notepad_write', arguments: '{"text":"a note"}' }
 }
 
-/** A model in this process, and agents that are always due. */
-const company = definePlugin({
-  name: 'company',
-  needs: ['models'],
+/** Agents that are always due. */
+const eager = definePlugin({
+  name: 'eager',
   setup(svc) {
     svc.tap('cleanup', 'at-once', (cycle: Cycle) => {
       cycle.run_at = svc.clock.ms()
     })
+  },
+})
+
+/** A model in this process. */
+const instant = definePlugin({
+  name: 'instant',
+  needs: ['models'],
+  setup(svc) {
     let calls = 0
     svc.add(ModelProviders, {
       ...{ name: 'instant', free: true, tool_calls: 'native' },
@@ -164,22 +174,36 @@ const company = definePlugin({
   },
 })
 
+interface Opened {
+  root: string
+  kernel: Kernel
+  end?(): void
+}
+
 /** The program with all its rooms, as people run it, but for its recording. */
-async function whole(hook: Switch): Promise<{ root: string; kernel: Kernel }> {
+async function whole(hook: Switch, default_model: string, env: Record<string, string> = {}): Promise<Opened> {
   const root = await mkdtemp(join(tmpdir(), 'svc-bench-'))
   await mkdir(join(root, 'profiles'))
   await mkdir(join(root, '.svc'))
-  const config = { model: { default_model: 'instant:1' }, recordings: { enabled: false }, daemon }
+  const config = { model: { default_model }, recordings: { enabled: false }, daemon }
   await writeFile(join(root, '.svc', 'config.yaml'), JSON.stringify({ ...config, plugins: { enabled: false } }))
   const worker = { name: 'worker', role: 'takes notes', toolkits: ['notepad', 'file', 'memory'] }
   await writeFile(join(root, 'profiles', 'worker.yaml'), JSON.stringify(worker))
-  const builtins = [...BUILTINS, company, hook.plugin]
-  const kernel = await Kernel.open({ root, roles: ['daemon'], builtins, ports: { env: {} }, log: { level: 'error' } })
+  const builtins = [...BUILTINS, eager, instant, hook.plugin]
+  const kernel = await Kernel.open({ root, roles: ['daemon'], builtins, ports: { env }, log: { level: 'error' } })
   for (let n = 0; n < AGENTS; n++) await kernel.invoke('agents.spawn', { preset: 'worker' })
   return { root, kernel }
 }
 
-async function stripped(hook: Switch): Promise<{ root: string; kernel: Kernel }> {
+/** The same with its model behind HTTP, in another process, as everybody has it. */
+async function asking(hook: Switch): Promise<Opened> {
+  const provider = fork(fileURLToPath(new URL('note-provider.ts', import.meta.url)))
+  const [url] = (await once(provider, 'message')) as [string]
+  const opened = await whole(hook, 'openai:notes', { OPENAI_BASE_URL: url, OPENAI_API_KEY: 'none' })
+  return { ...opened, end: () => void provider.kill() }
+}
+
+async function stripped(hook: Switch): Promise<Opened> {
   const root = await prepare(AGENTS)
   await writeFile(join(root, '.svc', 'config.yaml'), JSON.stringify({ daemon }))
   return { root, kernel: await house(root, [runs, hook.plugin]) }
@@ -197,20 +221,25 @@ export async function recording(): Promise<Row[]> {
   // Each second one of these begins with a goal.
   const shifted = ({ id, cycle_num }: Right) => (cycle_num + Number(id.split('-')[1])) % 2
   return [
-    ...(await paired('a cycle of the whole program that is recorded', { open: whole, kindOf: parity, aim })),
+    ...(await paired('a cycle of the whole program with a model over HTTP, recorded', {
+      ...{ open: asking, kindOf: parity, aim },
+    })),
+    ...(await paired('a cycle of the whole program with a model in the process, recorded', {
+      ...{ open: hook => whole(hook, 'instant:1'), kindOf: parity, aim },
+    })),
     ...(await paired('a cycle of a house with nothing in it, recorded', { open: stripped, kindOf: shifted })),
   ]
 }
 
 interface Paired {
-  open(hook: Switch): Promise<{ root: string; kernel: Kernel }>
+  open(hook: Switch): Promise<Opened>
   kindOf(right: Right): number
   aim?: { of: 'ratio'; atMost: number }
 }
 
 async function paired(what: string, { open, kindOf, aim }: Paired): Promise<Row[]> {
   const hook = new Switch(kindOf)
-  const { root, kernel } = await open(hook)
+  const { root, kernel, end } = await open(hook)
   try {
     const live = await hook.begin(kernel)
     /** @returns what it cost to write */
@@ -257,6 +286,7 @@ async function paired(what: string, { open, kindOf, aim }: Paired): Promise<Row[
     ]
   } finally {
     await kernel.close()
+    end?.()
     await rm(root, { recursive: true, force: true })
   }
 }

@@ -1,0 +1,41 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+interface Body {
+  messages: readonly { role: string }[]
+  tools?: readonly unknown[]
+}
+
+/** What comes of a request: a goal where no tools are on offer, then a note, then the end. */
+function answerTo({ messages, tools = [] }: Body, n: number): { delta: object; finish_reason: string } {
+  if (tools.length === 0) {
+    const content = JSON.stringify({ goal: `Note ${n} ${n * 3} ${n * 7} down`, reasoning: 'it is due' })
+    return { delta: { role: 'assistant', content }, finish_reason: 'stop' }
+  }
+  const [name, args] =
+    messages.at(-1)?.role === 'tool' ? ['finish_goal', { summary: 'noted' }] : ['notepad_write', { text: 'a note' }]
+  const call = { index: 0, id: `call_${n}`, type: 'function', function: { name, arguments: JSON.stringify(args) } }
+  return { delta: { role: 'assistant', content: null, tool_calls: [call] }, finish_reason: 'tool_calls' }
+}
+
+let requests = 0
+
+/** A provider for agents that take notes, as OpenAI's streams: each answer is there at once. Runs as a process of its own. */
+const server = createServer((incoming, response) => {
+  let text = ''
+  incoming.setEncoding('utf8')
+  incoming.on('data', (piece: string) => {
+    text += piece
+  })
+  incoming.on('end', () => {
+    const { delta, finish_reason } = answerTo(JSON.parse(text) as Body, ++requests)
+    const chunks = [
+      { choices: [{ index: 0, delta, finish_reason: null }] },
+      { choices: [{ index: 0, delta: {}, finish_reason }] },
+      { choices: [], usage: { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 } },
+    ].map(chunk => ({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'notes', ...chunk }))
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.end(`${chunks.map(chunk => `data: ${JSON.stringify(chunk)}\n\n`).join('')}data: [DONE]\n\n`)
+  })
+}).listen(0, '127.0.0.1', () => process.send?.(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`))
+process.on('disconnect', () => process.exit())
