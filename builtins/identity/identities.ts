@@ -46,9 +46,10 @@ export class Identities implements Identity {
     this.#svc = svc
   }
 
-  async of(agent: AgentRow): Promise<IdentityRecord> {
-    const { agent_id, preset, created_at } = agent
-    const { traits, role } = await this.#profileOf(agent, preset)
+  /** @param when as `Agents.profileOf` takes it */
+  async of(agent: AgentRow, when?: 'now' | 'beat'): Promise<IdentityRecord> {
+    const { agent_id, created_at } = agent
+    const { traits, role } = await this.#profileOf(agent, when)
     const kept = await this.keptOf(agent_id)
     const held = kept.opinions.map(({ domain }) => domain).reverse()
     return {
@@ -140,12 +141,13 @@ export class Identities implements Identity {
     })
   }
 
-  async #profileOf(agent: AgentRow, preset: string): Promise<{ traits: string[]; role: string }> {
+  async #profileOf(agent: AgentRow, when?: 'now' | 'beat'): Promise<{ traits: string[]; role: string }> {
     const profile = await this.#svc
       .use(Agents)
-      .profileOf(agent)
+      .profileOf(agent, when)
       .catch(() => undefined)
-    return { traits: profile?.personality.traits.slice(0, TRAITS) ?? [], role: agent.role || profile?.role || preset }
+    const traits = profile?.personality.traits.slice(0, TRAITS) ?? []
+    return { traits, role: agent.role || profile?.role || agent.preset }
   }
 }
 

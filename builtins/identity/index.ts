@@ -27,9 +27,12 @@ export default definePlugin({
     svc.add(AgentFacets, { name: 'identity', read: agent => identities.of(agent) })
     svc.add(
       PromptSections,
-      identitySection(agent => identities.of(agent)),
+      identitySection(agent => identities.of(agent, 'beat')),
     )
-    svc.add(GoalContextParts, { name: svc.name, part: async agent => ({ identity: await identities.of(agent) }) })
+    svc.add(GoalContextParts, {
+      name: svc.name,
+      part: async agent => ({ identity: await identities.of(agent, 'beat') }),
+    })
     // After all that a cycle is told by: what it writes down here happened before.
     const busy: Busy = due => untoldAmong(svc.use(Store), idsOf(due))
     svc.tap('cleanup', { name: svc.name, stage: 2000, busy }, (cycle: Cycle) => identities.tell(cycle))

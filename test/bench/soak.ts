@@ -13,7 +13,7 @@ const HELP = `npm run soak -- [--minutes 30] [--seed <n>]
 
 A service with eight agents at a heartbeat of ${CONFIG.daemon.heartbeat} s, in a process of its own: its model fails, its tools fail and hang, one of
 its plugins is edited all the time, operators are busy, and what is older than a minute is dated back so that the janitor has
-work. It ends with 1 when memory, the write-ahead log, open files or the event loop pass their bounds, or a promise is broken.`
+work. For the first minutes everybody does several times as much. It ends with 1 when memory, the write-ahead log, open files or the event loop pass their bounds, or a promise is broken.`
 
 const { values } = parseArgs({
   options: { minutes: { type: 'string', default: '30' }, seed: { type: 'string' }, help: { type: 'boolean' } },
