@@ -66,6 +66,6 @@ export default definePlugin({
       { name: 'write', stage: 2000, busy: nobody },
       living(cycle => lives.write(cycle)),
     )
-    svc.on('cycle_end', ({ agent_id }) => lives.ended(agent_id))
+    svc.on('cycle_end', cycle => lives.ended(cycle))
   },
 })

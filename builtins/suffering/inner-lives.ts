@@ -49,7 +49,7 @@ export class InnerLives implements Suffering {
   readonly #svc: PluginHandle
   readonly #config: SufferingConfig
   /** Agents whose cycle runs here now: they are ahead of their rows. All that a cycle reads of them is the same. */
-  readonly #living = new Map<string, { inner: Inner; look: Look }>()
+  readonly #living = new Map<string, { cycle_num: number; inner: Inner; look: Look }>()
 
   constructor(svc: PluginHandle, config: SufferingConfig) {
     this.#svc = svc
@@ -69,7 +69,8 @@ export class InnerLives implements Suffering {
     const facts = factsOf(lot, inner, heard_at, await budgetLeft(svc))
     const judged = await sensed(svc, inner, facts, this.#settings)
     const next = pass(judged, this.#rested(lot), lot.busy === 1, this.#settings)
-    this.#living.set(lot.agent_id, { inner: next, look: await this.#lookAt(lot.agent_id, next, home) })
+    const look = await this.#lookAt(lot.agent_id, next, home)
+    this.#living.set(lot.agent_id, { cycle_num: cycle.cycle_num, inner: next, look })
     cycle.set(Living, { lot, inner: next, home, seq, heard_at, began: svc.clock.monotonic() })
   }
 
@@ -98,9 +99,9 @@ export class InnerLives implements Suffering {
     cycle.effects.push(lived({ agent_id, version, seq, heard_at, passed, still_ms, inner }))
   }
 
-  /** The cycle is over: its row says where the agent stands. */
-  ended(agent_id: string): void {
-    this.#living.delete(agent_id)
+  /** The cycle is over: its row says where the agent stands, unless another has begun, which the agent was taken for. */
+  ended({ agent_id, cycle_num }: { agent_id: string; cycle_num: number }): void {
+    if (this.#living.get(agent_id)?.cycle_num === cycle_num) this.#living.delete(agent_id)
   }
 
   add(agent_id: string, stressor: string, { severity, note = '' }: { severity?: number; note?: string } = {}): Effect {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { definePlugin, type Events, z } from '#kernel'
+import { type Cycle, definePlugin, type Events, z } from '#kernel'
 import { Mail } from '../../builtins/a2a/contract.ts'
 import a2a from '../../builtins/a2a/index.ts'
 import { Agents } from '../../builtins/agents/contract.ts'
@@ -79,6 +79,28 @@ async function goal(home: House, id: string, words: string): Promise<string> {
 }
 
 describe('suffering of a living agent', () => {
+  it('is as its cycle found it to the end of that, also when an earlier one ends late that was taken from it', async () => {
+    const seen: string[][] = []
+    const watcher = definePlugin({
+      name: 'watcher',
+      needs: ['suffering', 'agents'],
+      setup(svc) {
+        svc.tap('goal_generation', 'watcher', async ({ agent_id, cycle_num }: Cycle) => {
+          if (cycle_num < 2) return
+          const agent = await svc.use(Agents).find(agent_id)
+          const felt = async () => (await svc.use(Suffering).state(agent)).stressors.map(({ stressor }) => stressor)
+          const before = await felt()
+          await svc.emit('cycle_end', { agent_id, cycle_num: cycle_num - 1, result: 'fenced' })
+          seen.push(before, await felt())
+        })
+      },
+    })
+    await using home = await born({ builtins: [watcher] })
+    await lay(home, home.id, 'futility', 0.4)
+    await beat(home)
+    expect(seen.slice(0, 2)).toEqual([['futility'], ['futility']])
+  })
+
   let home: Awaited<ReturnType<typeof born>>
   beforeAll(async () => {
     home = await born({ builtins: [daemon, rest] })
