@@ -13,7 +13,9 @@ const HELP = `npm run soak -- [--minutes 30] [--seed <n>]
 
 A service with eight agents at a heartbeat of ${CONFIG.daemon.heartbeat} s, in a process of its own: its model fails, its tools fail and hang, one of
 its plugins is edited all the time, operators are busy, and what is older than a minute is dated back so that the janitor has
-work. For the first minutes everybody does several times as much. It ends with 1 when memory, the write-ahead log, open files or the event loop pass their bounds, or a promise is broken.`
+work. For the first minutes everybody does several times as much, and nobody holds on to a state of the database; then somebody
+does for two seconds of twelve. It ends with 1 when memory, the write-ahead log, open files, the event log or the event loop pass
+their bounds, or a promise is broken.`
 
 const { values } = parseArgs({
   options: { minutes: { type: 'string', default: '30' }, seed: { type: 'string' }, help: { type: 'boolean' } },
