@@ -82,8 +82,9 @@ let unfollow: (() => void) | undefined
 function follow(): void {
   if (followed++ > 0) return
   unfollow = promiseHooks.createHook({
-    init(promise: Followed) {
-      if (acting !== undefined) promise[ACTING] = acting
+    // What waits for another has a parent; what is only promised leads on to nothing by itself, and is half of all.
+    init(promise: Followed, parent: Promise<unknown> | undefined) {
+      if (acting !== undefined && parent !== undefined) promise[ACTING] = acting
     },
     before(promise: Followed) {
       acting = promise[ACTING]

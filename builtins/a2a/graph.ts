@@ -1,5 +1,5 @@
 import { operation, type PluginHandle, z } from '#kernel'
-import { isoTime, Store } from '../store/contract.ts'
+import { AMONG, isoTime, listed, Store } from '../store/contract.ts'
 import { MESSAGE_TYPES, MessageType, OPERATOR } from './contract.ts'
 
 /** So many of the newest messages are counted: what an index gives at once, however many there are. */
@@ -59,10 +59,8 @@ interface NamedRow {
   died_at: number | null
 }
 
-async function namesOf(store: Store, ids: readonly string[]): Promise<NamedRow[]> {
-  if (ids.length === 0) return []
-  const marks = ids.map(() => '?').join(', ')
-  return store.all<NamedRow>(`SELECT agent_id, name, died_at FROM agents WHERE agent_id IN (${marks})`, ids)
+function namesOf(store: Store, ids: readonly string[]): Promise<NamedRow[]> {
+  return store.all<NamedRow>(`SELECT agent_id, name, died_at FROM agents WHERE agent_id ${AMONG}`, [listed(ids)])
 }
 
 /** The graph of who talks to whom, as a dashboard draws it. */

@@ -1,5 +1,5 @@
 import { z } from '#kernel'
-import { defineEffect, isoTime, type Statement, type Store } from '../store/contract.ts'
+import { AMONG, defineEffect, isoTime, listed, type Statement, type Store } from '../store/contract.ts'
 import { type A2AMessage, type MessageFilter, MessageType, OPERATOR } from './contract.ts'
 
 const COLUMNS = `seq, message_id, type, from_agent, coalesce(to_agent, '${OPERATOR}') AS to_agent, subject, body, reply_to,
@@ -42,8 +42,8 @@ export function findMessage(store: Store, message_id: string): Promise<MessageRo
 /** Which of these ids are known. */
 export async function knownIds(store: Store, ids: readonly string[]): Promise<Set<string>> {
   const rows = await store.all<{ message_id: string }>(
-    `SELECT message_id FROM a2a_messages WHERE message_id IN (${ids.map(() => '?').join(', ')})`,
-    ids,
+    `SELECT message_id FROM a2a_messages WHERE message_id ${AMONG}`,
+    [listed(ids)],
   )
   return new Set(rows.map(row => row.message_id))
 }
@@ -244,10 +244,10 @@ const HORIZON = { namespace: 'a2a', key: 'pruned_before' }
 export function noteHorizon(message_ids: readonly string[]): Statement {
   return {
     sql: `INSERT INTO plugin_values (namespace, key, value) SELECT ?, ?, CAST(max(created_at) + 1 AS TEXT) FROM a2a_messages
-          WHERE message_id IN (${message_ids.map(() => '?').join(', ')}) HAVING count(*) > 0
+          WHERE message_id ${AMONG} HAVING count(*) > 0
           ON CONFLICT (namespace, key) DO UPDATE SET value = excluded.value
           WHERE CAST(plugin_values.value AS INTEGER) < CAST(excluded.value AS INTEGER)`,
-    params: [HORIZON.namespace, HORIZON.key, ...message_ids],
+    params: [HORIZON.namespace, HORIZON.key, listed(message_ids)],
   }
 }
 

@@ -1,6 +1,6 @@
 import { type PluginHandle, z } from '#kernel'
-import { placesOf, RetentionRules } from '../retention/contract.ts'
-import { defineEffect, Effects, Store } from '../store/contract.ts'
+import { RetentionRules } from '../retention/contract.ts'
+import { AMONG, defineEffect, Effects, listed, Store } from '../store/contract.ts'
 
 /** Rows of budget windows that are over, one for each call. */
 const OLD = 'at < ? AND budget_window > 0 AND budget_window < (SELECT budget_window FROM budget)'
@@ -10,7 +10,7 @@ const addUp = defineEffect({
   name: 'spend.add_up',
   schema: z.object({ call_ids: z.array(z.string()) }),
   statements: ({ call_ids }) => {
-    const these = `call_id IN (${placesOf(call_ids)})`
+    const params = [listed(call_ids)]
     return [
       {
         sql: `INSERT INTO spend (call_id, agent_id, root_agent_id, kind, model, cost_micros, input_tokens, output_tokens,
@@ -18,7 +18,7 @@ const addUp = defineEffect({
               SELECT 'sum:' || kind || ':' || coalesce(agent_id, '') || ':' || coalesce(root_agent_id, ''), agent_id, root_agent_id,
                 kind, '', sum(cost_micros), sum(input_tokens), sum(output_tokens), sum(cached_tokens), sum(cache_write_tokens),
                 'sum', 0, 0, sum(attempts), sum(duration_ms), max(at), 0
-              FROM spend WHERE ${these} GROUP BY agent_id, root_agent_id, kind
+              FROM spend WHERE call_id ${AMONG} GROUP BY agent_id, root_agent_id, kind
               ON CONFLICT (call_id) DO UPDATE SET cost_micros = spend.cost_micros + excluded.cost_micros,
                 input_tokens = spend.input_tokens + excluded.input_tokens,
                 output_tokens = spend.output_tokens + excluded.output_tokens,
@@ -26,9 +26,9 @@ const addUp = defineEffect({
                 cache_write_tokens = spend.cache_write_tokens + excluded.cache_write_tokens,
                 attempts = spend.attempts + excluded.attempts, duration_ms = spend.duration_ms + excluded.duration_ms,
                 at = max(spend.at, excluded.at)`,
-        params: call_ids,
+        params,
       },
-      { sql: `DELETE FROM spend WHERE ${these}`, params: call_ids },
+      { sql: `DELETE FROM spend WHERE call_id ${AMONG}`, params },
     ]
   },
 })

@@ -1,9 +1,9 @@
-import type { Store } from '../store/contract.ts'
+import { AMONG, listed, type Store } from '../store/contract.ts'
 
 /** A text that is longer is cut by the database already, in characters. */
 export const LONGEST_TEXT = 8_000
-/** Parameters of one statement. */
-const BATCH = 500
+/** Goals and agents that are looked through for what was said, the newest. */
+const RECENT = 500
 
 export interface GoalRow {
   goal_id: string
@@ -13,7 +13,7 @@ export interface GoalRow {
 
 /** What is known of goals, as far as their agents still are there. */
 export function goalsOf(store: Store, ids: readonly string[]): Promise<GoalRow[]> {
-  return batches(ids, marks => `SELECT goal_id, reasoning, result FROM goals WHERE goal_id IN (${marks})`, store)
+  return store.all<GoalRow>(`SELECT goal_id, reasoning, result FROM goals WHERE goal_id ${AMONG}`, [listed(ids)])
 }
 
 export interface CallRow {
@@ -25,7 +25,7 @@ export interface CallRow {
 /** What tools were given and gave, at greater length than the log has it. */
 export function callsOf(store: Store, ids: readonly string[]): Promise<CallRow[]> {
   const columns = `call_id, substr(arguments, 1, ${LONGEST_TEXT}) AS arguments, substr(outcome, 1, ${LONGEST_TEXT}) AS outcome`
-  return batches(ids, marks => `SELECT ${columns} FROM tool_calls WHERE call_id IN (${marks})`, store)
+  return store.all<CallRow>(`SELECT ${columns} FROM tool_calls WHERE call_id ${AMONG}`, [listed(ids)])
 }
 
 export interface SaidRow {
@@ -37,12 +37,11 @@ export interface SaidRow {
 
 /** What was said on the way to these goals, the newest `limit` messages, oldest first. Of goals that were reached it is not kept. */
 export async function goalTalk(store: Store, ids: readonly string[], from: number, to: number, limit: number) {
-  const recent = ids.slice(-BATCH)
   const rows = await store.all<SaidRow>(
     `SELECT goal_id AS about, message, created_at AS at FROM pursuit_transcripts
-     WHERE goal_id IN (${recent.map(() => '?').join(', ')}) AND created_at BETWEEN ? AND ?
+     WHERE goal_id ${AMONG} AND created_at BETWEEN ? AND ?
      ORDER BY created_at DESC, goal_id, seq DESC LIMIT ?`,
-    [...recent, from, to, limit],
+    [listed(ids.slice(-RECENT)), from, to, limit],
   )
   return rows.reverse()
 }
@@ -81,22 +80,12 @@ export interface MailRow {
 
 /** What agents of a run wrote to each other while it lasted, the newest `limit`, oldest first. */
 export async function mailOf(store: Store, agents: readonly string[], from: number, to: number, limit: number) {
-  const some = agents.slice(-BATCH)
-  const marks = some.map(() => '?').join(', ')
+  const some = listed(agents.slice(-RECENT))
   const rows = await store.all<MailRow>(
     `SELECT type, from_agent, to_agent, subject, substr(body, 1, ${LONGEST_TEXT}) AS body, created_at AS at FROM a2a_messages
-     WHERE created_at BETWEEN ? AND ? AND (from_agent IN (${marks}) OR to_agent IN (${marks}))
+     WHERE created_at BETWEEN ? AND ? AND (from_agent ${AMONG} OR to_agent ${AMONG})
      ORDER BY seq DESC LIMIT ?`,
-    [from, to, ...some, ...some, limit],
+    [from, to, some, some, limit],
   )
   return rows.reverse()
-}
-
-async function batches<R>(ids: readonly string[], sql: (marks: string) => string, store: Store): Promise<R[]> {
-  const rows: R[] = []
-  for (let at = 0; at < ids.length; at += BATCH) {
-    const some = ids.slice(at, at + BATCH)
-    rows.push(...(await store.all<R>(sql(some.map(() => '?').join(', ')), some)))
-  }
-  return rows
 }

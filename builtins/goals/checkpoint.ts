@@ -1,7 +1,7 @@
 import { type PluginHandle, z } from '#kernel'
 import type { CheckpointPart } from '../checkpoints/contract.ts'
 import { Message } from '../models/contract.ts'
-import { appendEvent, defineEffect, type Statement, Store } from '../store/contract.ts'
+import { AMONG, appendEvent, defineEffect, listed, type Statement, Store } from '../store/contract.ts'
 import { ended } from './outcome.ts'
 import { activeBelow, activeGoals, findGoal } from './repository.ts'
 
@@ -53,9 +53,7 @@ export const restoreGoal = defineEffect({
   schema: z.object({ agent_id: z.string(), goal_id: z.string(), goal: KeptGoal }),
   statements: ({ agent_id, goal_id, goal }, now) => {
     const { objective, priority, origin, parent_goal_id, reasoning, steps_completed, created_at, transcript } = goal
-    const open = openCalls(transcript)
-    const others = open.length > 0 ? `AND model_call_id NOT IN (${open.map(() => '?').join(', ')})` : ''
-    const since = `goal_id = ? AND state <> 'done' ${others}`
+    const open = listed(openCalls(transcript))
     return [
       {
         sql: `INSERT INTO goals (goal_id, agent_id, objective, priority, origin, parent_goal_id, reasoning, steps_completed, created_at)
@@ -72,17 +70,18 @@ export const restoreGoal = defineEffect({
       ...writeTranscript(goal_id, agent_id, transcript),
       {
         sql: `UPDATE approvals SET status = 'denied', reason = ?, resolved_at = ?, resolved_by = 'checkpoint'
-              WHERE status = 'pending' AND approval_id IN (SELECT approval_id FROM tool_calls WHERE ${since})`,
-        params: [SET_BACK, now, goal_id, ...open],
+              WHERE status = 'pending' AND approval_id IN (SELECT approval_id FROM tool_calls WHERE ${SINCE})`,
+        params: [SET_BACK, now, goal_id, open],
       },
       {
-        sql: `UPDATE tool_calls SET state = 'done', outcome = ?, is_error = 1, ended_at = ? WHERE ${since}`,
-        params: [SET_BACK, now, goal_id, ...open],
+        sql: `UPDATE tool_calls SET state = 'done', outcome = ?, is_error = 1, ended_at = ? WHERE ${SINCE}`,
+        params: [SET_BACK, now, goal_id, open],
       },
     ]
   },
 })
 const SET_BACK = 'The agent was put back to an earlier checkpoint.'
+const SINCE = `goal_id = ? AND state <> 'done' AND model_call_id NOT ${AMONG}`
 
 function openCalls(transcript: KeptGoal['transcript']): string[] {
   const last = transcript.findLast(({ message }) => message.role === 'assistant')

@@ -39,8 +39,10 @@ export type Kept = z.infer<typeof Kept>
 
 const STORY = 'seq, narrative, entries, since, until, first_line, last_line'
 
+const FIND_STORY = `SELECT ${STORY}, worldview FROM identities WHERE agent_id = ?`
+
 export function findStory(store: Store, id: string): Promise<(Story & { worldview: string }) | undefined> {
-  return store.get(`SELECT ${STORY}, worldview FROM identities WHERE agent_id = ?`, [id])
+  return store.get(FIND_STORY, [id])
 }
 
 /** Up to where a story is told, and which event of the agent is the newest: what each cycle asks. */
@@ -115,8 +117,8 @@ export async function happenedSince(store: Store, id: string, seq: number, types
 
 export function goalsOf(store: Store, goal_ids: readonly string[]) {
   return store.all<{ goal_id: string; objective: string; result: string | null }>(
-    `SELECT goal_id, objective, result FROM goals WHERE goal_id IN (${goal_ids.map(() => '?').join(', ')})`,
-    goal_ids,
+    `SELECT goal_id, objective, result FROM goals WHERE goal_id ${AMONG}`,
+    [listed(goal_ids)],
   )
 }
 

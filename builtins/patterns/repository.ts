@@ -1,6 +1,6 @@
 import { z } from '#kernel'
 import type { A2AMessage } from '../a2a/contract.ts'
-import { defineEffect, isoTime, type Store, usdOf } from '../store/contract.ts'
+import { AMONG, defineEffect, isoTime, listed, type Store, usdOf } from '../store/contract.ts'
 import { PATTERN_ENDS, type PatternRun } from './contract.ts'
 
 const COLUMNS = `pattern_id, name, initiator, participants, task, rounds, max_micros, max_tokens, spent_micros, spent_tokens, status,
@@ -64,8 +64,8 @@ export function waitingFor(store: Store, agent_id: string): Promise<{ pattern_id
 /** Which of these agents are not alive. */
 export async function goneOf(store: Store, agents: readonly string[]): Promise<Set<string>> {
   const rows = await store.all<{ agent_id: string }>(
-    `SELECT agent_id FROM agents WHERE died_at IS NULL AND agent_id IN (${agents.map(() => '?').join(', ')})`,
-    agents,
+    `SELECT agent_id FROM agents WHERE died_at IS NULL AND agent_id ${AMONG}`,
+    [listed(agents)],
   )
   const alive = new Set(rows.map(({ agent_id }) => agent_id))
   return new Set(agents.filter(agent_id => !alive.has(agent_id)))

@@ -1,5 +1,5 @@
 import { type PluginHandle, point, token, z } from '#kernel'
-import { defineEffect, Effects, type Statement, Store } from '../store/contract.ts'
+import { AMONG, defineEffect, Effects, listed, type Statement, Store } from '../store/contract.ts'
 
 /**
  * What of a room's own may go, or has to be brought to its end, after some time. A rule never touches what is pending,
@@ -47,7 +47,10 @@ export function forgets(svc: PluginHandle, { name, key, where, stage, also }: Ag
     schema: Keys,
     statements: ({ keys }) => [
       ...(also?.(keys.map(String)) ?? []),
-      { sql: `DELETE FROM ${name} WHERE ${key} IN (${placesOf(keys)})`, params: keys },
+      {
+        sql: `DELETE FROM ${name} WHERE ${key} ${keys.every(isNumber) ? AMONG_NUMBERS : AMONG}`,
+        params: [listed(keys)],
+      },
     ],
   })
   svc.add(Effects, remove.kind)
@@ -75,10 +78,8 @@ export function forgets(svc: PluginHandle, { name, key, where, stage, also }: Ag
   })
 }
 
-/** As many `?` as there are values. */
-export function placesOf(values: readonly unknown[]): string {
-  return values.map(() => '?').join(', ')
-}
+const AMONG_NUMBERS = 'IN (SELECT CAST(value AS BIGINT) FROM json_each(?))'
+const isNumber = (key: unknown) => typeof key === 'number'
 
 export const RetentionReport = z.object({
   dry_run: z.boolean(),

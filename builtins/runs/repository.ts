@@ -151,11 +151,9 @@ export async function lastEventAt(store: Store, run_id: string): Promise<number 
 
 /** What goals are about, as far as their agents still are there. */
 export async function objectivesOf(store: Store, goal_ids: readonly string[]): Promise<Map<string, string>> {
-  if (goal_ids.length === 0) return new Map()
-  const marks = goal_ids.map(() => '?').join(', ')
   const rows = await store.all<{ goal_id: string; objective: string }>(
-    `SELECT goal_id, objective FROM goals WHERE goal_id IN (${marks})`,
-    goal_ids,
+    `SELECT goal_id, objective FROM goals WHERE goal_id ${AMONG}`,
+    [listed(goal_ids)],
   )
   return new Map(rows.map(({ goal_id, objective }) => [goal_id, objective]))
 }

@@ -43,12 +43,11 @@ export function dueAlarms(store: Store, now: number, limit: number): Promise<Ala
 /** So many stand in one prompt. */
 export const TOLD_AT_ONCE = 20
 
+const UNTOLD = `${ROW} WHERE agent_id = ? AND status = 'fired' AND told_at IS NULL ORDER BY fire_at, alarm_id LIMIT ${TOLD_AT_ONCE}`
+
 /** Those that went off and that the agent has not been told of. */
 export function untoldAlarms(store: Store, agent_id: string): Promise<AlarmRow[]> {
-  return store.all<AlarmRow>(
-    `${ROW} WHERE agent_id = ? AND status = 'fired' AND told_at IS NULL ORDER BY fire_at, alarm_id LIMIT ${TOLD_AT_ONCE}`,
-    [agent_id],
-  )
+  return store.all<AlarmRow>(UNTOLD, [agent_id])
 }
 
 export function shownAlarm({ fire_at, created_at, fired_at, ...rest }: AlarmRow): Alarm {

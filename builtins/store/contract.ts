@@ -99,9 +99,12 @@ export const wakeAgents = defineEffect({
   },
 })
 
-/** `agent_id ${AMONG}` holds for those of a list, which is one parameter however long it is: `listed(…)`. */
+/**
+ * `agent_id ${AMONG}` holds for those of a list, which is one parameter however long it is: `listed(…)`. A place for each would make
+ * another statement of each length.
+ */
 export const AMONG = 'IN (SELECT value FROM json_each(?))'
-export function listed(values: readonly string[]): string {
+export function listed(values: readonly (string | number)[]): string {
   return JSON.stringify(values)
 }
 

@@ -12,6 +12,8 @@ import { isDamage, unusable } from './damage.ts'
 const LOCK_LIMIT_MS = 5_000
 const WRITE = 'write'
 const NONE: readonly unknown[] = []
+/** So many statements are kept prepared; of texts with values in them, which nobody should write, there is no end. */
+const PREPARED = 1_000
 
 type Looks = Pick<Ports, 'inodeOf'>
 
@@ -69,7 +71,7 @@ export class Database {
         .map(({ name }) => name)
       const values = names.map(name => `"${name}"`).join(', ')
       listed = { names, sql: `SELECT json_group_array(json_array(${values})) AS rows FROM (${sql})` }
-      this.#listed.set(sql, listed)
+      keep(this.#listed, sql, listed)
     }
     const { rows } = this.get<{ rows: string }>(listed.sql, params)!
     const { names } = listed
@@ -186,10 +188,16 @@ export class Database {
     let statement = this.#prepared.get(sql)
     if (!statement) {
       statement = this.#sqlite.prepare(planned(sql))
-      this.#prepared.set(sql, statement)
+      keep(this.#prepared, sql, statement)
     }
     return statement
   }
+}
+
+/** One that was kept for longest makes room. */
+function keep<V>(kept: Map<string, V>, sql: string, value: V): void {
+  if (kept.size >= PREPARED) kept.delete(kept.keys().next().value!)
+  kept.set(sql, value)
 }
 
 /**

@@ -106,14 +106,13 @@ export function lastDeeds(store: Store, agent_id: string, limit: number) {
 /** So many of each kind stand in one prompt. */
 export const TOLD_AT_ONCE = 20
 
+const UNTOLD = `${ROW} WHERE s.parent_agent_id = ? AND s.status <> 'running' AND s.told_at IS NULL AND NOT EXISTS
+    (SELECT 1 FROM goals g WHERE g.goal_id = s.goal_id AND g.parent_goal_id IS NOT NULL)
+  ORDER BY s.completed_at, s.sub_agent_id LIMIT ${TOLD_AT_ONCE}`
+
 /** Those that have ended and of which their parent was not told; of what a goal waited for, its pursuit is told anyway. */
 export function untold(store: Store, parent_agent_id: string): Promise<SubAgentRow[]> {
-  return store.all<SubAgentRow>(
-    `${ROW} WHERE s.parent_agent_id = ? AND s.status <> 'running' AND s.told_at IS NULL AND NOT EXISTS
-       (SELECT 1 FROM goals g WHERE g.goal_id = s.goal_id AND g.parent_goal_id IS NOT NULL)
-     ORDER BY s.completed_at, s.sub_agent_id LIMIT ${TOLD_AT_ONCE}`,
-    [parent_agent_id],
-  )
+  return store.all<SubAgentRow>(UNTOLD, [parent_agent_id])
 }
 
 export interface InstructionRow {
@@ -122,13 +121,12 @@ export interface InstructionRow {
   parent: string
 }
 
+const INSTRUCTIONS = `SELECT i.instruction_id, i.message, p.name AS parent FROM sub_agent_instructions i
+    JOIN agents a ON a.agent_id = i.sub_agent_id JOIN agents p ON p.agent_id = a.spawned_by
+  WHERE i.sub_agent_id = ? AND i.delivered_at IS NULL ORDER BY i.created_at, i.instruction_id LIMIT ${TOLD_AT_ONCE}`
+
 export function instructionsFor(store: Store, sub_agent_id: string): Promise<InstructionRow[]> {
-  return store.all<InstructionRow>(
-    `SELECT i.instruction_id, i.message, p.name AS parent FROM sub_agent_instructions i
-       JOIN agents a ON a.agent_id = i.sub_agent_id JOIN agents p ON p.agent_id = a.spawned_by
-     WHERE i.sub_agent_id = ? AND i.delivered_at IS NULL ORDER BY i.created_at, i.instruction_id LIMIT ${TOLD_AT_ONCE}`,
-    [sub_agent_id],
-  )
+  return store.all<InstructionRow>(INSTRUCTIONS, [sub_agent_id])
 }
 
 /** Takes a place below its parent: refused when there is none, however many ask at the same time. */

@@ -1,6 +1,5 @@
 import { z } from '#kernel'
-import { placesOf } from '../retention/contract.ts'
-import { isoTime, type Store } from '../store/contract.ts'
+import { AMONG, isoTime, listed, type Store } from '../store/contract.ts'
 import { type SwarmEffect, SwarmLearning, type SwarmReport, type TaskTypeRecord } from './contract.ts'
 import type { Fared } from './report.ts'
 import { rounded } from './specialization.ts'
@@ -138,7 +137,7 @@ export async function listReports(store: Store, limit: number, offset: number): 
     ...[limit, offset],
   ])
   const ids = rows.map(({ report_id }) => report_id)
-  const all = ids.length === 0 ? [] : await effects(store, `report_id IN (${placesOf(ids)})`, ...ids)
+  const all = await effects(store, `report_id ${AMONG}`, listed(ids))
   return rows.map(row =>
     reportOf(
       row,

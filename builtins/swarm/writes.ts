@@ -1,6 +1,5 @@
 import { z } from '#kernel'
-import { placesOf } from '../retention/contract.ts'
-import { defineEffect } from '../store/contract.ts'
+import { AMONG, defineEffect, listed } from '../store/contract.ts'
 import { EFFECT_KINDS, SwarmLearning } from './contract.ts'
 import { OPEN } from './repository.ts'
 
@@ -89,8 +88,8 @@ export const moveEffects = defineEffect({
   schema: z.object({ effect_ids: z.array(z.string()), from: z.array(z.string()), to: z.string() }),
   statements: ({ effect_ids, from, to }, now) =>
     effect_ids.map(effect_id => ({
-      sql: `UPDATE swarm_effects SET status = ?, ended_at = ? WHERE effect_id = ? AND status IN (${placesOf(from)})`,
-      params: [to, to === 'in_force' || to === 'reverting' ? null : now, effect_id, ...from],
+      sql: `UPDATE swarm_effects SET status = ?, ended_at = ? WHERE effect_id = ? AND status ${AMONG}`,
+      params: [to, to === 'in_force' || to === 'reverting' ? null : now, effect_id, listed(from)],
     })),
 })
 

@@ -3,7 +3,7 @@
 //   is what it would be on a machine that has nothing else to do. SIGUSR2 begins anew.
 // - at a SIGWINCH what memory is taken once all has been collected and forgotten, as at the rests that the service takes by
 //   itself (builtins/cli/memory.ts), but for V8's space for what is new, which swings.
-const { readFileSync, writeFileSync } = require('node:fs')
+const { openSync, readSync, writeFileSync } = require('node:fs')
 const { createHistogram } = require('node:perf_hooks')
 const { getHeapSpaceStatistics, setFlagsFromString } = require('node:v8')
 const { runInNewContext } = require('node:vm')
@@ -19,8 +19,11 @@ if (file && isMainThread) {
     wall.reset()
     own.reset()
   })
-  // Nanoseconds on a processor: https://docs.kernel.org/scheduler/sched-stats.html
-  const worked = () => Number(readFileSync('/proc/thread-self/schedstat', 'latin1').split(' ')[0]) / 1e6
+  // Nanoseconds on a processor: https://docs.kernel.org/scheduler/sched-stats.html. Into the same bytes each time: a file of
+  // unknown length is read into 64 KiB, and fifty of those a second would be part of the memory that is measured.
+  const stat = openSync('/proc/thread-self/schedstat')
+  const bytes = Buffer.alloc(64)
+  const worked = () => Number.parseInt(bytes.latin1Slice(0, readSync(stat, bytes, 0, bytes.length, 0)), 10) / 1e6
   let due = performance.now() + EVERY_MS
   let before = worked()
   const look = () => {
