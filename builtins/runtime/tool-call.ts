@@ -145,6 +145,8 @@ async function run(tool: Tool, args: unknown, call: PlannedCall, request: RunReq
         reject(request.signal.reason)
       }
       request.signal.addEventListener('abort', stop, { once: true })
+      // It may have come while the tool began.
+      if (request.signal.aborted) stop()
       result.then(resolve, reject)
     })
     if (request.tool_timeout === 0) return await work

@@ -216,18 +216,22 @@ describe('an aborted run', () => {
     expect(await agent.run('Again.')).toMatchObject({ output: 'Here.' })
   })
 
-  it('tells the tool that runs', async () => {
+  it('tells the tool that runs, and one that has only just begun', async () => {
     const abort = new AbortController()
+    const enough = new Error('enough')
+    const told: unknown[] = []
     const wait = tool({
-      ...{ name: 'wait', description: 'Waits.', parameters: z.object({}) },
-      execute: (_, { signal }) =>
+      ...{ name: 'wait', description: 'Waits.', parameters: z.object({ at: z.enum(['once', 'last']) }) },
+      execute: ({ at }, { signal }) =>
         new Promise(resolve => {
-          signal.addEventListener('abort', resolve)
-          abort.abort(new Error('enough'))
+          signal.addEventListener('abort', () => resolve(told.push(signal.reason)))
+          if (at === 'once') abort.abort(enough)
         }),
     })
-    const { agent } = await scripted([toolCall('wait')], { tools: [wait] })
+    const both = together(toolCall('wait', { at: 'last' }), toolCall('wait', { at: 'once' }))
+    const { agent } = await scripted([both], { tools: [wait] })
     await expect(agent.run('Wait.', { signal: abort.signal })).rejects.toThrow('enough')
+    expect(told).toEqual([enough, enough])
   })
 })
 
