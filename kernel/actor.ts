@@ -23,7 +23,7 @@ export interface Actor {
   /** What it set a timer for. @returns what is to be done when the timer is over */
   timer(fn: () => void): () => void
   /** Tells others something that changes nothing for itself. */
-  aside(what: string, work: () => Promise<unknown>): Promise<unknown>
+  aside<T>(what: string, work: () => T | Promise<T>): T | undefined | Promise<T | undefined>
   /** What it does from now on, it does as nobody in particular. */
   end(): void
   readonly over: boolean

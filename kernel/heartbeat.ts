@@ -158,6 +158,7 @@ export class Heartbeat {
       const { abort, ended } = this.#running.get(lease)!
       const stop = () => abort.abort(new StoppingError())
       signal?.addEventListener('abort', stop, { once: true })
+      if (signal?.aborted) stop()
       await ended
       signal?.removeEventListener('abort', stop)
     }

@@ -289,6 +289,7 @@ export class Hooks {
     const hook = this.get<Events[E], void>(event)
     if (hook.taps.length === 0) return
     const who = actor()
-    return who ? (who.aside(event, async () => hook.call(payload)) as Promise<void>) : hook.call(payload)
+    const tell = () => hook.call(payload)
+    return who ? who.aside(event, tell) : tell()
   }
 }

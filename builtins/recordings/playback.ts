@@ -288,7 +288,7 @@ const BYSTANDER: Actor = {
   take: (_, work) => work(),
   turn: (_, work) => work(),
   timer: fn => fn,
-  aside: async () => {},
+  aside: () => undefined,
   end: () => {},
   over: false,
 }
@@ -339,7 +339,7 @@ class ReplayedActor implements Actor {
     return fn
   }
 
-  async aside(what: string, work: () => Promise<unknown>): Promise<unknown> {
+  aside<T>(what: string, work: () => T | Promise<T>): T | undefined | Promise<T | undefined> {
     if (this.#live) return this.#live.aside(what, work)
     // That a cycle is over is known by those who keep what belongs to it; all else that they do is on the tape.
     return what === 'cycle_end' ? outside(work) : undefined

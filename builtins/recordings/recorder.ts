@@ -317,7 +317,7 @@ export class RecordedActor implements Actor {
     }
   }
 
-  aside(_: string, work: () => Promise<unknown>): Promise<unknown> {
+  aside<T>(_: string, work: () => T | Promise<T>): T | Promise<T> {
     return outside(work)
   }
 
