@@ -17,6 +17,7 @@ import {
   type FleetMember,
   type NewAgent,
   ProfileShapes,
+  shapeProfile,
 } from './contract.ts'
 import { fleet } from './fleet.ts'
 import { nextOf } from './next.ts'
@@ -128,9 +129,7 @@ export class AgentDirectory implements Agents {
   }
 
   async profileOf(agent: AgentRow, when?: 'now' | 'beat'): Promise<Profile> {
-    let profile = await this.#svc.use(Profiles).get(agent.preset, when)
-    for (const each of this.#svc.list(ProfileShapes)) profile = await each.shape(agent, profile)
-    return profile
+    return shapeProfile(this.#svc.list(ProfileShapes), agent, await this.#svc.use(Profiles).get(agent.preset, when))
   }
 
   born(agent: NewAgent) {

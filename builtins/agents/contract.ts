@@ -149,9 +149,23 @@ export interface ProfileShape {
   name: string
   /** It moves only what moves by itself as a person does: an agent whose profile was shaped so lives by the same one still. */
   passing?: boolean
-  shape(agent: NewAgent, profile: Profile): Promise<Profile>
+  shape(agent: NewAgent, profile: Profile): Profile | Promise<Profile>
 }
 export const ProfileShapes = point<ProfileShape>('profile_shapes', { key: ({ name }) => name })
+
+/** What all of these make of a profile, one after another; most agents are nothing special to most of them, which say so at once. */
+export async function shapeProfile(
+  shapes: readonly ProfileShape[],
+  agent: NewAgent,
+  profile: Profile,
+): Promise<Profile> {
+  let made = profile
+  for (const each of shapes) {
+    const next = each.shape(agent, made)
+    made = next instanceof Promise ? await next : next
+  }
+  return made
+}
 
 /** What a room knows of an agent, shown as this field of its detail. */
 export interface AgentFacet {

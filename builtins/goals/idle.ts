@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { type Cycle, type Due, type Effect, type GoalContext, idsOf, type PluginHandle, z } from '#kernel'
-import { type NewAgent, ProfileShapes } from '../agents/contract.ts'
+import { type NewAgent, ProfileShapes, shapeProfile } from '../agents/contract.ts'
 import { type Profile, Profiles } from '../profiles/contract.ts'
 import { AMONG, defineEffect, listed, Store } from '../store/contract.ts'
 import { PERSONA_FIELDS } from '../suffering/contract.ts'
@@ -120,9 +120,9 @@ function worldsOf(svc: PluginHandle): (agent: NewAgent) => Promise<string | unde
         .catch(() => undefined)
       presets.set(agent.preset, preset)
     }
-    let profile = await preset
-    if (!profile) return undefined
-    for (const { shape } of shapes) profile = await shape(agent, profile)
+    const own = await preset
+    if (!own) return undefined
+    const profile = await shapeProfile(shapes, agent, own)
     const model = modelOf(agent, profile)
     const worlds = known.get(profile) ?? new Map<string | null, string>()
     known.set(profile, worlds)

@@ -13,7 +13,7 @@ export default definePlugin({
     const servers = new Servers(svc, svc.section('mcp', McpClientConfig))
     svc.event('mcp_tool_changed', McpToolChanged)
     for (const operation of mcpServerOperations(servers)) svc.operation(operation)
-    svc.add(ProfileShapes, { name: 'mcp-client', shape: async (agent, profile) => servers.profileFor(agent, profile) })
+    svc.add(ProfileShapes, { name: 'mcp-client', shape: (agent, profile) => servers.profileFor(agent, profile) })
     svc.on('config_changed', ({ keys }) => (keys.includes('mcp.servers') ? servers.apply() : undefined))
     svc.on('beat', () => servers.look())
     svc.start(

@@ -6,7 +6,7 @@ import { Effects, Store } from '../store/contract.ts'
 import { SubAgentEnded, SubAgentSpawned } from './contract.ts'
 import { subAgentNews } from './news.ts'
 import { subAgentOperations } from './operations.ts'
-import { childProfile, SubAgentsConfig, warnOfToolkits } from './profile.ts'
+import { childShape, SubAgentsConfig, warnOfToolkits } from './profile.ts'
 import { countCycle, SUB_AGENT_EFFECTS, spawnedAmong } from './repository.ts'
 import { subAgentsForget } from './retention.ts'
 import { SubAgents } from './sub-agents.ts'
@@ -27,7 +27,7 @@ export default definePlugin({
     svc.event('sub_agent_ended', SubAgentEnded)
     svc.toolkit(subAgentsToolkit(svc, subAgents))
     svc.add(News, subAgentNews(svc))
-    svc.add(ProfileShapes, { name: 'sub-agents', shape: (agent, profile) => childProfile(svc, config, agent, profile) })
+    svc.add(ProfileShapes, childShape(svc, config))
 
     const busy: Busy = due => spawnedAmong(svc.use(Store), idsOf(due))
     for (const phase of ['goal_pursuit', 'goal_generation'])

@@ -1,5 +1,5 @@
 import { type PluginHandle, type Toolkit, Toolkits, z } from '#kernel'
-import { Agents, type NewAgent } from '../agents/contract.ts'
+import { Agents, type NewAgent, type ProfileShape } from '../agents/contract.ts'
 import type { Profile } from '../profiles/contract.ts'
 import { Store } from '../store/contract.ts'
 import { standing } from './repository.ts'
@@ -28,13 +28,12 @@ export type SubAgentsConfig = z.output<typeof SubAgentsConfig>
  * What a sub-agent lives by: its own name and role, the limits of its parent, and at most its parent's tools. The person
  * that its parent is, it is not; a preset is its own only when it was given by name.
  */
-export async function childProfile(
+async function childProfile(
   svc: PluginHandle,
   config: SubAgentsConfig,
-  agent: NewAgent,
+  agent: NewAgent & { spawned_by: string },
   preset: Profile,
 ): Promise<Profile> {
-  if (agent.spawned_by === null) return preset
   const agents = svc.use(Agents)
   const parent = await agents.find(agent.spawned_by).catch(() => undefined)
   const own = { name: agent.name, role: agent.role, model: '' }
@@ -51,6 +50,14 @@ export async function childProfile(
     toolkits: tools?.length === 0 ? [] : toolkits.map(({ name }) => name),
     tools,
     max_cost_usd: above.max_cost_usd,
+  }
+}
+
+export function childShape(svc: PluginHandle, config: SubAgentsConfig): ProfileShape {
+  const isChild = (agent: NewAgent): agent is NewAgent & { spawned_by: string } => agent.spawned_by !== null
+  return {
+    name: 'sub-agents',
+    shape: (agent, preset) => (isChild(agent) ? childProfile(svc, config, agent, preset) : preset),
   }
 }
 

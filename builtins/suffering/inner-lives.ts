@@ -1,5 +1,5 @@
 import { type Cycle, type Effect, type PluginHandle, parse, sentenceOf, token } from '#kernel'
-import { type AgentRow, Agents, type NewAgent, ProfileShapes } from '../agents/contract.ts'
+import { type AgentRow, Agents, type NewAgent, ProfileShapes, shapeProfile } from '../agents/contract.ts'
 import { type Profile, Profiles } from '../profiles/contract.ts'
 import { appendEvent, isoTime, Store } from '../store/contract.ts'
 import type { SufferingConfig } from './config.ts'
@@ -125,8 +125,11 @@ export class InnerLives implements Suffering {
   }
 
   /** What the agent's profile means as it feels now. */
-  async shape({ agent_id }: NewAgent, profile: Profile): Promise<Profile> {
-    if (!this.#config.enabled || !profile.persona) return profile
+  shape({ agent_id }: NewAgent, profile: Profile): Profile | Promise<Profile> {
+    return this.#config.enabled && profile.persona ? this.#shaped(agent_id, profile) : profile
+  }
+
+  async #shaped(agent_id: string, profile: Profile): Promise<Profile> {
     const home = homeOf(profile)
     const inner = await this.#innerOf(agent_id)
     return shapedBy(profile, baseOf(inner, home), this.#effective(inner, home), this.#config)
@@ -180,11 +183,8 @@ export class InnerLives implements Suffering {
   /** What the profile says, before this room has its say in it. One that is broken or gone keeps nobody from suffering. */
   async #unshaped(agent: NewAgent, when?: 'beat'): Promise<Pick<Profile, 'persona'>> {
     try {
-      let profile = await this.#svc.use(Profiles).get(agent.preset, when)
-      for (const each of this.#svc.list(ProfileShapes)) {
-        if (each.name !== this.#svc.name) profile = await each.shape(agent, profile)
-      }
-      return profile
+      const others = this.#svc.list(ProfileShapes).filter(({ name }) => name !== this.#svc.name)
+      return await shapeProfile(others, agent, await this.#svc.use(Profiles).get(agent.preset, when))
     } catch {
       return { persona: null }
     }
