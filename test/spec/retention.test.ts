@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import approvals from '../../builtins/approvals/index.ts'
 import type { BudgetStatus } from '../../builtins/budget/contract.ts'
 import events from '../../builtins/events/index.ts'
@@ -9,6 +9,7 @@ import retention from '../../builtins/retention/index.ts'
 import runs from '../../builtins/runs/index.ts'
 import schedules from '../../builtins/schedules/index.ts'
 import sessions from '../../builtins/sessions/index.ts'
+import { Database } from '../../builtins/store/database.ts'
 import { MIGRATIONS } from '../../builtins/store/migrations/index.ts'
 import subAgents from '../../builtins/sub-agents/index.ts'
 import suffering from '../../builtins/suffering/index.ts'
@@ -390,6 +391,28 @@ async function furnishNudge(home: House & { id: string }): Promise<void> {
   const sql = "INSERT INTO nudges (nudge_id, agent_id, message, created_at, delivered_at) VALUES ('late', ?, 'm', ?, ?)"
   await behind(home.root, sql, home.id, at, at)
 }
+
+it.skipIf(ON_POSTGRES)(
+  'asks with the same statements, however many rows go: each that is new stays prepared',
+  async () => {
+    await using home = await kept()
+    const at = home.clock.ms() - 40 * DAY
+    const asked = vi.spyOn(Database.prototype, 'run')
+    onTestFinished(() => asked.mockRestore())
+    const removing = async (many: number) => {
+      await behind(
+        home.root,
+        `INSERT INTO nudges (nudge_id, agent_id, message, created_at, delivered_at) SELECT 'n-' || i, ?, 'm', ?, ? FROM ${numbers(0, many)}`,
+        ...[home.id, at, at],
+      )
+      asked.mockClear()
+      expect((await run(home)).rows).toMatchObject({ nudges: many })
+      return new Set(asked.mock.calls.map(([{ sql }]) => sql))
+    }
+    const few = await removing(1)
+    expect(await removing(7)).toEqual(few)
+  },
+)
 
 describe.skipIf(ON_POSTGRES)('the file of the database', () => {
   it('gets smaller, without ever holding up the event loop for 50 ms', async () => {
