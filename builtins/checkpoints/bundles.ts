@@ -182,9 +182,12 @@ function understood(part: BundlePart, value: unknown): unknown {
   }
 }
 
+/** As SQLite and PostgreSQL say it (https://www.postgresql.org/docs/current/errcodes-appendix.html, class 23), and the store. */
+const CONTRADICTIONS = /^(SQLITE_CONSTRAINT|23\d{3}$|removed_meanwhile$)/
+
 /** What rows cannot hold, such as two chapters of one number. @throws BadBundleError */
 function contradiction(error?: { code?: string }): never {
-  if (error && !error.code?.startsWith('SQLITE_CONSTRAINT') && error.code !== 'removed_meanwhile') throw error
+  if (error && !CONTRADICTIONS.test(error.code ?? '')) throw error
   const problem = 'what it says contradicts itself, or what is here'
   throw new BadBundleError({ problem }, { cause: error })
 }
