@@ -9,7 +9,7 @@ const LONG = 512
 const WORTH_A_NAME = 96
 const SELECT = /^\s*SELECT/i
 /** So many values are known to be written already; older ones are written again. */
-const KNOWN = 2_000
+const KNOWN = 500
 /** Entries become one text when they are so long together, in characters: many small ones would outlive the cycles they tell of. */
 const TOGETHER = 8_000
 

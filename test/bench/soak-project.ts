@@ -88,6 +88,8 @@ export class SoakedProject {
     const env = {
       ...{ OPENAI_BASE_URL: address, OPENAI_API_KEY: 'test-key', OPENAI_MODEL: 'scripted' },
       ...{ NODE_OPTIONS: `--require=${INSIDE}`, SVC_SOAK_INSIDE: join(dir.path, 'inside.json') },
+      // As the unit has it that the service writes for systemd.
+      MALLOC_ARENA_MAX: '2',
     }
     const svc = new RunningSvc(words, { cwd: dir.path, env, program: join(program.path, 'dist', 'svc.js') })
     const [, url = ''] = await svc.says(/(http:\/\/127\.0\.0\.1:\d+)/)
