@@ -53,6 +53,7 @@ async function childProfile(
   }
 }
 
+/** What sub-agents' presets mean for them; who was made by nobody is left as it is. */
 export function childShape(svc: PluginHandle, config: SubAgentsConfig): ProfileShape {
   const isChild = (agent: NewAgent): agent is NewAgent & { spawned_by: string } => agent.spawned_by !== null
   return {
