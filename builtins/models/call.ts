@@ -95,6 +95,11 @@ export async function callModel(call: ModelCall, to: Target, settings: CallSetti
           throw Object.assign(error, attempts.length > 0 ? { spend: spend() } : {})
         })
       }
+      if (total.signal.aborted) {
+        // Stopped while its budget was held: the provider is not asked, and charges nothing.
+        pass.leave('unknown')
+        throw giveUp(failureOf(to, total.signal.reason, signal))
+      }
       const heard: Heard = { text: '', tool_calls: [], output_chars: 0, billed: true }
       attempts.push(heard)
       try {

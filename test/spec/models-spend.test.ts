@@ -109,6 +109,23 @@ test('a limit on calls is asked before each attempt that may cost more, and told
   await server.close()
 })
 
+test('a call that is stopped while its budget is held costs nothing, for its provider is not asked', async () => {
+  const stop = new AbortController()
+  const settled: unknown[] = []
+  const limit: CallLimit = {
+    name: 'slow',
+    hold: async () => stop.abort(new Error('the operator said so')),
+    settle: async ({ spend }) => void settled.push(spend),
+  }
+  const plugin = definePlugin({ name: 'slow', setup: svc => void svc.add(CallLimits, limit) })
+  const { failing, server } = await modelHouse(undefined, { builtins: [models, plugin] })
+  const failure = await failing({ signal: stop.signal })
+  expect(failure).toMatchObject({ kind: 'stopped', spend: null })
+  expect(failure.message).toMatch('the call was stopped (the operator said so)')
+  expect(settled).toEqual([null])
+  expect(server.requests).toHaveLength(0)
+})
+
 test('an unknown price counts at the documented default and says so; it is never free', async () => {
   const { call } = await priced({
     script: () => text('Hello.', { usage: { prompt_tokens: 10, completion_tokens: 2 } }),
