@@ -12,14 +12,16 @@ export type Asked = readonly (string | object)[]
 
 /**
  * One cycle or task, as whoever records it or repeats it sees it: all that it is given and that code alone does not decide.
- * Its own writes and reads are turns in the one order of all.
+ * Its own writes are turns in the one order of all, and between which of them it reads is known.
  */
 export interface Actor {
   draw<T extends number | string>(kind: Draw, real: () => T): T
   /** What comes from outside it, such as a model's answer. @param asked what it is an answer to, to be compared */
   take<T>(what: string, work: () => T | Promise<T>, asked?: () => Asked): T | Promise<T>
-  /** Reads or writes what it shares with others. `work` is done at once, when it is its turn. */
+  /** Writes what it shares with others. `work` is done at once, when it is its turn. */
   turn<T>(what: string, work: () => T): T | Promise<T>
+  /** Reads what it shares with others, as they have left it by now. `work` is done at once, when that is so. */
+  read<T>(what: string, work: () => T): T | Promise<T>
   /** What it set a timer for. @returns what is to be done when the timer is over */
   timer(fn: () => void): () => void
   /** Tells others something that changes nothing for itself. */

@@ -4,19 +4,23 @@ import { DaemonFrozenError } from '../daemon/contract.ts'
 import { ModelError } from '../models/contract.ts'
 
 /** What the file of a tape says of itself. */
-export const TAPE_VERSION = 5
+export const TAPE_VERSION = 6
 
 /**
  * One entry of a tape. Actors, texts and statements are numbers; what is long stands apart, once.
  * - `s` a text that later entries name by its number; `x` the same for long values
  * - `b` a cycle begins, or a task: actor, agent, kind, owner, epoch, cycle, task; `e` it has ended
  * - `d` what an actor drew: milliseconds and microseconds as differences, ids
- * - `t` an actor's turn with the database, and how that failed
- * - `q` what happened right after one another: a number below zero is the actor whose turns come next (its complement); others
- *   are twice the number of a turn's text, or one more where that actor was given nothing, as `v` would tell
+ * - `t` an actor's write, and how that failed; up to the fifth version its reads too, and in any of them a read that failed
+ * - `n` how many reads of the database an actor has had since the last `n` of it; told before the next write of anybody, and
+ *   before what comes to it from outside
+ * - `p` what happened right after one another: a number below zero is the actor that comes next (its complement); of others the
+ *   third part is the number of a write's text, the same and one more says that the actor was given nothing, as `v` would, and two
+ *   more that the third part is what `n` tells
+ * - `q` the same in the fourth and fifth version: twice the number of a turn's text, or one more where it was given nothing
  * - `r` several turns of an actor, right after one another; in the second and third version
- * - `v` what an actor was given: what, the digest of what it had asked (a text up to the fourth version) or 0, the value or how that failed, and how many of the same
- *   name it had asked for earlier and still waited for, as of tools that run at once
+ * - `v` what an actor was given: what, the digest of what it had asked (a text up to the fourth version) or 0, the value or how
+ *   that failed, and how many of the same name it had asked for earlier and still waited for, as of tools that run at once
  * - `f` one of an actor's timers was over: which, of those that it has set
  * - `a` an actor was told to stop
  * - `o` a transaction of somebody else: statements, each with its parameters
@@ -29,6 +33,8 @@ export type Entry =
   | ['e', number]
   | ['d', number, number[], number[], string[]]
   | ['t', number, number, ErrorRecord?]
+  | ['n', number, number]
+  | ['p', number[]]
   | ['q', number[]]
   | ['r', number, number[]]
   | ['v', number, number, number | string, Packed, (ErrorRecord | null)?, number?]

@@ -18,20 +18,19 @@ import type { Digester } from './digest.ts'
 import { statements } from './effects.ts'
 import { type Entry, errorOf } from './entries.ts'
 import type { TapeRecorder } from './recorder.ts'
-import type { Drawn, Happening, Score } from './score.ts'
+import { type Drawn, type Happening, type Score, WRITES } from './score.ts'
 
 /** When nothing has moved for so long, nothing will, in milliseconds. */
 const STALLED_MS = 3_000
 /** Turns of the event loop in which whoever can go on does. */
 const TURNS = 5
-/** What a transaction is called; on tapes of the first version that is all. */
-const WRITES = /^write\b/
 /** Faults of the disk: they do not come again by themselves. */
 const DISK = /^SQLITE_(FULL|IOERR)/
 
 interface Waiting {
   kind: 't' | 'v'
   what: string
+  isRead?: boolean
   asked?: (() => Asked) | undefined
   /** Does for real what is waited for. */
   work: () => unknown
@@ -50,7 +49,7 @@ export interface PlaybackParts {
   configure: (config: Record<string, unknown>) => Promise<void>
 }
 
-/** Repeats what a tape holds: every turn of every actor in the one order in which they were, and all else as it was given. */
+/** Repeats what a tape holds: every write of every actor in the one order in which they were, its reads between the same ones, and all else as it was given. */
 export class Playback implements Tape {
   readonly #parts: PlaybackParts
   readonly #actors = new Map<number, ReplayedActor>()
@@ -81,6 +80,7 @@ export class Playback implements Tape {
     const id = this.#begins
     const actor = new ReplayedActor(this, this.#parts.score.drawn(id), abort)
     this.#actors.set(id, actor)
+    actor.mayRead(this.#parts.score.readsBefore(id, this.#head))
     this.#begins = undefined
     return actor
   }
@@ -133,7 +133,9 @@ export class Playback implements Tape {
   /** From now on all is real, and recorded: those who wait get what they wait for. */
   goLive(tape: TapeRecorder): void {
     this.#live = tape
-    for (const [id, actor] of this.#actors) if (!actor.over) actor.goLive(tape.actor(id, actor.abort, actor.last))
+    for (const [id, actor] of this.#actors) {
+      if (!actor.over) actor.goLive(tape.actor(id, actor.abort, { ...actor.last, reads: actor.readsUntold }))
+    }
   }
 
   /** Resolves when the cycles that were under way have ended. */
@@ -144,6 +146,11 @@ export class Playback implements Tape {
   /** Lets everybody come to where they wait. */
   async #stand(happening: Happening): Promise<void> {
     await this.#until(happening, actor => (actor.waiting.some(({ what }) => what === 'model') ? true : undefined))
+    await this.#rest()
+  }
+
+  /** Resolves when whoever could go on has. */
+  async #rest(): Promise<void> {
     for (let n = 0; n < TURNS; n++) await this.#parts.clock.yield()
   }
 
@@ -166,10 +173,12 @@ export class Playback implements Tape {
       }
       case 'f': {
         const over = await this.#until(happening, ({ timers }) => timers[happening[2]])
+        await this.#rest()
         if (over) asActor(this.#actors.get(happening[1]), over)
         return
       }
       case 'a':
+        await this.#rest()
         this.#actors.get(happening[1])?.abort.abort(errorOf(happening[2]))
         return
       case 'o': {
@@ -177,6 +186,7 @@ export class Playback implements Tape {
           return { sql: score.text(name), params: params.map(param => score.param(param)) }
         })
         await act(BYSTANDER, () => this.#kernel!.use(Store).apply([statements(written)]))
+        this.#readOn()
         return this.#compare()
       }
       case 'c':
@@ -189,7 +199,13 @@ export class Playback implements Tape {
         if (!turn) return
         if (failure && DISK.test(String(failure.code))) turn.reject(errorOf(failure))
         else settle(turn)
+        this.#readOn()
         if (WRITES.test(turn.what)) await this.#compare()
+        return
+      }
+      case 'n': {
+        this.#actors.get(happening[1])?.tellReads(happening[2])
+        await this.#until(happening, ({ readsUntold }) => (readsUntold >= 0 ? true : undefined))
         return
       }
       case 'v': {
@@ -209,6 +225,12 @@ export class Playback implements Tape {
         else taking.resolve(score.value(value))
       }
     }
+  }
+
+  /** Something was written: whoever reads after that may. */
+  #readOn(): void {
+    const { score } = this.#parts
+    for (const id of this.#cycles.keys()) this.#actors.get(id)?.mayRead(score.readsBefore(id, this.#head + 1))
   }
 
   /** The one of an actor's waits that is meant here. @param earlier so many of the same name come before it */
@@ -250,6 +272,7 @@ export class Playback implements Tape {
   #told(happening: Happening): string {
     if (happening[0] === 'e') return 'the end of its cycle'
     if (happening[0] === 'f') return 'a timer to be over'
+    if (happening[0] === 'n') return `${happening[2]} reads before the next write`
     if (happening[0] !== 't' && happening[0] !== 'v') return happening[0]
     return told(this.#parts.score.text(happening[2]))
   }
@@ -287,6 +310,7 @@ const BYSTANDER: Actor = {
   draw: (_, real) => real(),
   take: (_, work) => work(),
   turn: (_, work) => work(),
+  read: (_, work) => work(),
   timer: fn => fn,
   aside: () => undefined,
   end: () => {},
@@ -305,6 +329,10 @@ class ReplayedActor implements Actor {
   readonly last = { ms: 0, monotonic: 0 }
   /** How much of what is on the tape it has drawn. */
   readonly used = { ms: 0, monotonic: 0, ids: 0 }
+  /** How many reads it has had, may have by now, and has had by what the tape told so far. */
+  #reads = 0
+  #readable = 0
+  #readsTold = 0
   #live: Actor | undefined
 
   constructor(playback: Playback, drawn: Drawn, abort: CycleEnd) {
@@ -331,6 +359,35 @@ class ReplayedActor implements Actor {
     return this.#wait({ kind: 't', what, work: () => asActor(this, work) }) as Promise<T>
   }
 
+  read<T>(what: string, work: () => T): T | Promise<T> {
+    if (this.#live) return this.#live.read(what, work)
+    if (this.#reads >= this.#readable)
+      return this.#wait({ kind: 't', what, isRead: true, work: () => asActor(this, work) }) as Promise<T>
+    this.#reads++
+    this.#playback.moved()
+    return work()
+  }
+
+  /** It may have so many reads altogether. */
+  mayRead(reads: number): void {
+    this.#readable = reads
+    for (const waiting of this.waiting.filter(({ isRead }) => isRead).slice(0, Math.max(reads - this.#reads, 0))) {
+      this.waiting.splice(this.waiting.indexOf(waiting), 1)
+      this.#reads++
+      settle(waiting)
+    }
+  }
+
+  /** The tape tells of so many more. */
+  tellReads(reads: number): void {
+    this.#readsTold += reads
+  }
+
+  /** How many it has had that the tape has not told of yet; less than none where it is behind. */
+  get readsUntold(): number {
+    return this.#reads - this.#readsTold
+  }
+
   timer(fn: () => void): () => void {
     if (this.#live) return this.#live.timer(fn)
     this.timers.push(fn)
@@ -353,8 +410,11 @@ class ReplayedActor implements Actor {
 
   goLive(live: Actor): void {
     this.#live = live
-    for (const { kind, what, asked, work, resolve, reject } of this.waiting.splice(0)) {
-      const again = kind === 'v' ? () => live.take(what, work, asked) : () => live.turn(what, work)
+    for (const { kind, what, isRead, asked, work, resolve, reject } of this.waiting.splice(0)) {
+      const again = () => {
+        if (kind === 'v') return live.take(what, work, asked)
+        return isRead ? live.read(what, work) : live.turn(what, work)
+      }
       settle({ work: again, resolve, reject })
     }
   }

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { type Actor, type Asked, type CycleEnd, type Draw, type Noted, outside, type Right, type Tape } from '#kernel'
 import { Digester } from './digest.ts'
-import { type Entry, recordOf } from './entries.ts'
+import { type Entry, type ErrorRecord, recordOf } from './entries.ts'
 
 /** Shorter values stand where they are used, in characters. */
 const LONG = 512
@@ -30,7 +30,7 @@ export class TapeRecorder implements Tape {
   #texts: string[] = []
   #lines: string[] = []
   #length = 0
-  /** Turns right after one another, not told yet, and whose the last was. */
+  /** What happened right after one another and is not told yet, and whose the last was. */
   #turns: number[] = []
   #turning: number | undefined
   readonly #named = new Map<string, number>()
@@ -61,11 +61,13 @@ export class TapeRecorder implements Tape {
   }
 
   /** One who begins, or goes on where another tape ended. */
-  actor(id: number, end: CycleEnd, drawn?: { ms: number; monotonic: number }): RecordedActor {
-    const actor = new RecordedActor(this, id, drawn)
+  actor(id: number, end: CycleEnd, earlier?: Earlier): RecordedActor {
+    const actor = new RecordedActor(this, id, earlier)
     this.#acting.add(actor)
     end.told = reason => {
-      if (!actor.over) this.add(['a', id, recordOf(reason)])
+      if (actor.over) return
+      this.readBefore(actor)
+      this.add(['a', id, recordOf(reason)])
     }
     return actor
   }
@@ -96,7 +98,9 @@ export class TapeRecorder implements Tape {
       for (const param of params) written += `,${this.#param(param)}`
       written += ']'
     }
-    if (written) this.line(`["o",[${written}]]`)
+    if (!written) return
+    this.#readBefore()
+    this.line(`["o",[${written}]]`)
   }
 
   add(entry: Entry): void {
@@ -111,19 +115,41 @@ export class TapeRecorder implements Tape {
     this.#push(json)
   }
 
-  /** An actor had a turn. Most have many before anything else happens. @param isEmpty it was given nothing instead */
-  turn(actor: number, name: number, isEmpty = false): void {
+  /** An actor wrote, or failed to do what it wanted with the database. */
+  turn(actor: number, name: number, failure?: ErrorRecord): void {
     if (this.#over) return
+    this.#readBefore()
+    if (failure) this.add(['t', actor, name, failure])
+    else this.#next(actor, 3 * name)
+  }
+
+  /** An actor was given nothing. */
+  nothing(actor: number, name: number): void {
+    if (!this.#over) this.#next(actor, 3 * name + 1)
+  }
+
+  /** What everybody has read until now, which is about to change. */
+  #readBefore(): void {
+    for (const actor of this.#acting) this.readBefore(actor)
+  }
+
+  /** What an actor has read until now, when something comes to it from outside. */
+  readBefore(actor: RecordedActor): void {
+    const reads = actor.readsSince()
+    if (reads > 0 && !this.#over) this.#next(actor.id, 3 * reads + 2)
+  }
+
+  #next(actor: number, what: number): void {
     if (this.#turning !== actor) {
       this.#turning = actor
       this.#turns.push(~actor)
     }
-    this.#turns.push(isEmpty ? 2 * name + 1 : 2 * name)
+    this.#turns.push(what)
   }
 
   #turned(): void {
     if (this.#turning === undefined) return
-    this.#push(`["q",[${this.#turns}]]`)
+    this.#push(`["p",[${this.#turns}]]`)
     this.#turns = []
     this.#turning = undefined
   }
@@ -206,31 +232,41 @@ export class TapeRecorder implements Tape {
   }
 }
 
+/** Where an actor stands that goes on: the clocks as it drew them last, and its reads that are not told yet. */
+export interface Earlier {
+  ms: number
+  monotonic: number
+  reads: number
+}
+
+/** What an actor has asked for. */
 interface Taking {
+  what: string
   name: number
-  isStep: boolean
+  digest: number
 }
 
 /** A cycle that is being recorded. */
 export class RecordedActor implements Actor {
   over = false
+  readonly id: number
   readonly #tape: TapeRecorder
-  readonly #id: number
   #ms: number[] = []
   #micros: number[] = []
   #ids: string[] = []
   #lastMs = 0
   #lastMicros = 0
   #timers = 0
+  #reads: number
   /** What it has asked for and not been given yet. */
   readonly #waiting: Taking[] = []
 
-  /** @param drawn what was drawn last, where it goes on */
-  constructor(tape: TapeRecorder, id: number, drawn = { ms: 0, monotonic: 0 }) {
+  constructor(tape: TapeRecorder, id: number, { ms, monotonic, reads }: Earlier = { ms: 0, monotonic: 0, reads: 0 }) {
     this.#tape = tape
-    this.#id = id
-    this.#lastMs = drawn.ms
-    this.#lastMicros = Math.round(drawn.monotonic * 1000)
+    this.id = id
+    this.#lastMs = ms
+    this.#lastMicros = Math.round(monotonic * 1000)
+    this.#reads = reads
   }
 
   draw<T extends number | string>(kind: Draw, real: () => T): T {
@@ -253,66 +289,102 @@ export class RecordedActor implements Actor {
 
   take<T>(what: string, work: () => T | Promise<T>, asked?: () => Asked): T | Promise<T> {
     const tape = this.#tape
-    const waits = { name: tape.name(what), isStep: what === 'model' }
-    const digest = asked ? tape.digester.of(asked()) : 0
-    this.#waiting.push(waits)
+    const taking = { what, name: tape.name(what), digest: asked ? tape.digester.of(asked()) : 0 }
     let done: T | Promise<T>
     try {
       done = outside(work)
     } catch (error) {
-      return this.#failed(waits, digest, error)
+      throw this.#failed(taking, this.#earlier(taking), error)
     }
-    if (!(done instanceof Promise)) return this.#given(waits, digest, done)
+    if (!(done instanceof Promise)) return this.#given(taking, this.#earlier(taking), done)
+    this.#waiting.push(taking)
     return done.then(
-      value => this.#given(waits, digest, value),
-      error => this.#failed(waits, digest, error),
+      value => this.#given(taking, this.#waited(taking), value),
+      error => {
+        throw this.#failed(taking, this.#waited(taking), error)
+      },
     )
   }
 
-  #given<T>(waits: Taking, digest: number, value: T): T {
-    this.#tell(waits, digest, this.#tape.value(value), '')
+  /** How many of the same name it asked for earlier and still waits for. */
+  #earlier({ name }: Taking, upTo = this.#waiting.length): number {
+    let earlier = 0
+    for (let at = 0; at < upTo; at++) if (this.#waiting[at]!.name === name) earlier++
+    return earlier
+  }
+
+  /** It waits no longer. @returns how many of the same name it asked for earlier and still waits for */
+  #waited(taking: Taking): number {
+    const at = this.#waiting.indexOf(taking)
+    const earlier = this.#earlier(taking, at)
+    this.#waiting.splice(at, 1)
+    return earlier
+  }
+
+  #given<T>(taking: Taking, earlier: number, value: T): T {
+    this.#tell(taking, earlier, this.#tape.value(value), '')
     return value
   }
 
-  #failed(waits: Taking, digest: number, error: unknown): never {
-    this.#tell(waits, digest, 'null', JSON.stringify(recordOf(error)))
-    throw error
+  #failed(taking: Taking, earlier: number, error: unknown): unknown {
+    this.#tell(taking, earlier, 'null', JSON.stringify(recordOf(error)))
+    return error
   }
 
-  #tell(waits: Taking, digest: number, value: string, failure: string): void {
-    const { name, isStep } = waits
-    let earlier = 0
-    let at = 0
-    for (; this.#waiting[at] !== waits; at++) if (this.#waiting[at]!.name === name) earlier++
-    if (this.#waiting.length === 1) this.#waiting.pop()
-    else this.#waiting.splice(at, 1)
-    if (isStep) this.#tape.counts.steps++
+  #tell({ what, name, digest }: Taking, earlier: number, value: string, failure: string): void {
+    if (what === 'model') this.#tape.counts.steps++
     if (value === 'null' && !digest && !failure && earlier === 0) {
-      this.#tape.turn(this.#id, name, true)
+      this.#tape.nothing(this.id, name)
       return
     }
     const tail = earlier > 0 ? `,${failure || 'null'},${earlier}` : failure && `,${failure}`
-    this.#tape.line(`["v",${this.#id},${name},${digest},${value}${tail}]`)
+    this.#comes(`["v",${this.id},${name},${digest},${value}${tail}]`)
+  }
+
+  /** Something from outside, as JSON. */
+  #comes(json: string): void {
+    this.#tape.readBefore(this)
+    this.#tape.line(json)
   }
 
   turn<T>(what: string, work: () => T): T {
-    const name = this.#tape.name(what)
     try {
       const done = work()
-      this.#tape.turn(this.#id, name)
+      this.#tape.turn(this.id, this.#tape.name(what))
       return done
     } catch (error) {
-      const record = recordOf(error)
-      // A lock that somebody holds: it is tried again.
-      if (!/^SQLITE_(BUSY|LOCKED)/.test(String(record.code))) this.#tape.add(['t', this.#id, name, record])
-      throw error
+      throw this.#fails(what, error)
     }
+  }
+
+  read<T>(what: string, work: () => T): T {
+    try {
+      const done = work()
+      this.#reads++
+      return done
+    } catch (error) {
+      throw this.#fails(what, error)
+    }
+  }
+
+  /** How many reads it has had since it was last asked. */
+  readsSince(): number {
+    const reads = this.#reads
+    this.#reads = 0
+    return reads
+  }
+
+  #fails(what: string, error: unknown): unknown {
+    const record = recordOf(error)
+    // A lock that somebody holds: it is tried again.
+    if (!/^SQLITE_(BUSY|LOCKED)/.test(String(record.code))) this.#tape.turn(this.id, this.#tape.name(what), record)
+    return error
   }
 
   timer(fn: () => void): () => void {
     const n = this.#timers++
     return () => {
-      if (!this.over) this.#tape.line(`["f",${this.#id},${n}]`)
+      if (!this.over) this.#comes(`["f",${this.id},${n}]`)
       fn()
     }
   }
@@ -325,14 +397,14 @@ export class RecordedActor implements Actor {
     this.over = true
     this.#tape.ended(this)
     this.tellDrawn()
-    this.#tape.line(`["e",${this.#id}]`)
+    this.#tape.line(`["e",${this.id}]`)
   }
 
   /** Tells the tape what was drawn since the last time. */
   tellDrawn(): void {
     if (this.#ms.length + this.#micros.length + this.#ids.length === 0) return
     const ids = this.#ids.length === 0 ? '[]' : JSON.stringify(this.#ids)
-    this.#tape.line(`["d",${this.#id},[${this.#ms}],[${this.#micros}],${ids}]`)
+    this.#tape.line(`["d",${this.id},[${this.#ms}],[${this.#micros}],${ids}]`)
     this.#ms = []
     this.#micros = []
     this.#ids = []

@@ -1,9 +1,13 @@
 import type { ModelAnswer } from '../models/contract.ts'
 import type { RecordedStep } from './contract.ts'
 import type { Entry, ErrorRecord, Packed } from './entries.ts'
+import { Reads } from './reads.ts'
 
 /** An entry that happens at its place in the order; the others say what stands in it. */
-export type Happening = Extract<Entry, ['b' | 'e' | 't' | 'v' | 'f' | 'a' | 'o' | 'c', ...unknown[]]>
+export type Happening = Extract<Entry, ['b' | 'e' | 't' | 'n' | 'v' | 'f' | 'a' | 'o' | 'c', ...unknown[]]>
+
+/** What a transaction is called; on tapes of the first version that is all. */
+export const WRITES = /^write\b/
 
 /** What an actor drew from clock and ids, in its order. */
 export interface Drawn {
@@ -14,17 +18,17 @@ export interface Drawn {
 
 /** A tape, read: what happened in which order, and all that its entries name by a number. */
 export class Score {
-  readonly happenings: readonly Happening[]
+  readonly happenings: Happening[] = []
   /** What gives texts and long values their numbers. */
   readonly names: readonly Entry[]
   readonly #texts = new Map<number, string>()
   readonly #long = new Map<number, string>()
   readonly #drawn = new Map<number, Drawn>()
   readonly #begun = new Map<number, { agent_id: string; cycle_num: number }>()
+  readonly #reads = new Reads()
 
   /** @param process ids, which stand in some statements: of the one that recorded, and of this one */
   constructor(entries: readonly Entry[], process: { was: number; is: number }) {
-    const happenings: Happening[] = []
     const last = new Map<number, { ms: number; micros: number }>()
     const ours = (text: string) => text.replaceAll(`pid = ${process.was} `, `pid = ${process.is} `)
     for (const entry of entries) {
@@ -44,22 +48,46 @@ export class Score {
         }
         drawn.ids.push(...ids)
         last.set(actor, at)
-      } else if (entry[0] === 'q') {
+      } else if (entry[0] === 'p' || entry[0] === 'q') {
+        const kinds = entry[0] === 'p' ? 3 : 2
         let actor = 0
         for (const each of entry[1]) {
+          const [part, kind] = [Math.floor(each / kinds), each % kinds]
           if (each < 0) actor = ~each
-          else happenings.push(each % 2 === 0 ? ['t', actor, each / 2] : ['v', actor, (each - 1) / 2, 0, null])
+          else if (kind === 0) this.#happens(['t', actor, part])
+          else this.#happens(kind === 1 ? ['v', actor, part, 0, null] : ['n', actor, part])
         }
       } else if (entry[0] === 'r') {
         const [, actor, names] = entry
-        for (const name of names) happenings.push(['t', actor, name])
-      } else {
-        if (entry[0] === 'b') this.#begun.set(entry[1], { agent_id: entry[2], cycle_num: entry[6] })
-        happenings.push(entry)
-      }
+        for (const name of names) this.#happens(['t', actor, name])
+      } else this.#happens(entry)
     }
-    this.happenings = happenings
     this.names = entries.filter(([kind]) => kind === 's' || kind === 'x')
+  }
+
+  /** Puts what happens in its place. A read has none, but is counted. */
+  #happens(happening: Happening): void {
+    const reads = this.#reads
+    if (this.#isRead(happening)) {
+      reads.one(happening[1])
+      return
+    }
+    if (happening[0] === 'b') {
+      this.#begun.set(happening[1], { agent_id: happening[2], cycle_num: happening[6] })
+      reads.begin(happening[1])
+    } else if (happening[0] === 'e') reads.end(happening[1])
+    else if (happening[0] === 'n') reads.told(happening[1], happening[2])
+    else {
+      const isWrite = happening[0] === 't' || happening[0] === 'o'
+      for (const untold of reads.untold(isWrite ? undefined : (happening[1] as number))) this.#happens(['n', ...untold])
+      if (isWrite) reads.write(this.happenings.length)
+    }
+    this.happenings.push(happening)
+  }
+
+  /** As tapes up to the fifth version tell of each. */
+  #isRead(happening: Happening): happening is ['t', number, number] {
+    return happening[0] === 't' && !happening[3] && !WRITES.test(this.text(happening[2]))
   }
 
   text(name: number): string {
@@ -81,6 +109,11 @@ export class Score {
     if (used.ms + used.monotonic + used.ids === 0) return undefined
     const micros = monotonic.slice(0, used.monotonic).map(each => Math.round(each * 1000))
     return ['d', actor, stepsOf(ms.slice(0, used.ms)), stepsOf(micros), ids.slice(0, used.ids)]
+  }
+
+  /** How many reads an actor has had before the next write of anybody, from this place on. */
+  readsBefore(actor: number, here: number): number {
+    return this.#reads.before(actor, here)
   }
 
   whose(actor: number): { agent_id: string; cycle_num: number } | undefined {

@@ -92,8 +92,9 @@ export class Database {
    * @throws DatabaseLockedError after 5 s
    */
   write<T>(work: () => T, what = WRITE): Promise<T> {
-    return this.turn(what, () => {
-      const tape = actor() ? undefined : this.tape()
+    const who = actor()
+    const transact = () => {
+      const tape = who ? undefined : this.tape()
       const noted: Noted[] = []
       this.run({ sql: 'BEGIN IMMEDIATE' })
       try {
@@ -110,13 +111,14 @@ export class Database {
         if (this.#sqlite.inTransaction) this.run({ sql: 'ROLLBACK' })
         throw error
       }
-    })
+    }
+    return this.waiting(who ? () => who.turn(what, transact) : transact)
   }
 
-  /** The same as `waiting`, in the place in the order that belongs to whoever is at work. */
-  turn<T>(what: string, work: () => T): Promise<T> {
+  /** The same as `waiting`, between those writes where whoever is at work reads. @param sql says what it is */
+  read<T>(sql: string, work: () => T): Promise<T> {
     const who = actor()
-    return this.waiting(who ? () => who.turn(what, work) : work)
+    return this.waiting(who ? () => who.read(sql, work) : work)
   }
 
   /** The bytes of its file as it is now, with what only the write-ahead log holds yet. */

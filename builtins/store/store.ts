@@ -85,11 +85,11 @@ export class SqliteStore implements Store {
   }
 
   all<R>(sql: string, params?: readonly unknown[]): Promise<R[]> {
-    return this.#database.turn(sql, () => this.#database.all<R>(sql, params))
+    return this.#database.read(sql, () => this.#database.all<R>(sql, params))
   }
 
   many<R>(sql: string, params?: readonly unknown[]): Promise<R[]> {
-    return this.#database.turn(sql, () => this.#database.many<R>(sql, params))
+    return this.#database.read(sql, () => this.#database.many<R>(sql, params))
   }
 
   unchanged<T>(key: string, read: () => Promise<T>): Promise<T> {
@@ -150,7 +150,7 @@ export class SqliteStore implements Store {
   }
 
   get<R>(sql: string, params?: readonly unknown[]): Promise<R | undefined> {
-    return this.#database.turn(sql, () => this.#database.get<R>(sql, params))
+    return this.#database.read(sql, () => this.#database.get<R>(sql, params))
   }
 
   glance<R>(sql: string, params?: readonly unknown[]): R | undefined | Promise<R | undefined> {

@@ -1,0 +1,69 @@
+/** How many reads an actor has had when what stands at a place of the order happens. */
+interface Limit {
+  at: number
+  reads: number
+}
+
+interface Reading {
+  total: number
+  /** Not told yet. */
+  since: number
+}
+
+/**
+ * Who reads first between two writes makes no difference: so it is known how many reads each actor had before each write of
+ * anybody and before each thing that came to it, and no more.
+ */
+export class Reads {
+  readonly #acting = new Map<number, Reading>()
+  readonly #limits = new Map<number, Limit[]>()
+
+  begin(actor: number): void {
+    this.#acting.set(actor, { total: 0, since: 0 })
+    this.#limits.set(actor, [])
+  }
+
+  end(actor: number): void {
+    this.#acting.delete(actor)
+  }
+
+  /** An actor had a read that nothing tells of yet. */
+  one(actor: number): void {
+    const reading = this.#acting.get(actor)
+    if (reading) reading.since++
+  }
+
+  /** So many are told of now. */
+  told(actor: number, reads: number): void {
+    const reading = this.#acting.get(actor)
+    if (reading) reading.total += reads
+  }
+
+  /** What nothing has told of until now. @param of only this actor's */
+  untold(of?: number): [actor: number, reads: number][] {
+    const all: [number, number][] = []
+    for (const [actor, reading] of this.#acting) {
+      if (reading.since === 0 || (of !== undefined && actor !== of)) continue
+      all.push([actor, reading.since])
+      reading.since = 0
+    }
+    return all
+  }
+
+  /** A write happens here. */
+  write(at: number): void {
+    for (const [actor, { total: reads }] of this.#acting) {
+      const limits = this.#limits.get(actor)!
+      const last = limits.at(-1)
+      if (last?.reads === reads) last.at = at
+      else limits.push({ at, reads })
+    }
+  }
+
+  /** How many reads an actor has had before the next write, from here on. */
+  before(actor: number, here: number): number {
+    const limits = this.#limits.get(actor) ?? []
+    while (limits.length > 0 && limits[0]!.at < here) limits.shift()
+    return limits[0]?.reads ?? Number.POSITIVE_INFINITY
+  }
+}
