@@ -74,6 +74,20 @@ let acting: Actor | undefined
 const ACTING = Symbol('acting')
 type Followed = Promise<unknown> & { [ACTING]?: Actor | undefined }
 
+/** The same functions each time: what V8 has learned of them is not for one cycle only. */
+const MARKS = {
+  // What waits for another has a parent; what is only promised leads on to nothing by itself, and is half of all.
+  init(promise: Followed, parent: Promise<unknown> | undefined) {
+    if (acting !== undefined && parent !== undefined) promise[ACTING] = acting
+  },
+  before(promise: Followed) {
+    acting = promise[ACTING]
+  },
+  after() {
+    acting = undefined
+  },
+}
+
 let followed = 0
 let unfollow: (() => void) | undefined
 
@@ -82,19 +96,7 @@ let unfollow: (() => void) | undefined
  * AsyncLocalStorage does the same, and in Node 20 costs all promises of the process six times as much.
  */
 function follow(): void {
-  if (followed++ > 0) return
-  unfollow = promiseHooks.createHook({
-    // What waits for another has a parent; what is only promised leads on to nothing by itself, and is half of all.
-    init(promise: Followed, parent: Promise<unknown> | undefined) {
-      if (acting !== undefined && parent !== undefined) promise[ACTING] = acting
-    },
-    before(promise: Followed) {
-      acting = promise[ACTING]
-    },
-    after() {
-      acting = undefined
-    },
-  }) as () => void
+  if (followed++ === 0) unfollow = promiseHooks.createHook(MARKS) as () => void
 }
 
 /** Does all of `work` in somebody's name, up to the end of what it promises. */

@@ -231,7 +231,7 @@ class Pursuit {
     }))
   }
 
-  async #remembered(): Promise<string[]> {
+  #remembered(): Promise<string[]> {
     const { agent_id, objective } = this.#goal
     return remembered(this.#svc, agent_id, objective, true)
   }

@@ -15,7 +15,7 @@ export async function recalled(svc: PluginHandle, agent_id: string, text: string
   return checked?.action === 'block' ? undefined : (checked?.text ?? text)
 }
 
-async function check(svc: PluginHandle, agent_id: string, text: string) {
+function check(svc: PluginHandle, agent_id: string, text: string) {
   const guardrails = svc.has(Guardrails) ? svc.use(Guardrails) : undefined
   return guardrails?.watches('memory') ? guardrails.check('memory', text, { agent_id }) : undefined
 }

@@ -1,10 +1,10 @@
 import { type Log, sentenceOf } from '#kernel'
-import { ModelError, type ModelEvent, type ModelProvider, type ModelRequest, type ToolCalls } from './contract.ts'
+import { ModelError, type ModelProvider, type ModelRequest, type ToolCalls } from './contract.ts'
 import type { Target } from './names.ts'
 import { promptedRequest } from './prompted.ts'
 import { Hearing, type Reading } from './repair/hearing.ts'
 import { promptedSchema } from './structured.ts'
-import { UnderstoodStream } from './understood.ts'
+import { type Understood, understand } from './understood.ts'
 
 /** So servers say that they, or the model, have no tools: Ollama, vLLM, llama.cpp, Groq, OpenRouter and others. */
 const NO_TOOLS =
@@ -26,14 +26,12 @@ export class Abilities {
   }
 
   /** The same target, understood. `mode` is what configuration says of the model. */
-  understood(target: Target, mode: ToolCalls | undefined): Target {
+  understood(target: Target, mode: ToolCalls | undefined): Understood {
     const { provider, id } = target
-    const { stream, complete } = this.#adapted(provider, id, mode ?? provider.tool_calls ?? 'auto')
-    const adapted: ModelProvider = Object.create(provider, { stream: { value: stream }, complete: { value: complete } })
-    return { ...target, provider: adapted }
+    return { ...target, ...this.#adapted(provider, id, mode ?? provider.tool_calls ?? 'auto') }
   }
 
-  #adapted(provider: ModelProvider, id: string, mode: ToolCalls): Pick<ModelProvider, 'stream' | 'complete'> {
+  #adapted(provider: ModelProvider, id: string, mode: ToolCalls): Pick<Understood, 'stream' | 'complete'> {
     const form = (request: ModelRequest): { sent: ModelRequest; reading: Reading } => {
       const prompted = mode === 'prompted' || (mode === 'auto' && this.#withoutTools.has(id))
       const schemaInPrompt = request.response_schema && (!provider.structured || this.#withoutSchemas.has(id))
@@ -43,16 +41,16 @@ export class Abilities {
     }
     const learn = (error: unknown, sent: ModelRequest) => this.#learn(error, sent, id, mode)
 
-    const stream = (request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent> => {
+    const stream: Understood['stream'] = (request, signal, tell) => {
       let sent = request
       const ask = () => {
         const asking = form(request)
         sent = asking.sent
         return { events: provider.stream(sent, signal), hearing: new Hearing(request, asking.reading) }
       }
-      return new UnderstoodStream(ask, error => learn(error, sent))
+      return understand(ask, error => learn(error, sent), signal, tell)
     }
-    const complete = async (request: ModelRequest, signal: AbortSignal): Promise<ModelEvent[]> => {
+    const complete: Understood['complete'] = async (request, signal) => {
       for (;;) {
         const { sent, reading } = form(request)
         try {

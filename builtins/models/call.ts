@@ -9,9 +9,10 @@ import {
   type Spend,
 } from './contract.ts'
 import type { Governor, Pass } from './governor.ts'
-import { eachOrAbort, limit, orAbort } from './limits.ts'
+import { limit, orAbort } from './limits.ts'
 import type { Target } from './names.ts'
 import { type Attempt, spendOf } from './spend.ts'
+import type { Understood } from './understood.ts'
 
 /** More text than an answer may have. */
 const MAX_OUTPUT_CHARS = 1024 * 1024
@@ -41,7 +42,7 @@ export interface CallSettings {
 
 /** What all attempts of a call share. */
 interface Talk {
-  to: Target
+  to: Understood
   request: ModelRequest
   settings: CallSettings
   show: (text: string) => void
@@ -60,7 +61,7 @@ interface Heard extends Attempt {
  * @throws ModelError with the spend of all attempts and the text shown; MissingDependencyError when the provider needs a
  * package; what `admit` throws, with the spend of the attempts before
  */
-export async function callModel(call: ModelCall, to: Target, settings: CallSettings): Promise<ModelAnswer> {
+export async function callModel(call: ModelCall, to: Understood, settings: CallSettings): Promise<ModelAnswer> {
   const { ports, call_id, max_retries, governor, failover_from } = settings
   const { signal, onText, ...rest } = call
   const request: ModelRequest = { ...rest, model: to.model }
@@ -115,7 +116,7 @@ export async function callModel(call: ModelCall, to: Target, settings: CallSetti
         if (!failure) throw error
         heard.billed = failure.billed || heard.output_chars > 0
         plainTried ||= form === 'plain'
-        const canGoPlain: boolean = to.provider.complete !== undefined && !plainTried
+        const canGoPlain: boolean = to.complete !== undefined && !plainTried
         const seen = onText !== undefined && shown !== ''
         const left = failure.transient && n < max_retries && !total.signal.aborted
         const over = !left || governor.state().breaker !== 'closed'
@@ -140,11 +141,9 @@ async function hearStream(
   const idle = limit(settings.ports.clock, signal, idle_ms, () =>
     fault(to, `nothing came for model.idle_timeout (${settings.idle_timeout} s)`, { kind: 'timeout' }),
   )
-  let events: AsyncIterator<ModelEvent> | undefined
   let over = false
   try {
-    events = to.provider.stream(request, idle.signal)[Symbol.asyncIterator]()
-    await eachOrAbort(idle.signal, events, event => {
+    await to.stream(request, idle.signal, event => {
       pass.accepted()
       take(to, heard, event)
       if (event.type === 'text' && event.text) show(event.text)
@@ -156,14 +155,13 @@ async function hearStream(
     if (!heard.finish_reason || signal.aborted) throw error
   } finally {
     idle.end(!over)
-    if (!over) void Promise.resolve(events?.return?.()).catch(() => {})
   }
   if (!heard.finish_reason)
     throw fault(to, 'the answer broke off before its end', { kind: 'broken', interrupted: true })
 }
 
 async function hearPlain({ to, request }: Talk, signal: AbortSignal, heard: Heard): Promise<void> {
-  const events = await orAbort(signal, to.provider.complete!(request, signal))
+  const events = await orAbort(signal, to.complete!(request, signal))
   for (const event of events) take(to, heard, event)
   if (!heard.finish_reason) throw fault(to, 'the answer has no end', { kind: 'broken' })
 }

@@ -73,12 +73,18 @@ export function eachOrAbort<T>(signal: AbortSignal, pieces: AsyncIterator<T>, he
       if (next.done) return end(resolve)
       try {
         hear(next.value)
-        go()
+      } catch (error) {
+        return failed(error)
+      }
+      go()
+    }
+    const go = () => {
+      try {
+        pieces.next().then(heard, failed)
       } catch (error) {
         failed(error)
       }
     }
-    const go = () => void pieces.next().then(heard, failed)
     signal.addEventListener('abort', abort, { once: true })
     if (signal.aborted) abort()
     else go()

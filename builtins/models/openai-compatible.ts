@@ -4,6 +4,7 @@ import { ModelError, type ModelEvent, type ModelProvider, type ModelRequest } fr
 import type { Endpoint } from './endpoints.ts'
 import { faultOf, refusesStreamOptions } from './faults.ts'
 import { capBody } from './fetch.ts'
+import { Opened } from './opened.ts'
 import { probe } from './probe.ts'
 import { EventData } from './sse.ts'
 import { Chunk, Completion, doneEvent, ToolCallAssembly, usageEvents, wireRequest } from './wire.ts'
@@ -66,24 +67,24 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
   const refuseWebPage = (model: string, { headers }: Response) => {
     if (!headers.get('content-type')?.includes('text/html')) return
     const problem = `${base_url} answered with a web page; check the base URL`
-    throw Object.assign(new ModelError({ model, problem }), { kind: 'broken' as const, billed: false })
+    throw Object.assign(new ModelError({ model, problem }), {
+      ...{ kind: 'broken' as const, billed: false, interrupted: true },
+    })
   }
 
-  async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
+  const stream = (request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent> => {
     const model = id(request.model)
-    refuseWithoutKey(model)
-    const [data, reading] = [new EventData(), new ChunkReading()]
-    const response = await open(request, signal).catch(error => {
-      throw faultOf(error, model, endpoint, ports.clock)
-    })
-    try {
+    const fault = (error: unknown) => faultOf(error, model, endpoint, ports.clock)
+    return new Opened(async () => {
+      refuseWithoutKey(model)
+      const reading = new ChunkReading()
+      const data = new EventData(piece => reading.read(piece))
+      const response = await open(request, signal).catch(error => {
+        throw fault(error)
+      })
       refuseWebPage(model, response)
-      for await (const pieces of data.of(response)) {
-        for (const piece of pieces) for (const event of reading.read(piece)) yield event
-      }
-    } catch (error) {
-      throw Object.assign(faultOf(error, model, endpoint, ports.clock), { interrupted: true })
-    }
+      return data.of(response, error => Object.assign(fault(error), { interrupted: true }))
+    })
   }
 
   async function complete(request: ModelRequest, signal: AbortSignal): Promise<ModelEvent[]> {

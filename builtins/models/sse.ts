@@ -2,59 +2,74 @@ import { Readable } from 'node:stream'
 import { createParser } from 'eventsource-parser'
 import { MAX_STREAM_BYTES, tooLarge } from './fetch.ts'
 
-type Step = IteratorResult<string[], undefined>
-const END: Step = { done: true, value: undefined }
-
 /**
- * The data of a stream's events, those that came together at once
+ * What the data of a stream's events mean, one after another
  * (https://html.spec.whatwg.org/multipage/server-sent-events.html). The `openai` package reads a stream through five layers of
  * generators, which for pieces as small as words costs more than all the rest of an answer. It is made before the answer comes:
  * nobody waits for that then.
  */
-export class EventData {
+export class EventData<T> {
   readonly #decoder = new TextDecoder()
+  readonly #read: (data: string) => readonly T[]
   #data: string[] = []
   readonly #events = createParser({ onEvent: event => void this.#data.push(event.data) })
   #bytes = 0
 
-  /** @throws RangeError when it is larger than any answer can be, and what reading throws */
-  of({ body }: Response): AsyncIterable<string[]> {
-    if (body instanceof Readable) return new Heard(body, piece => this.#dataIn(piece))
-    return this.#read(body)
+  /** @param read what the data of one event mean */
+  constructor(read: (data: string) => readonly T[]) {
+    this.#read = read
   }
 
-  async *#read(body: ReadableStream<Uint8Array> | null): AsyncGenerator<string[], void> {
-    if (!body) return
-    for await (const piece of body) {
-      const data = this.#dataIn(piece)
-      if (data.length > 0) yield data
+  /**
+   * @param failed what is thrown in the place of what reading throws, of what `read` throws, and of a RangeError where the stream is
+   * larger than any answer can be
+   */
+  of({ body }: Response, failed: (error: unknown) => unknown): AsyncIterableIterator<T, undefined> {
+    if (body instanceof Readable) return new Heard(body, piece => this.#in(piece), failed)
+    return this.#of(body, failed)
+  }
+
+  async *#of(
+    body: ReadableStream<Uint8Array> | null,
+    failed: (error: unknown) => unknown,
+  ): AsyncGenerator<T, undefined> {
+    try {
+      for await (const piece of body ?? []) yield* this.#in(piece)
+    } catch (error) {
+      throw failed(error)
     }
   }
 
-  #dataIn(piece: Uint8Array): string[] {
+  *#in(piece: Uint8Array): Generator<T> {
     this.#bytes += piece.length
     if (this.#bytes > MAX_STREAM_BYTES) throw tooLarge(MAX_STREAM_BYTES)
     this.#events.feed(this.#decoder.decode(piece, { stream: true }))
     const data = this.#data
-    if (data.length > 0) this.#data = []
-    return data
+    if (data.length === 0) return
+    this.#data = []
+    for (const each of data) yield* this.#read(each)
   }
 }
 
+type Step<T> = IteratorResult<T, undefined>
+const END = { done: true, value: undefined } as const
+
 /** What a stream of Node's brings, as it comes; its own iterator costs several times as much for each piece. */
-class Heard implements AsyncIterableIterator<string[], undefined> {
+class Heard<T> implements AsyncIterableIterator<T, undefined> {
   readonly #body: Readable
+  readonly #failed: (error: unknown) => unknown
   /** What nobody has asked for yet, and whoever asked before it came. */
-  #data: string[] = []
-  #asking: { resolve: (step: Step) => void; reject: (error: unknown) => void } | undefined
+  readonly #waiting: T[] = []
+  #asking: { resolve: (step: Step<T>) => void; reject: (error: unknown) => void } | undefined
   #end: { error?: unknown } | undefined
 
-  /** @param dataIn what a piece holds */
-  constructor(body: Readable, dataIn: (piece: Uint8Array) => string[]) {
+  /** @param read what a piece holds */
+  constructor(body: Readable, read: (piece: Uint8Array) => Iterable<T>, failed: (error: unknown) => unknown) {
     this.#body = body
+    this.#failed = failed
     body.on('data', piece => {
       try {
-        this.#tell(dataIn(piece))
+        for (const each of read(piece)) this.#tell(each)
       } catch (error) {
         this.#ended({ error })
         body.destroy()
@@ -69,28 +84,24 @@ class Heard implements AsyncIterableIterator<string[], undefined> {
     return this
   }
 
-  next(): Promise<Step> {
-    if (this.#data.length > 0) {
-      const value = this.#data
-      this.#data = []
-      return Promise.resolve({ done: false, value })
-    }
+  next(): Promise<Step<T>> {
+    if (this.#waiting.length > 0) return Promise.resolve({ done: false, value: this.#waiting.shift()! })
     if (!this.#end) return new Promise((resolve, reject) => (this.#asking = { resolve, reject }))
-    return 'error' in this.#end ? Promise.reject(this.#end.error) : Promise.resolve(END)
+    return 'error' in this.#end ? Promise.reject(this.#failed(this.#end.error)) : Promise.resolve(END)
   }
 
-  return(): Promise<Step> {
+  return(): Promise<Step<T>> {
     this.#end ??= {}
     this.#body.destroy()
     return Promise.resolve(END)
   }
 
-  #tell(data: string[]): void {
-    if (this.#end || data.length === 0) return
+  #tell(value: T): void {
+    if (this.#end) return
     const asking = this.#asking
     this.#asking = undefined
-    if (asking) asking.resolve({ done: false, value: data })
-    else this.#data.push(...data)
+    if (asking) asking.resolve({ done: false, value })
+    else this.#waiting.push(value)
   }
 
   /** The first that is told of its end counts. */
@@ -98,6 +109,6 @@ class Heard implements AsyncIterableIterator<string[], undefined> {
     this.#end ??= end
     const asking = this.#asking
     this.#asking = undefined
-    if (asking) 'error' in this.#end ? asking.reject(this.#end.error) : asking.resolve(END)
+    if (asking) 'error' in this.#end ? asking.reject(this.#failed(this.#end.error)) : asking.resolve(END)
   }
 }

@@ -1,5 +1,15 @@
-import type { ModelEvent } from './contract.ts'
+import type { ModelEvent, ModelRequest } from './contract.ts'
+import { eachOrAbort } from './limits.ts'
+import type { Target } from './names.ts'
 import type { Hearing } from './repair/hearing.ts'
+
+/** A model whose answers are understood, in whatever form it was asked. */
+export interface Understood extends Target {
+  /** Tells each event of an answer as it comes. @throws what the provider's stream throws, and the signal's reason at once */
+  stream(request: ModelRequest, signal: AbortSignal, tell: (event: ModelEvent) => void): Promise<void>
+  /** The same without streaming. */
+  complete?(request: ModelRequest, signal: AbortSignal): Promise<ModelEvent[]>
+}
 
 /** A provider that was asked, and how its answer is heard. */
 export interface Asked {
@@ -8,65 +18,27 @@ export interface Asked {
 }
 
 /**
- * A provider's stream, understood. It is an iterator made by hand: a generator in between costs some ten promises for each
- * piece of an answer.
+ * Hears an answer to its end, and tells what was meant.
+ * @param ask asks the provider, in the form that is now thought to be the right one
+ * @param learns whether an error, before anything was said, shows that another form can help
  */
-export class UnderstoodStream implements AsyncIterableIterator<ModelEvent> {
-  readonly #ask: () => Asked
-  readonly #learns: (error: unknown) => boolean
-  #asked: { events: AsyncIterator<ModelEvent>; hearing: Hearing } | undefined
-  #waiting: ModelEvent[] = []
-  #begun = false
-
-  /**
-   * @param ask asks the provider, in the form that is now thought to be the right one
-   * @param learns whether an error, before anything was said, shows that another form can help
-   */
-  constructor(ask: () => Asked, learns: (error: unknown) => boolean) {
-    this.#ask = ask
-    this.#learns = learns
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this
-  }
-
-  next(): Promise<IteratorResult<ModelEvent>> {
-    const value = this.#waiting.shift()
-    if (value) return Promise.resolve({ done: false, value })
+export async function understand(
+  ask: () => Asked,
+  learns: (error: unknown) => boolean,
+  signal: AbortSignal,
+  tell: (event: ModelEvent) => void,
+): Promise<void> {
+  for (let begun = false; ; ) {
+    const { events, hearing } = ask()
+    const pieces = events[Symbol.asyncIterator]()
     try {
-      return this.#events().next().then(this.#heard, this.#failed)
+      return await eachOrAbort(signal, pieces, piece => {
+        begun = true
+        for (const event of hearing.hear(piece)) tell(event)
+      })
     } catch (error) {
-      return Promise.reject(error)
+      void Promise.resolve(pieces.return?.()).catch(() => {})
+      if (begun || !learns(error)) throw error
     }
-  }
-
-  async return(): Promise<IteratorResult<ModelEvent>> {
-    await this.#asked?.events.return?.()
-    return { done: true, value: undefined }
-  }
-
-  #events(): AsyncIterator<ModelEvent> {
-    if (!this.#asked) {
-      const { events, hearing } = this.#ask()
-      this.#asked = { events: events[Symbol.asyncIterator](), hearing }
-    }
-    return this.#asked.events
-  }
-
-  readonly #heard = (
-    result: IteratorResult<ModelEvent>,
-  ): IteratorResult<ModelEvent> | Promise<IteratorResult<ModelEvent>> => {
-    if (result.done) return { done: true, value: undefined }
-    this.#begun = true
-    this.#waiting.push(...this.#asked!.hearing.hear(result.value))
-    const value = this.#waiting.shift()
-    return value ? { done: false, value } : this.next()
-  }
-
-  readonly #failed = (error: unknown): Promise<IteratorResult<ModelEvent>> => {
-    if (this.#begun || !this.#learns(error)) throw error
-    this.#asked = undefined
-    return this.next()
   }
 }

@@ -41,18 +41,20 @@ export async function takenIn(
     seq = event.seq
     const addressed = isAddressed(event, lot.agent_id)
     if (addressed) heard_at = Math.max(heard_at, event.at)
-    inner = await after(svc, addressed ? { ...inner, hours_unheard: 0 } : inner, event, home, settings)
+    const next = after(svc, addressed ? { ...inner, hours_unheard: 0 } : inner, event, home, settings)
+    inner = next instanceof Promise ? await next : next
   }
   return { inner, seq, heard_at }
 }
 
-async function after(
+/** Only a goal's end is looked up. */
+function after(
   svc: PluginHandle,
   inner: Inner,
   { type, at, data }: HappenedRow,
   home: PersonaFields,
   settings: Settings,
-): Promise<Inner> {
+): Inner | Promise<Inner> {
   switch (type) {
     case 'goal_completed':
     case 'goal_abandoned':

@@ -25,7 +25,7 @@ export default definePlugin({
   config: SufferingConfig,
   setup(svc, config) {
     const lives = new InnerLives(svc, config)
-    const stateOf = async (agent: AgentRow) => (config.enabled ? lives.state(agent) : null)
+    const stateOf = (agent: AgentRow) => (config.enabled ? lives.state(agent) : Promise.resolve(null))
     for (const effect of SUFFERING_EFFECTS) svc.add(Effects, effect.kind)
     for (const stressor of BUILT_IN) svc.add(Stressors, stressor)
     svc.add(Moods, circumplex)

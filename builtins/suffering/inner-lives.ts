@@ -1,4 +1,4 @@
-import { type Cycle, type Effect, type PluginHandle, parse, sentenceOf, token } from '#kernel'
+import { type Cycle, type Effect, type PluginHandle, parse, token } from '#kernel'
 import { type AgentRow, Agents, type NewAgent, ProfileShapes, shapeProfile } from '../agents/contract.ts'
 import { type Profile, Profiles } from '../profiles/contract.ts'
 import { appendEvent, isoTime, Store } from '../store/contract.ts'
@@ -14,7 +14,7 @@ import {
 } from './contract.ts'
 import { pass, type Settings, stillFor, thresholdsOf } from './dynamics.ts'
 import { budgetLeft, factsOf, sensed, takenIn } from './facts.ts'
-import { circumplex, feelingOf, moodOf } from './mood.ts'
+import { feelingOf, moodOf } from './mood.ts'
 import { baseOf, effectiveOf, homeOf, shapedBy } from './persona.ts'
 import { findLot, happenedSince, type LotRow, lived, recordMoment } from './repository.ts'
 import { eachField, type Inner, loadOf, newborn, type Told } from './state.ts'
@@ -198,21 +198,13 @@ export class InnerLives implements Suffering {
     const load = loadOf(inner)
     return {
       ...{ load: round(load), crisis: inner.crisis, level: this.#levelOf(inner.crisis, load) },
-      mood: await this.#moodOf(agent_id, inner, persona),
+      mood: await moodOf(this.#svc, feelingOf(agent_id, inner, persona)),
       stressors: inner.stressors.map(({ stressor, severity, peak, trend, since }) => ({
         ...{ stressor, severity: round(severity), peak_severity: round(peak), trend, since: isoTime(since) },
         condition: this.#svc.find(Stressors, stressor)?.condition ?? 'what brought it about ends',
       })),
       waking_hours: round(inner.waking_ms / 3_600_000),
     }
-  }
-
-  async #moodOf(agent_id: string, inner: Inner, persona: PersonaFields): Promise<string> {
-    const feeling = feelingOf(agent_id, inner, persona)
-    return moodOf(this.#svc, feeling).catch(error => {
-      this.#svc.log.warn({ agent_id }, `a model of moods failed: ${sentenceOf(error)}`)
-      return String(circumplex.mood(feeling))
-    })
   }
 
   #levelOf(crisis: boolean, load: number): SufferingState['level'] {

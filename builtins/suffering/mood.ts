@@ -1,4 +1,4 @@
-import type { PluginHandle } from '#kernel'
+import { type PluginHandle, sentenceOf } from '#kernel'
 import { type InnerState, type MoodModel, Moods, type PersonaFields } from './contract.ts'
 import { clamp, type Inner, loadOf } from './state.ts'
 
@@ -26,8 +26,15 @@ export function feelingOf(agent_id: string, inner: Inner, persona: PersonaFields
   return { agent_id, load, crisis, persona, valence: clamp(persona.happiness - load, -1), arousal: crisis ? 1 : load }
 }
 
+/** As those say who are asked; where one of them fails, as the built-in model has it. */
 export async function moodOf(svc: PluginHandle, state: InnerState): Promise<string> {
-  const mood = await svc.ask<typeof Moods, InnerState, string>(Moods as never, state)
+  let mood: unknown
+  try {
+    mood = await svc.ask<typeof Moods, InnerState, string>(Moods as never, state)
+  } catch (error) {
+    svc.log.warn({ agent_id: state.agent_id }, `a model of moods failed: ${sentenceOf(error)}`)
+    mood = circumplex.mood(state)
+  }
   return typeof mood === 'string' && mood.trim() !== '' ? oneWord(mood) : 'steady'
 }
 

@@ -18,6 +18,11 @@ function answerTo({ messages, tools = [] }: Body, n: number): { delta: object; f
   return { delta: { role: 'assistant', content: null, tool_calls: [call] }, finish_reason: 'tool_calls' }
 }
 
+/** What a model says before it does something: a hundred tokens or so, each in a chunk of its own, as OpenAI's servers send them. */
+const THOUGHT = 'I look at what is known so far, and at what is left to do before this can be called done. '
+  .repeat(5)
+  .match(/\S+\s*/g)!
+
 let requests = 0
 
 /** A provider for agents that take notes, as OpenAI's streams: each answer is there at once. Runs as a process of its own. */
@@ -29,13 +34,27 @@ const server = createServer((incoming, response) => {
   })
   incoming.on('end', () => {
     const { delta, finish_reason } = answerTo(JSON.parse(text) as Body, ++requests)
+    const said =
+      finish_reason === 'stop'
+        ? []
+        : THOUGHT.map(content => ({ choices: [{ index: 0, delta: { content }, finish_reason: null }] }))
     const chunks = [
+      ...said,
       { choices: [{ index: 0, delta, finish_reason: null }] },
       { choices: [{ index: 0, delta: {}, finish_reason }] },
       { choices: [], usage: { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 } },
-    ].map(chunk => ({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'notes', ...chunk }))
+    ].map(
+      chunk =>
+        `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'notes', ...chunk })}\n\n`,
+    )
     response.writeHead(200, { 'content-type': 'text/event-stream' })
-    response.end(`${chunks.map(chunk => `data: ${JSON.stringify(chunk)}\n\n`).join('')}data: [DONE]\n\n`)
+    const next = () => {
+      const chunk = chunks.shift()
+      if (chunk === undefined) return response.end('data: [DONE]\n\n')
+      response.write(chunk)
+      setImmediate(next)
+    }
+    next()
   })
 }).listen(0, '127.0.0.1', () => process.send?.(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`))
 process.on('disconnect', () => process.exit())

@@ -137,6 +137,8 @@ test('a model that thinks for longer than the idle limit is not idle', async () 
   expect(await call()).toMatchObject({ text: 'Yes.', spend: { attempts: 1 } })
 })
 
+const dataOf = (body: unknown) => new EventData(data => [data]).of({ body } as Response, error => error)
+
 test.for(['\n', '\r\n', '\r'])(
   'a stream means the same wherever its bytes are cut, with lines that end in %j',
   async end => {
@@ -160,7 +162,7 @@ test.for(['\n', '\r\n', '\r'])(
       )
       for (const body of [ReadableStream.from(pieces), Readable.from(pieces)]) {
         const found: string[] = []
-        for await (const data of new EventData().of({ body } as unknown as Response)) found.push(...data)
+        for await (const data of dataOf(body)) found.push(data)
         expect(found, `pieces of ${size}`).toEqual(['{"a":"zwölf – 十二"}', 'one\ntwo', '[DONE]'])
       }
     }
@@ -169,30 +171,31 @@ test.for(['\n', '\r\n', '\r'])(
 
 test('of a stream that is cut off, all that came is told before that it was', async () => {
   const body = new PassThrough()
-  const data = new EventData().of({ body } as unknown as Response)[Symbol.asyncIterator]()
+  const data = dataOf(body)
   const first = data.next()
   body.write('data: one\n\n')
-  expect(await first).toEqual({ done: false, value: ['one'] })
+  expect(await first).toEqual({ done: false, value: 'one' })
   body.write('data: two\n\ndata: thr')
   body.write('ee\n\ndata: half')
   const gone = new Promise(resolve => body.once('close', resolve))
   setImmediate(() => body.destroy())
   await gone
-  expect(await data.next()).toEqual({ done: false, value: ['two', 'three'] })
+  expect(await data.next()).toEqual({ done: false, value: 'two' })
+  expect(await data.next()).toEqual({ done: false, value: 'three' })
   await expect(data.next()).rejects.toThrow('closed before the end')
 })
 
 test('a stream that nobody reads any more is let go, and one that is too large too', async () => {
   const left = new PassThrough()
-  const data = new EventData().of({ body: left } as unknown as Response)
+  const data = dataOf(left)
   left.write('data: one\n\n')
-  for await (const [first] of data) {
+  for await (const first of data) {
     expect(first).toBe('one')
     break
   }
   expect(left.destroyed).toBe(true)
   const large = new PassThrough()
-  const reading = new EventData().of({ body: large } as unknown as Response)[Symbol.asyncIterator]()
+  const reading = dataOf(large)
   const refused = expect(reading.next()).rejects.toThrow('larger than 64 MiB')
   for (let mib = 0; mib <= 64 && !large.destroyed; mib++) {
     if (!large.write(Buffer.alloc(2 ** 20, 'x')))
