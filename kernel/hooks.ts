@@ -154,39 +154,37 @@ export class Hook<In, Out = void> {
       const place = { name, ...(stage === undefined ? {} : { stage }), ...(before === undefined ? {} : { before }) }
       hook.tapAsync(place as { name: string }, (input, callback) => {
         const done = callback as (error: unknown, answer?: unknown) => void
-        let given: unknown
-        try {
-          given = this.#call(name, fn, input)
-        } catch (error) {
-          return done(error ?? threwNothing(name))
+        const fails = (error: unknown) => {
+          try {
+            this.#failed(name, error)
+          } catch (thrown) {
+            return done(thrown ?? threwNothing(name))
+          }
+          done(null)
         }
-        if (!isThenable(given)) return done(null, given)
-        given.then(
-          answer => done(null, answer),
-          error => done(error ?? threwNothing(name)),
-        )
+        let given: unknown
+        let waits: boolean
+        try {
+          given = this.#limited(name, fn(input))
+          waits = isThenable(given)
+        } catch (error) {
+          return fails(error)
+        }
+        if (waits) (given as PromiseLike<unknown>).then(answer => done(null, answer), fails)
+        else done(null, given)
       })
     }
     return hook as unknown as Compiled<In, Out>
   }
 
-  #call(name: string, fn: Tap<In, Out>['fn'], input: In): Out | undefined | PromiseLike<Out | undefined> {
-    try {
-      const result = fn(input)
-      return isThenable(result) ? this.#waited(name, result as PromiseLike<Out | undefined>) : result
-    } catch (error) {
-      return this.#failed(name, error)
-    }
+  /** What a tap gave; a promise of it for no longer than it may take. */
+  #limited(name: string, given: unknown): unknown {
+    const { limit_ms, clock } = this.#options
+    const isLimited = limit_ms !== undefined && limit_ms > 0 && clock !== undefined && given instanceof Promise
+    return isLimited ? within(clock, limit_ms, `The handler "${name}" of ${this.name}`, given) : given
   }
 
-  #waited(name: string, result: PromiseLike<Out | undefined>): PromiseLike<Out | undefined> {
-    const { limit_ms, clock, failed } = this.#options
-    const isLimited = limit_ms !== undefined && limit_ms > 0 && clock !== undefined && result instanceof Promise
-    const waited = isLimited ? within(clock, limit_ms, `The handler "${name}" of ${this.name}`, result) : result
-    return failed ? waited.then(undefined, error => this.#failed(name, error)) : waited
-  }
-
-  #failed(name: string, error: unknown): undefined {
+  #failed(name: string, error: unknown): void {
     const { failed } = this.#options
     if (!failed) throw error
     failed(name, error)

@@ -154,15 +154,16 @@ export interface ProfileShape {
 export const ProfileShapes = point<ProfileShape>('profile_shapes', { key: ({ name }) => name })
 
 /** What all of these make of a profile, one after another; most agents are nothing special to most of them, which say so at once. */
-export async function shapeProfile(
+export function shapeProfile(
   shapes: readonly ProfileShape[],
   agent: NewAgent,
   profile: Profile,
-): Promise<Profile> {
+): Profile | Promise<Profile> {
   let made = profile
-  for (const each of shapes) {
+  for (const [n, each] of shapes.entries()) {
     const next = each.shape(agent, made)
-    made = next instanceof Promise ? await next : next
+    if (next instanceof Promise) return next.then(shaped => shapeProfile(shapes.slice(n + 1), agent, shaped))
+    made = next
   }
   return made
 }
