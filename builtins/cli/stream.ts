@@ -1,8 +1,9 @@
 import type { Operation, StreamEvent } from '#kernel'
 import type { Context } from './context.ts'
+import { type End, endOf } from './end.ts'
 import { printable, printableJson } from './printable.ts'
 
-type Shown = { text?: unknown; output?: unknown; status?: unknown; message?: unknown }
+type Shown = End & { text?: unknown; output?: unknown; message?: unknown }
 
 /**
  * Tells the events of a stream as they come: for programs a line of JSON each, for people the text of tokens as it grows and
@@ -30,7 +31,7 @@ export async function showStream(
       // What has grown before everybody's eyes is not told again.
       if (grown) terminal.part('\n')
       else terminal.out(printable(String(data.output ?? '')))
-      terminal.err(printable(String(data.status ?? 'done')))
+      terminal.err(printable(endOf(data)))
     } else terminal.err(printable(`${event.event}: ${data.message ?? JSON.stringify(event.data)}`))
   }
   return exit

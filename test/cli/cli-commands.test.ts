@@ -88,6 +88,19 @@ describe('svc agent chat', () => {
   })
 })
 
+describe('svc run', () => {
+  it('tells why a run failed, with exit code 1', async () => {
+    await using dir = await project({})
+    // The discard port: nobody listens there.
+    const env = { OPENAI_BASE_URL: 'http://127.0.0.1:9/v1' }
+    const told = (...words: string[]) => svc(words, { cwd: dir.path, env })
+    const { agent_id } = JSON.parse((await told('spawn', 'coder', '--json')).stdout) as { agent_id: string }
+    const failed = await told('run', agent_id, 'What is it?')
+    expect(failed.code).toBe(1)
+    expect(failed.stderr).toContain('failed: The model openai gave no answer: http://127.0.0.1:9/v1 is not reachable')
+  })
+})
+
 describe('making projects', () => {
   it('svc new project makes a folder with the presets of a template, and touches none that is there', async () => {
     await using dir = await tempDir({ 'taken/file': 'x' })

@@ -4,6 +4,7 @@ import type { AgentDetail } from '../../agents/contract.ts'
 import type { Session } from '../../sessions/contract.ts'
 import { Calls, operationRef } from '../calls.ts'
 import type { Context, HandWritten } from '../context.ts'
+import { type End, endOf } from '../end.ts'
 import { INTERRUPTED } from '../interrupt.ts'
 import { printable, printableJson } from '../printable.ts'
 import { findProject } from '../project.ts'
@@ -115,13 +116,7 @@ class Chat {
     const { terminal, json } = this.#context
     let grown = false
     for await (const event of events) {
-      const data = event.data as {
-        text?: string
-        output?: string
-        status?: string
-        approval_ids?: string[]
-        error?: { detail: string }
-      }
+      const data = event.data as End & { text?: string; output?: string }
       if (event.event === 'done' && data.status === 'failed') this.#exit = 1
       if (json) terminal.out(printableJson(JSON.stringify(event)))
       else if (event.event === 'token') {
@@ -151,17 +146,4 @@ class Chat {
     for (const { role, content } of said) this.#context.terminal.out(printable(`${role}: ${content}`))
     if (said.length === 0) this.#context.terminal.out('nothing yet')
   }
-}
-
-function endOf({
-  status,
-  error,
-  approval_ids = [],
-}: {
-  status?: string
-  error?: { detail: string }
-  approval_ids?: string[]
-}) {
-  if (error) return `${status}: ${error.detail}`
-  return approval_ids.length > 0 ? `${status}: decide with svc approve ${approval_ids.join(', ')}` : String(status)
 }
