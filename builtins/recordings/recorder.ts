@@ -10,8 +10,17 @@ const WORTH_A_NAME = 96
 const SELECT = /^\s*SELECT/i
 /** So many values are known to be written already; older ones are written again. */
 const KNOWN = 500
+/** What `taken` calls the answers of models. */
+const MODEL = 'model'
+/** They are hardly ever given twice: to look whether they were costs more than to write one of usual length. */
+const LONG_ANSWER = 8_000
 /** Entries become one text when they are so long together, in characters: many small ones would outlive the cycles they tell of. */
 const TOGETHER = 8_000
+
+/** JSON of a list without its brackets, with one more: an array of numbers takes longer to become a text than to be gathered. */
+function listed(json: string, more: number | string): string {
+  return json ? `${json},${more}` : `${more}`
+}
 
 function sha1(text: string): string {
   return hash('sha1', text, 'base64')
@@ -30,8 +39,8 @@ export class TapeRecorder implements Tape {
   #texts: string[] = []
   #lines: string[] = []
   #length = 0
-  /** What happened right after one another and is not told yet, and whose the last was. */
-  #turns: number[] = []
+  /** What happened right after one another and is not told yet, as JSON, and whose the last was. */
+  #turns = ''
   #turning: number | undefined
   readonly #named = new Map<string, number>()
   readonly #selects = new Set<number>()
@@ -84,7 +93,7 @@ export class TapeRecorder implements Tape {
         if (SELECT.test(entry[2])) this.#selects.add(entry[1])
       }
     }
-    const model = this.name('model')
+    const model = this.name(MODEL)
     this.counts.steps += entries.filter(entry => entry[0] === 'v' && entry[2] === model).length
   }
 
@@ -141,16 +150,16 @@ export class TapeRecorder implements Tape {
 
   #next(actor: number, what: number): void {
     if (this.#turning !== actor) {
+      this.#turns = listed(this.#turns, ~actor)
       this.#turning = actor
-      this.#turns.push(~actor)
     }
-    this.#turns.push(what)
+    this.#turns = listed(this.#turns, what)
   }
 
   #turned(): void {
     if (this.#turning === undefined) return
     this.#push(`["p",[${this.#turns}]]`)
-    this.#turns = []
+    this.#turns = ''
     this.#turning = undefined
   }
 
@@ -196,8 +205,8 @@ export class TapeRecorder implements Tape {
     return name
   }
 
-  /** A value as it stands on the tape, now: whoever gets it may change it. */
-  value(value: unknown): string {
+  /** A value as it stands on the tape, now: whoever gets it may change it. @param long what is as long stands apart, in characters */
+  value(value: unknown, long = LONG): string {
     if (value === undefined) return 'null'
     const object = typeof value === 'object' && value !== null ? value : undefined
     const known = object && this.#packed.get(object)
@@ -205,7 +214,7 @@ export class TapeRecorder implements Tape {
     const json = JSON.stringify(value) ?? 'null'
     // Only what is fixed is known to be the same again without being looked at.
     const isFixed = object !== undefined && Object.isFrozen(object)
-    const packed = json.length < (isFixed ? WORTH_A_NAME : LONG) ? `{"$j":${json}}` : this.#longOne(json)
+    const packed = json.length < (isFixed ? WORTH_A_NAME : long) ? `{"$j":${json}}` : this.#longOne(json)
     if (isFixed) this.#packed.set(object, packed)
     return packed
   }
@@ -251,9 +260,10 @@ export class RecordedActor implements Actor {
   over = false
   readonly id: number
   readonly #tape: TapeRecorder
-  #ms: number[] = []
-  #micros: number[] = []
-  #ids: string[] = []
+  /** What it drew and the tape was not told yet, as JSON without brackets. */
+  #ms = ''
+  #micros = ''
+  #ids = ''
   #lastMs = 0
   #lastMicros = 0
   #timers = 0
@@ -272,17 +282,17 @@ export class RecordedActor implements Actor {
   draw<T extends number | string>(kind: Draw, real: () => T): T {
     const drawn = real()
     if (kind === 'id') {
-      this.#ids.push(drawn as string)
+      this.#ids = listed(this.#ids, JSON.stringify(drawn))
       return drawn
     }
     if (kind === 'ms') {
-      this.#ms.push((drawn as number) - this.#lastMs)
+      this.#ms = listed(this.#ms, (drawn as number) - this.#lastMs)
       this.#lastMs = drawn as number
       return drawn
     }
     // As fine as it is written down, so that it is the same again.
     const micros = Math.round((drawn as number) * 1000)
-    this.#micros.push(micros - this.#lastMicros)
+    this.#micros = listed(this.#micros, micros - this.#lastMicros)
     this.#lastMicros = micros
     return (micros / 1000) as T
   }
@@ -322,7 +332,8 @@ export class RecordedActor implements Actor {
   }
 
   #given<T>(taking: Taking, earlier: number, value: T): T {
-    this.#tell(taking, earlier, this.#tape.value(value), '')
+    const long = taking.what === MODEL ? LONG_ANSWER : LONG
+    this.#tell(taking, earlier, this.#tape.value(value, long), '')
     return value
   }
 
@@ -332,7 +343,7 @@ export class RecordedActor implements Actor {
   }
 
   #tell({ what, name, digest }: Taking, earlier: number, value: string, failure: string): void {
-    if (what === 'model') this.#tape.counts.steps++
+    if (what === MODEL) this.#tape.counts.steps++
     if (value === 'null' && !digest && !failure && earlier === 0) {
       this.#tape.nothing(this.id, name)
       return
@@ -402,11 +413,10 @@ export class RecordedActor implements Actor {
 
   /** Tells the tape what was drawn since the last time. */
   tellDrawn(): void {
-    if (this.#ms.length + this.#micros.length + this.#ids.length === 0) return
-    const ids = this.#ids.length === 0 ? '[]' : JSON.stringify(this.#ids)
-    this.#tape.line(`["d",${this.id},[${this.#ms}],[${this.#micros}],${ids}]`)
-    this.#ms = []
-    this.#micros = []
-    this.#ids = []
+    if (!this.#ms && !this.#micros && !this.#ids) return
+    this.#tape.line(`["d",${this.id},[${this.#ms}],[${this.#micros}],[${this.#ids}]]`)
+    this.#ms = ''
+    this.#micros = ''
+    this.#ids = ''
   }
 }
