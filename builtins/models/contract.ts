@@ -81,12 +81,6 @@ export type ModelEvent =
   | { type: 'usage'; usage: Usage }
   | { type: 'done'; finish_reason: 'stop' | 'tool_calls' | 'length' | 'content_filter' }
 
-/** An answer as it comes. Where there is `each`, it is told by that, which costs no promises for each event. */
-export interface ModelStream extends AsyncIterable<ModelEvent> {
-  /** Tells each event as it comes, to the end of all. What `tell` throws ends it. */
-  each?(tell: (event: ModelEvent) => void): Promise<void>
-}
-
 /**
  * How a model calls tools. `native`: as its protocol has it. `prompted`: they are described in the prompt, and calls are read
  * out of the text. `auto`: natively, until its server says that it cannot; calls that stand in the text are understood too.
@@ -111,7 +105,7 @@ export interface ModelProvider {
   /** The name to use when only the provider was named. */
   defaultModel?(): Promise<string>
   /** One attempt, without retries. Throws ModelError for what the provider refuses. */
-  stream(request: ModelRequest, signal: AbortSignal): ModelStream
+  stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>
   /** The same without streaming, for a stream that broke off. */
   complete?(request: ModelRequest, signal: AbortSignal): Promise<ModelEvent[]>
 }

@@ -55,29 +55,38 @@ export function orAbort<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
 }
 
 /**
- * Hears what is told to its end; rejects with what hearing threw, and with the signal's reason as soon as it is aborted. Nothing
- * more is heard then, and who tells more is thrown at.
+ * Hands on what comes, piece by piece, to the end; rejects with the signal's reason as soon as it is aborted, and hands on
+ * nothing more then. It listens to the signal once, and waits by hand: a piece costs two promises.
  */
-export function heardOrAbort<T>(
-  signal: AbortSignal,
-  telling: (tell: (piece: T) => void) => Promise<void>,
-  hear: (piece: T) => void,
-): Promise<void> {
-  if (signal.aborted) return Promise.reject(signal.reason)
-  let over = false
-  const hearing = new Promise<void>((resolve, reject) => {
-    const tell = (piece: T) => {
-      if (over) throw new Error('nobody listens any more')
+export function eachOrAbort<T>(signal: AbortSignal, pieces: AsyncIterator<T>, hear: (piece: T) => void): Promise<void> {
+  return new Promise<void>((resolve, reject) => {
+    let over = false
+    const end = (settle: () => void) => {
+      over = true
+      signal.removeEventListener('abort', abort)
+      settle()
+    }
+    const abort = () => end(() => reject(signal.reason))
+    const failed = (error: unknown) => end(() => reject(error))
+    const heard = (next: IteratorResult<T>) => {
+      if (over) return
+      if (next.done) return end(resolve)
       try {
-        hear(piece)
+        hear(next.value)
       } catch (error) {
-        reject(error)
-        over = true
+        return failed(error)
+      }
+      go()
+    }
+    const go = () => {
+      try {
+        pieces.next().then(heard, failed)
+      } catch (error) {
+        failed(error)
       }
     }
-    telling(tell).then(resolve, reject)
-  })
-  return orAbort(signal, hearing).finally(() => {
-    over = true
+    signal.addEventListener('abort', abort, { once: true })
+    if (signal.aborted) abort()
+    else go()
   })
 }

@@ -1,11 +1,11 @@
 import type OpenAI from 'openai'
 import type { Ports } from '#kernel'
-import { ModelError, type ModelEvent, type ModelProvider, type ModelRequest, type ModelStream } from './contract.ts'
+import { ModelError, type ModelEvent, type ModelProvider, type ModelRequest } from './contract.ts'
 import type { Endpoint } from './endpoints.ts'
 import { faultOf, refusesStreamOptions } from './faults.ts'
 import { capBody } from './fetch.ts'
+import { Opened } from './opened.ts'
 import { probe } from './probe.ts'
-import { type Push, Pushed } from './pushed.ts'
 import { EventData } from './sse.ts'
 import { Chunk, Completion, doneEvent, ToolCallAssembly, usageEvents, wireRequest } from './wire.ts'
 
@@ -72,10 +72,10 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
     })
   }
 
-  const stream = (request: ModelRequest, signal: AbortSignal): ModelStream => {
+  const stream = (request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent> => {
     const model = id(request.model)
     const fault = (error: unknown) => faultOf(error, model, endpoint, ports.clock)
-    const push: Push<ModelEvent> = async (tell, signal) => {
+    return new Opened(async () => {
       refuseWithoutKey(model)
       const reading = new ChunkReading()
       const data = new EventData(piece => reading.read(piece))
@@ -83,11 +83,8 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
         throw fault(error)
       })
       refuseWebPage(model, response)
-      await data.of(response, tell).catch(error => {
-        throw Object.assign(fault(error), { interrupted: true })
-      })
-    }
-    return new Pushed(push, signal)
+      return data.of(response, error => Object.assign(fault(error), { interrupted: true }))
+    })
   }
 
   async function complete(request: ModelRequest, signal: AbortSignal): Promise<ModelEvent[]> {

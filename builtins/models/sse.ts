@@ -21,39 +21,94 @@ export class EventData<T> {
   }
 
   /**
-   * Tells all that a stream brings, as it comes, and closes it.
-   * @throws what reading it throws, what `read` and `tell` throw, and a RangeError where it is larger than any answer can be
+   * @param failed what is thrown in the place of what reading throws, of what `read` throws, and of a RangeError where the stream is
+   * larger than any answer can be
    */
-  async of({ body }: Response, tell: (value: T) => void): Promise<void> {
-    if (body instanceof Readable) return heard(body, piece => this.#in(piece, tell))
-    for await (const piece of body ?? []) this.#in(piece, tell)
+  of({ body }: Response, failed: (error: unknown) => unknown): AsyncIterableIterator<T, undefined> {
+    if (body instanceof Readable) return new Heard(body, piece => this.#in(piece), failed)
+    return this.#of(body, failed)
   }
 
-  #in(piece: Uint8Array, tell: (value: T) => void): void {
+  async *#of(
+    body: ReadableStream<Uint8Array> | null,
+    failed: (error: unknown) => unknown,
+  ): AsyncGenerator<T, undefined> {
+    try {
+      for await (const piece of body ?? []) yield* this.#in(piece)
+    } catch (error) {
+      throw failed(error)
+    }
+  }
+
+  *#in(piece: Uint8Array): Generator<T> {
     this.#bytes += piece.length
     if (this.#bytes > MAX_STREAM_BYTES) throw tooLarge(MAX_STREAM_BYTES)
     this.#events.feed(this.#decoder.decode(piece, { stream: true }))
     const data = this.#data
     if (data.length === 0) return
     this.#data = []
-    for (const each of data) for (const value of this.#read(each)) tell(value)
+    for (const each of data) yield* this.#read(each)
   }
 }
 
-/** Hears a stream of Node's to its end; its own iterator costs several times as much for each piece. */
-function heard(body: Readable, hear: (piece: Uint8Array) => void): Promise<void> {
-  return new Promise((resolve, reject) => {
+type Step<T> = IteratorResult<T, undefined>
+const END = { done: true, value: undefined } as const
+
+/** What a stream of Node's brings, as it comes; its own iterator costs several times as much for each piece. */
+class Heard<T> implements AsyncIterableIterator<T, undefined> {
+  readonly #body: Readable
+  readonly #failed: (error: unknown) => unknown
+  /** What nobody has asked for yet, and whoever asked before it came. */
+  readonly #waiting: T[] = []
+  #asking: { resolve: (step: Step<T>) => void; reject: (error: unknown) => void } | undefined
+  #end: { error?: unknown } | undefined
+
+  /** @param read what a piece holds */
+  constructor(body: Readable, read: (piece: Uint8Array) => Iterable<T>, failed: (error: unknown) => unknown) {
+    this.#body = body
+    this.#failed = failed
     body.on('data', piece => {
-      if (body.destroyed) return
       try {
-        hear(piece)
+        for (const each of read(piece)) this.#tell(each)
       } catch (error) {
-        reject(error)
+        this.#ended({ error })
         body.destroy()
       }
     })
-    body.on('end', resolve)
-    body.on('error', reject)
-    body.on('close', () => reject(new Error('the connection was closed before the end of the answer')))
-  })
+    body.on('end', () => this.#ended({}))
+    body.on('error', error => this.#ended({ error }))
+    body.on('close', () => this.#ended({ error: new Error('the connection was closed before the end of the answer') }))
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  next(): Promise<Step<T>> {
+    if (this.#waiting.length > 0) return Promise.resolve({ done: false, value: this.#waiting.shift()! })
+    if (!this.#end) return new Promise((resolve, reject) => (this.#asking = { resolve, reject }))
+    return 'error' in this.#end ? Promise.reject(this.#failed(this.#end.error)) : Promise.resolve(END)
+  }
+
+  return(): Promise<Step<T>> {
+    this.#end ??= {}
+    this.#body.destroy()
+    return Promise.resolve(END)
+  }
+
+  #tell(value: T): void {
+    if (this.#end) return
+    const asking = this.#asking
+    this.#asking = undefined
+    if (asking) asking.resolve({ done: false, value })
+    else this.#waiting.push(value)
+  }
+
+  /** The first that is told of its end counts. */
+  #ended(end: { error?: unknown }): void {
+    this.#end ??= end
+    const asking = this.#asking
+    this.#asking = undefined
+    if (asking) 'error' in this.#end ? asking.reject(this.#failed(this.#end.error)) : asking.resolve(END)
+  }
 }

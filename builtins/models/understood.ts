@@ -1,5 +1,5 @@
-import type { ModelEvent, ModelRequest, ModelStream } from './contract.ts'
-import { heardOrAbort } from './limits.ts'
+import type { ModelEvent, ModelRequest } from './contract.ts'
+import { eachOrAbort } from './limits.ts'
 import type { Target } from './names.ts'
 import type { Hearing } from './repair/hearing.ts'
 
@@ -13,7 +13,7 @@ export interface Understood extends Target {
 
 /** A provider that was asked, and how its answer is heard. */
 export interface Asked {
-  events: ModelStream
+  events: AsyncIterable<ModelEvent>
   hearing: Hearing
 }
 
@@ -28,33 +28,17 @@ export async function understand(
   signal: AbortSignal,
   tell: (event: ModelEvent) => void,
 ): Promise<void> {
-  let begun = false
-  for (;;) {
+  for (let begun = false; ; ) {
     const { events, hearing } = ask()
-    const hear = (piece: ModelEvent) => {
-      begun = true
-      for (const event of hearing.hear(piece)) tell(event)
-    }
+    const pieces = events[Symbol.asyncIterator]()
     try {
-      return await (events.each
-        ? heardOrAbort(signal, tell => events.each!(tell), hear)
-        : iterated(signal, events[Symbol.asyncIterator](), hear))
+      return await eachOrAbort(signal, pieces, piece => {
+        begun = true
+        for (const event of hearing.hear(piece)) tell(event)
+      })
     } catch (error) {
+      void Promise.resolve(pieces.return?.()).catch(() => {})
       if (begun || !learns(error)) throw error
     }
-  }
-}
-
-/** Hears what has to be asked for piece by piece. */
-async function iterated<T>(signal: AbortSignal, pieces: AsyncIterator<T>, hear: (piece: T) => void): Promise<void> {
-  const telling = async (tell: (piece: T) => void) => {
-    for await (const piece of { [Symbol.asyncIterator]: () => pieces }) tell(piece)
-  }
-  try {
-    await heardOrAbort(signal, telling, hear)
-  } catch (error) {
-    // It may wait for something that never comes.
-    void Promise.resolve(pieces.return?.()).catch(() => {})
-    throw error
   }
 }

@@ -1,9 +1,8 @@
 import { PassThrough, Readable } from 'node:stream'
 import { expect, test } from 'vitest'
-import type { ModelEvent } from '../../builtins/models/contract.ts'
 import { EventData } from '../../builtins/models/sse.ts'
-import { fault, type Reply, text, together, toolCall } from '../support/model-server.ts'
-import { IMPATIENT, modelHouse, PURPOSE } from './models-house.ts'
+import { text, together, toolCall } from '../support/model-server.ts'
+import { IMPATIENT, modelHouse } from './models-house.ts'
 
 test('requests carry messages, tools and limits as the protocol has them', async () => {
   const { call, server } = await modelHouse([text('Done.')])
@@ -138,9 +137,7 @@ test('a model that thinks for longer than the idle limit is not idle', async () 
   expect(await call()).toMatchObject({ text: 'Yes.', spend: { attempts: 1 } })
 })
 
-/** Tells the data of a stream's events. */
-const hear = (body: unknown, tell: (data: string) => void) =>
-  new EventData(data => [data]).of({ body } as Response, tell)
+const dataOf = (body: unknown) => new EventData(data => [data]).of({ body } as Response, error => error)
 
 test.for(['\n', '\r\n', '\r'])(
   'a stream means the same wherever its bytes are cut, with lines that end in %j',
@@ -165,7 +162,7 @@ test.for(['\n', '\r\n', '\r'])(
       )
       for (const body of [ReadableStream.from(pieces), Readable.from(pieces)]) {
         const found: string[] = []
-        await hear(body, data => found.push(data))
+        for await (const data of dataOf(body)) found.push(data)
         expect(found, `pieces of ${size}`).toEqual(['{"a":"zwölf – 十二"}', 'one\ntwo', '[DONE]'])
       }
     }
@@ -174,69 +171,36 @@ test.for(['\n', '\r\n', '\r'])(
 
 test('of a stream that is cut off, all that came is told before that it was', async () => {
   const body = new PassThrough()
-  const found: string[] = []
-  const hearing = hear(body, data => found.push(data))
-  const refused = expect(hearing).rejects.toThrow('closed before the end')
-  body.write('data: one\n\ndata: two\n\ndata: thr')
+  const data = dataOf(body)
+  const first = data.next()
+  body.write('data: one\n\n')
+  expect(await first).toEqual({ done: false, value: 'one' })
+  body.write('data: two\n\ndata: thr')
   body.write('ee\n\ndata: half')
+  const gone = new Promise(resolve => body.once('close', resolve))
   setImmediate(() => body.destroy())
-  await refused
-  expect(found).toEqual(['one', 'two', 'three'])
+  await gone
+  expect(await data.next()).toEqual({ done: false, value: 'two' })
+  expect(await data.next()).toEqual({ done: false, value: 'three' })
+  await expect(data.next()).rejects.toThrow('closed before the end')
 })
 
-test('a stream whose hearer fails is let go, and one that is too large too', async () => {
+test('a stream that nobody reads any more is let go, and one that is too large too', async () => {
   const left = new PassThrough()
-  const found: string[] = []
-  const hearing = hear(left, data => {
-    found.push(data)
-    throw new Error('enough')
-  })
-  left.write('data: one\n\ndata: two\n\n')
-  await expect(hearing).rejects.toThrow('enough')
-  expect([found, left.destroyed]).toEqual([['one'], true])
+  const data = dataOf(left)
+  left.write('data: one\n\n')
+  for await (const first of data) {
+    expect(first).toBe('one')
+    break
+  }
+  expect(left.destroyed).toBe(true)
   const large = new PassThrough()
-  const refused = expect(hear(large, () => {})).rejects.toThrow('larger than 64 MiB')
+  const reading = dataOf(large)
+  const refused = expect(reading.next()).rejects.toThrow('larger than 64 MiB')
   for (let mib = 0; mib <= 64 && !large.destroyed; mib++) {
     if (!large.write(Buffer.alloc(2 ** 20, 'x')))
       await new Promise(resolve => large.once('drain', resolve).once('close', resolve))
   }
   await refused
   expect(large.destroyed).toBe(true)
-})
-
-/** What a provider is asked by whoever stands in front of it. */
-async function streamed(reply: Reply) {
-  const { models, server } = await modelHouse([reply])
-  const { provider, model } = await models.resolve('openai:scripted-1')
-  const messages = [{ role: 'user' as const, content: 'Go.' }]
-  const request = { model, messages, tools: [], temperature: 0, max_tokens: 100, purpose: PURPOSE }
-  return { stream: provider.stream(request, new AbortController().signal), server }
-}
-
-test('an answer that is iterated over is the one that is told, and is let go with its reader', async () => {
-  const said = 'The answer is in seven words, roughly.'
-  const told: ModelEvent[] = []
-  const { stream } = await streamed(text(said))
-  await stream.each!(event => told.push(event))
-  const { stream: again } = await streamed(text(said))
-  const iterated: ModelEvent[] = []
-  for await (const event of again) iterated.push(event)
-  expect(iterated).toEqual(told)
-  expect(told.map(event => (event.type === 'text' ? event.text : '')).join('')).toBe(said)
-  const { stream: slow, server } = await streamed(fault('stall', said))
-  for await (const event of slow) {
-    expect(event.type).toBe('text')
-    break
-  }
-  expect(await server.requests[0]!.ended).toBe('dropped')
-})
-
-test('an answer that breaks off under its reader fails after all that came of it', async () => {
-  const { stream } = await streamed(fault('rst', 'Half of an answer'))
-  let heard = ''
-  const reading = async () => {
-    for await (const event of stream) heard += event.type === 'text' ? event.text : ''
-  }
-  await expect(reading()).rejects.toMatchObject({ code: 'model_error', interrupted: true })
-  expect(heard).toBe('Half of an answer')
 })
