@@ -3,9 +3,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
 import { expect, test, vi } from 'vitest'
+import { CycleEnd } from '#kernel'
 import { Digester } from '../../builtins/recordings/digest.ts'
 import type { Entry } from '../../builtins/recordings/entries.ts'
-import { RecordedActor } from '../../builtins/recordings/recorder.ts'
+import { RecordedActor, TapeRecorder } from '../../builtins/recordings/recorder.ts'
 import { RecordingShelf } from '../../builtins/recordings/shelf.ts'
 import { Store } from '../../builtins/store/contract.ts'
 import { type House, type ModelServerRequest, tempDir, text, toolCall, until } from '../support/index.ts'
@@ -198,6 +199,30 @@ test('a prompt that is another one is found, and said to be', async () => {
   const { same, divergence } = await replayOf(home, run)
   expect(same).toBe(false)
   expect(divergence).toMatchObject({ step: 1, what: expect.stringContaining('asked something else') })
+})
+
+test('what was given cannot be changed on the tape any more, and what no JSON can hold ends the tape, not the cycle', () => {
+  const recorder = new TapeRecorder(text => text)
+  const right = { id: 'worker-1', kind: 'agent', owner: 'me', epoch: 1, cycle_num: 1 } as const
+  const actor = recorder.begin(right, new CycleEnd())!
+  const given = actor.take('tool look', () => ({ result: 'four sheep' })) as { result: string }
+  given.result = 'none'
+  const asked: (string | object)[] = ['How many?']
+  actor.take(
+    'model',
+    () => Object.freeze({ text: 'Four.' }),
+    () => asked,
+  )
+  asked.push('Are you sure?')
+  const entries = JSON.parse(`[${recorder.take()}]`) as Entry[]
+  const values = entries.flatMap(entry => (entry[0] === 'v' ? [entry.slice(3)] : []))
+  expect(values).toEqual([
+    [0, { $j: { result: 'four sheep' } }],
+    [new Digester(text => text).of(['How many?']), { $j: { text: 'Four.' } }],
+  ])
+  expect(actor.take('sum', () => Object.freeze({ n: 1n }))).toEqual({ n: 1n })
+  expect(() => recorder.take()).toThrow('BigInt')
+  expect(recorder.begin(right, new CycleEnd())).toBeUndefined()
 })
 
 test('a tape in the form of an earlier version is repeated as well', async () => {
