@@ -34,13 +34,14 @@ import {
   type Intent,
   recordAnswer,
   recordOutcome,
+  recordText,
   recordWords,
   releaseTask,
 } from './effects.ts'
 import { type Ending, endingOf } from './ending.ts'
 import { loadMessages, type MessageRow, type TaskRow } from './repository.ts'
 import { makeWorkspace, type Prepared, prepareRun } from './request.ts'
-import { LiveText } from './text.ts'
+import { LiveText, type Piece } from './text.ts'
 import { Transcript } from './transcript.ts'
 
 /** Another process has taken the task over, or it was removed with its agent. */
@@ -121,9 +122,15 @@ export class TaskRun {
     this.#abort.abort(reason)
   }
 
-  /** Text that is not written down yet. */
-  unwritten() {
-    return this.text.unwritten(this.#hold)
+  /** The write of a text that was told, and what to call once it is. */
+  unwritten(piece: Piece | null): { effects: Effect[]; written: () => void } {
+    if (!piece) return { effects: [], written: () => {} }
+    return { effects: [recordText({ ...this.#hold, ...piece })], written: () => this.text.wrote(piece.until) }
+  }
+
+  /** The write of what the keeper has not written yet. How much that is depends on when it came, so it is recorded. */
+  async #untold() {
+    return this.unwritten(this.row.text === 'shown' ? await taken('told', () => this.text.piece) : null)
   }
 
   /** Works, and has it recorded where that is wanted. */
@@ -332,7 +339,7 @@ export class TaskRun {
     const { agent_id, task_id, session_id, epoch } = this.row
     const used = usedOf(spend)
     const recorded = recordAnswer({ task_id, agent_id, epoch, run_id: this.#run_id, rows, intents, ...used })
-    const { effects, written } = this.unwritten()
+    const { effects, written } = await this.#untold()
     await this.#save([recorded, booked, sessionUsed({ session_id, ...used, duration_ms: 0 }), ...effects])
     written()
   }
@@ -358,7 +365,7 @@ export class TaskRun {
       await this.#save([chargeTask({ task_id, ...used }), sessionUsed({ session_id, ...used, duration_ms: 0 })])
     }
     if (aborted && reason instanceof StoppingError && this.row.detached) {
-      const { effects } = this.unwritten()
+      const { effects } = await this.#untold()
       await this.#svc.use(Store).apply([...effects, releaseTask(this.#hold)])
       return undefined
     }
@@ -380,7 +387,7 @@ export class TaskRun {
     const last = this.#last
     this.#last = undefined
     const used = usedOf(last?.spend)
-    const { effects, written } = this.unwritten()
+    const { effects, written } = await this.#untold()
     const run = this.#run
     const steps = last ? 1 : 0
     const isOurs = await this.#svc

@@ -1,8 +1,11 @@
-import type { Effect } from '#kernel'
-import { recordText } from './effects.ts'
-
 /** Text that is written down already is kept in memory as far as readers are likely to be behind, in UTF-16 units. */
 const KEPT = 8_192
+
+/** A text that was told, and the place after it. */
+export interface Piece {
+  until: number
+  text: string
+}
 
 /**
  * What a task that runs in this process has said so far, for any number of readers. Each reads from its own place and gets
@@ -73,22 +76,20 @@ export class LiveText {
     for (const look of waiting) look()
   }
 
-  /** The write of what is not written down yet, and what to call once it is. */
-  unwritten(hold: { task_id: string; owner: string; epoch: number }): { effects: Effect[]; written: () => void } {
+  /** What is not written down yet. */
+  get piece(): Piece | null {
     let text = this.#text.slice(this.#saved - this.#from)
     // The database takes no half of a surrogate pair; the other half comes with the next piece.
     if (!this.#ended && /[\ud800-\udbff]$/.test(text)) text = text.slice(0, -1)
-    if (text === '') return { effects: [], written: () => {} }
-    const until = this.#saved + text.length
-    return {
-      effects: [recordText({ ...hold, until, text })],
-      written: () => {
-        this.#saved = Math.max(this.#saved, until)
-        const excess = Math.min(this.#saved, this.until - KEPT) - this.#from
-        if (excess <= 0) return
-        this.#text = this.#text.slice(excess)
-        this.#from += excess
-      },
-    }
+    return text === '' ? null : { until: this.#saved + text.length, text }
+  }
+
+  /** It is written down up to a place; one that is repeated may not have said so much itself. */
+  wrote(until: number): void {
+    this.#saved = Math.max(this.#saved, until)
+    const from = this.until < this.#saved ? this.#saved : Math.min(this.#saved, this.until - KEPT)
+    if (from <= this.#from) return
+    this.#text = this.#text.slice(from - this.#from)
+    this.#from = from
   }
 }

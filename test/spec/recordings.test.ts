@@ -9,10 +9,11 @@ import type { Entry } from '../../builtins/recordings/entries.ts'
 import { RecordedActor, TapeRecorder } from '../../builtins/recordings/recorder.ts'
 import { RecordingShelf } from '../../builtins/recordings/shelf.ts'
 import { Store } from '../../builtins/store/contract.ts'
-import { type House, type ModelServerRequest, tempDir, text, toolCall, until } from '../support/index.ts'
+import { type House, type ModelServerRequest, tempDir, text, together, toolCall, until } from '../support/index.ts'
 import { busy, recorded, replayOf, runOf, runsOf } from './recordings-house.ts'
 import { asksForGoal, goalsOf, spawn } from './rooms.ts'
 import { finish, scripted } from './runs-house.ts'
+import { all, done, said, streamed } from './tasks-house.ts'
 
 const look = (to: string) => toolCall('look', { to })
 
@@ -94,6 +95,20 @@ test('a one-shot task is a run that replays: in a process of its own, in the dae
   const { kind, steps_taken } = await home.ask('GET', `/runs/${runs[1]}/recording`)
   expect(kind).toBe('task')
   expect(steps_taken.map(({ says }: { says: string }) => says)).toEqual(['look', 'look', 'That is all.'])
+}, 60_000)
+
+test('a task whose words were streamed replays too, and can be left at a step', async () => {
+  await using home = await recorded(
+    request => (asksForGoal(request) ? text('nothing') : together(text('I look.'), ofTask(request))),
+    { tasks: { toolkits: ['hands', 'memory'] } },
+  )
+  const agent = await spawn(home)
+  const events = await all(await streamed(home, agent, 'look twice'))
+  expect(said(events)).toBe('I look.\n\nI look.\n\nI look.That is all.')
+  const [run = ''] = await taskRunsOf(home, done(events).task_id)
+  expect(await replayOf(home, run)).toMatchObject({ same: true, divergence: null })
+  const { fork } = await home.ask('POST', `/runs/${run}/replay`, { from: 2 })
+  expect(await replayOf(home, fork.run_id)).toMatchObject({ same: true, divergence: null })
 }, 60_000)
 
 test('a task is left at a step, too: with another model, and with a plugin that is there from then on', async () => {
