@@ -22,7 +22,11 @@ const key = z
 const WRITE_ERRORS = [InvalidConfigError, BadFileError, FileLockedError]
 
 export function settingsOperations({ config, heartbeat }: PluginHandle) {
-  const changed = (key: string, change: Record<string, ReloadClass>) => changeOf(config, key, change[key] ?? null)
+  // A mapping is merged: what changed of it is told by entry.
+  const changed = (key: string, change: Record<string, ReloadClass>) => {
+    const path = Object.keys(change).find(path => `${path}.`.startsWith(`${key}.`))
+    return changeOf(config, key, path === undefined ? null : change[path]!)
+  }
 
   return [
     operation({

@@ -53,6 +53,12 @@ it('svc config set takes values as people write them, and says when they are in 
   expect(await said('set', 'plugins.allowlist', '[a, b]')).toBe(
     'plugins.allowlist is ["a","b"], in force after a restart',
   )
+  const rates = () => said('set', 'suffering.escalation_rates', '{ futility: 2 }')
+  expect(await rates()).toBe('suffering.escalation_rates is {"futility":2}, in force after a restart')
+  expect(await rates()).toBe('suffering.escalation_rates is {"futility":2} already')
+  expect(await said('unset', 'suffering.escalation_rates')).toMatch(
+    / is left to its default, in force after a restart$/,
+  )
   expect(await said('set', 'server.api_key', '12345')).toBe('server.api_key is ***, in force after a restart')
   expect(await said('set', 'seed', '7')).toBe('seed is 7 in the file, but SVC_SEED in the environment counts instead')
   expect(parse(await fileOf(dir))).toEqual({
