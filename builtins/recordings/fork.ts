@@ -84,7 +84,6 @@ export async function fork(
     ended_at: null,
     forked_from: { run_id: about.run_id, step: from, model, plugin: plugin ? basename(plugin) : null },
   }
-  await shelf.write(forked)
   const live = new LiveRecording(
     svc,
     shelf,
@@ -98,6 +97,7 @@ export async function fork(
   const { ms, monotonic } = playback.now
   stage.clock.start(ms, monotonic)
   if (plugin) await addPlugin(svc, stage, plugin).catch(error => Promise.reject(failed(sentenceOf(error))))
+  await shelf.write(forked)
   tape.resume(playback.played())
   live.begin()
   playback.goLive(tape)
@@ -105,8 +105,9 @@ export async function fork(
     await liveOn(stage, playback, cycles, options)
   } finally {
     await live.end()
+    // Also of one that was broken off: as far as it came it is a recording like others.
+    await shelf.keepEvents(run_id, await eventsOf(stage.kernel.use(Store), about.run_id))
   }
-  await shelf.keepEvents(run_id, await eventsOf(stage.kernel.use(Store), about.run_id))
   return live.about
 }
 

@@ -128,8 +128,12 @@ test('a task is left at a step, too: with another model, and with a plugin that 
   expect(diff).toMatchObject({ same: false, a: { after: { steps: 2 } }, b: { after: { steps: 1, tool_calls: 0 } } })
   expect(await replayOf(home, fork.run_id)).toMatchObject({ same: true, divergence: null })
   const plugin = join(home.root, 'calm.mjs')
+  const before = await runsOf(home)
+  const withPlugin = () => home.kernel.invoke('recordings.replay_file', { run, from, plugin })
+  await expect(withPlugin()).rejects.toThrow(`cannot be left at step ${from}: ENOENT`)
+  expect(await runsOf(home)).toEqual(before)
   await writeFile(plugin, "export default { name: 'calm', setup(svc) { svc.on('task_ended', () => {}) } }\n")
-  const again = (await home.kernel.invoke('recordings.replay_file', { run, from, plugin })) as typeof diff
+  const again = (await withPlugin()) as typeof diff
   expect(again.fork).toMatchObject({ forked_from: { plugin: 'calm.mjs', model: null } })
   // The same model says the same again; the tool never gives the same twice.
   expect(again.diff).toMatchObject({ a: { steps: 3 }, b: { steps: 3 } })
