@@ -39,6 +39,12 @@ const Replayed = z.object({
   diff: RunDiff.nullable().describe('Of a fork, compared with the run that it left'),
 })
 
+/** What is known of a recording without reading its tape. */
+function sizeOf({ within, ended_at, cycles, steps }: z.infer<typeof Shown>): string {
+  if (within !== null) return `in ${within}`
+  return ended_at === null ? 'has not ended' : `${cycles} cycles, ${steps} steps`
+}
+
 export function recordingOperations(room: RecordingRoom) {
   return [
     operation({
@@ -52,10 +58,7 @@ export function recordingOperations(room: RecordingRoom) {
       run: () => room.list(),
       render: all =>
         all
-          .map(
-            ({ run_id, kind, cycles, steps, cut }) =>
-              `${run_id}  ${kind}  ${cycles} cycles, ${steps} steps${cut ? `  cut: ${cut}` : ''}`,
-          )
+          .map(about => `${about.run_id}  ${about.kind}  ${sizeOf(about)}${about.cut ? `  cut: ${about.cut}` : ''}`)
           .join('\n') || 'nothing is recorded',
     }),
     operation({

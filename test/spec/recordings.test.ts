@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
 import { expect, test, vi } from 'vitest'
-import { CycleEnd } from '#kernel'
+import { CycleEnd, Operations } from '#kernel'
 import { Digester } from '../../builtins/recordings/digest.ts'
 import type { Entry } from '../../builtins/recordings/entries.ts'
 import { RecordedActor, TapeRecorder } from '../../builtins/recordings/recorder.ts'
@@ -81,10 +81,16 @@ test('a one-shot task is a run that replays: in a process of its own, in the dae
   await home.start()
   const [beside, waits] = await Promise.all([run('look twice'), run('send it')])
   expect(waits.status).toBe('waiting_approval')
+  const { within: daemon } = await home.ask('GET', `/runs/${beside.runs[0]}/recording`)
+  const list = home.kernel.points.find(Operations, 'recordings.list')!
+  const listed = async () => list.render?.((await home.ask('GET', '/recordings')) as never)
+  expect(await listed()).toContain(`${daemon}  daemon  has not ended`)
+  expect(await listed()).toContain(`${beside.runs[0]}  task  in ${daemon}`)
   const [{ approval_id }] = await home.ask('GET', '/approvals?status=pending')
   await home.ask('POST', `/approvals/${approval_id}`, { decision: 'approve' })
   await until(async () => (await home.ask('GET', `/tasks/${waits.task_id}`)).status === 'completed')
   await home.stop()
+  expect(await listed()).toMatch(new RegExp(`${daemon}  daemon  \\d+ cycles, \\d+ steps`))
   const runs = [...alone, beside].flatMap(({ runs }) => runs).concat(await taskRunsOf(home, waits.task_id))
   expect(runs).toHaveLength(5)
   for (const each of [...runs, await runOf(home)]) {
