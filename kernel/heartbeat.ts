@@ -184,6 +184,7 @@ export class Heartbeat {
     const undo = [this.#parts.scheduler().onWake(() => this.hint()), waker.follow()]
     let beats = 0
     let nextBeat = clock.monotonic()
+    let fault = ''
     while (!this.#stop.signal.aborted) {
       this.lastTick = clock.ms()
       try {
@@ -192,8 +193,12 @@ export class Heartbeat {
           await this.#parts.onBeat(++beats)
         }
         await this.#tick(nextBeat)
+        fault = ''
       } catch (error) {
-        this.#parts.log.error({ code: (error as { code?: string }).code }, `heartbeat: ${sentenceOf(error)}`)
+        // Once as long as it lasts: a full disk may be the one that the log is on.
+        const again = fault === sentenceOf(error)
+        fault = sentenceOf(error)
+        if (!again) log.error({ code: (error as { code?: string }).code }, `heartbeat: ${fault}`)
         await clock.sleep(RETRY_MS, this.#stop.signal)
       }
     }
