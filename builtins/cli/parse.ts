@@ -116,6 +116,9 @@ function problemOf(spec: CommandSpec, error: unknown): string {
     const [meant] = near(named.replace(/^-+/, ''), ['json', 'root', 'help', ...spec.options.map(option => option.name)])
     return `there is no option ${named}${meant ? `; did you mean --${meant}?` : ''}`
   }
+  if (named !== undefined && /^Invalid option name/.test(reason)) {
+    return `there is no option ${named}; words that begin with "-" stand behind --, as in: -- ${named}`
+  }
   const starved = /Not enough arguments to option ([\w-]+)/.exec(reason)?.[1]
   if (starved) return `the option ${starved} needs a value`
   return reason.replace(/\.$/, '')

@@ -77,6 +77,7 @@ it.each([
   [['set', 'daemon.hartbeat', '1'], 2, 'did you mean "daemon.heartbeat"?'],
   [['get', 'daemon'], 2, '"daemon" is not a key of the configuration'],
   [['set', 'daemon.heartbeat'], 2, '<value> is missing'],
+  [['set', 'seed', '-5'], 2, 'words that begin with "-" stand behind --, as in: -- -5'],
 ])('a mistake says what would be right: svc config %j', async (words, code, sentence) => {
   await using dir = await project({ '.svc/config.yaml': 'daemon:\n  heartbeat: 7\n' })
   const ran = await runner(dir)('config', ...words)
