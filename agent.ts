@@ -32,7 +32,7 @@ export interface AgentOptions {
   parseRepairs?: number
   /**
    * Asked before each call of a tool that says `requires_approval`: true or false, or as a reviewer would decide. Without it
-   * such calls are refused. What it throws ends the run and is thrown.
+   * such calls are refused. What it throws ends the run and is thrown, as is a TypeError for any other answer.
    */
   onApproval?: (call: ApprovalRequest) => boolean | Review | Promise<boolean | Review>
   /** As its traces and the simulated model know it. */

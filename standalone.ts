@@ -117,8 +117,18 @@ export class Standalone {
     const decided = await onApproval({ call_id, tool_name: name, arguments: args, danger: danger ?? null })
     if (decided === true) return run
     if (decided === false) return refused('It was denied.')
-    if (decided.decision === 'deny') return refused(`It was denied: ${decided.reason}`)
-    return decided.decision === 'edit' ? { verdict: 'run', arguments: decided.arguments } : run
+    switch (decided?.decision) {
+      case 'approve':
+        return run
+      case 'edit':
+        return { verdict: 'run', arguments: decided.arguments }
+      case 'deny':
+        return refused(decided.reason ? `It was denied: ${decided.reason}` : 'It was denied.')
+    }
+    // Nobody has allowed it: what a program without types answers by mistake must not run the tool.
+    throw new TypeError(
+      `onApproval answers true, false, or { decision: 'approve' | 'deny' | 'edit' }; for ${name} it gave none of these.`,
+    )
   }
 }
 

@@ -309,6 +309,15 @@ describe('a tool that requires approval', () => {
     expect(await decided()).toMatchObject({ sent: [], told: expect.stringContaining('nobody is there') })
   })
 
+  it('does not run by an answer that says neither, which ends the run', async () => {
+    for (const answer of ['no', 0, null, undefined, { decision: 'reject' }]) {
+      sent.length = 0
+      const { agent } = await asks(() => answer as never)
+      await expect(agent.run('Send it.')).rejects.toThrow("onApproval answers true, false, or { decision: 'approve'")
+      expect(sent).toEqual([])
+    }
+  })
+
   it('ends the run with what the callback throws', async () => {
     sent.length = 0
     const { agent } = await asks(() => {
