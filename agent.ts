@@ -92,8 +92,9 @@ export class Agent {
   /**
    * Does one thing and answers. What goes wrong once the model was asked is the `error` of a result whose status is `failed`;
    * with a `schema`, `parsed` is the answer as that made it.
-   * @throws ModelNameError; MissingDependencyError when the model needs a package that is not there; InvalidConfigError; what
-   * `signal` was aborted with; what `onApproval` throws; a TypeError or ConflictError for tools that are none
+   * @throws ModelNameError; MissingDependencyError when the model needs a package that is not there; InvalidConfigError;
+   * InvalidInputError for a limit or an instruction that is none; what `signal` was aborted with; what `onApproval` throws; a
+   * TypeError or ConflictError for tools that are none
    */
   run<S extends z.ZodObject>(instruction: string, options: WithSchema<S>): Promise<AgentResult<z.output<S> | null>>
   run(instruction: string, options?: RunOptions): Promise<AgentResult>

@@ -1,4 +1,4 @@
-import { Kernel, type Ports, type Tool, Toolkits, type z } from '#kernel'
+import { InvalidInputError, issuesOf, Kernel, type Ports, type Tool, Toolkits, z } from '#kernel'
 import type { AgentEvent, AgentOptions, AgentResult, RunOptions } from './agent.ts'
 import { type Message, ModelError, type Spend } from './builtins/models/contract.ts'
 import models from './builtins/models/index.ts'
@@ -20,6 +20,16 @@ const TOOL_TIMEOUT_S = 60
 const DONE =
   'You are asked to do one thing. When it is done, answer with the result itself: an answer without a tool call ends the work.'
 
+/** What a program gives, and often has from elsewhere itself: a limit that is not a number would be none. */
+const Limits = z.object({ maxSteps: z.int().min(1), maxCostUsd: z.number().min(0) }).partial()
+const Options = Limits.extend({
+  name: z.string().min(1).optional(),
+  maxTokens: z.int().min(1).optional(),
+  temperature: z.number().min(0).max(2).optional(),
+  parseRepairs: z.int().min(0).optional(),
+})
+const Instruction = Limits.extend({ instruction: z.string() })
+
 /** What one run is asked. */
 export interface Asked extends RunOptions {
   instruction: string
@@ -34,8 +44,9 @@ export class Standalone {
   readonly #options: AgentOptions
   #runs = 0
 
-  /** @throws InvalidConfigError; a TypeError or ConflictError for tools that are none */
+  /** @throws InvalidInputError, InvalidConfigError; a TypeError or ConflictError for tools that are none */
   static async open(options: AgentOptions): Promise<Standalone> {
+    check(Options, 'The agent', options)
     const ports = { ...options.ports, files: filesOf(options.config ?? {}) }
     const log = { level: 'warn', ...options.log }
     const kernel = await Kernel.open({ root: NOWHERE, roles: [], builtins: [models, runtime], ports, log })
@@ -51,6 +62,7 @@ export class Standalone {
 
   /** @throws what is no answer of the model: see `Agent.run` */
   async run(asked: Asked, tell: (event: AgentEvent) => void): Promise<AgentResult<unknown>> {
+    check(Instruction, 'The run', asked)
     const { schema, signal } = asked
     const { parseRepairs = 1, maxTokens = 4096 } = this.#options
     const form = schema && new AnswerForm(jsonSchemaOf(schema), parseRepairs, schema)
@@ -191,6 +203,14 @@ function eventsOf(event: RunEvent): AgentEvent[] {
   const { call, message } = event
   const { content, is_error = false } = message
   return [{ type: 'tool_result', call_id: call.call_id, name: call.name, content, is_error }]
+}
+
+/** @throws InvalidInputError */
+function check(given: z.ZodObject, what: string, options: AgentOptions | Asked): void {
+  const { error } = given.safeParse(options)
+  if (!error) return
+  const issues = issuesOf(error)
+  throw new InvalidInputError({ what, issues }, { errors: issues })
 }
 
 function refused(reason: string): Verdict {

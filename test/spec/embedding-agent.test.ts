@@ -1,6 +1,14 @@
 import { readdir } from 'node:fs/promises'
 import { describe, expect, expectTypeOf, it, onTestFinished } from 'vitest'
-import { Agent, type AgentEvent, type AgentOptions, StructuredParseError, tool, z } from '../../index.ts'
+import {
+  Agent,
+  type AgentEvent,
+  type AgentOptions,
+  type RunOptions,
+  StructuredParseError,
+  tool,
+  z,
+} from '../../index.ts'
 import {
   fault,
   modelServer,
@@ -77,6 +85,25 @@ describe('a standalone agent', () => {
     expect(await agent.run('Go on.')).toMatchObject({ status: 'max_steps', steps_taken: 3, error: null })
     expect(await agent.run('Go on.', { maxSteps: 1 })).toMatchObject({ status: 'max_steps', steps_taken: 1 })
     expect(server.requests).toHaveLength(4)
+  })
+
+  it('asks no model under a limit that is none, or for what is no instruction', async () => {
+    const runs: [AgentOptions, Partial<RunOptions>, unknown, string][] = [
+      [{ maxCostUsd: Number('five') }, {}, 'Hello', 'maxCostUsd'],
+      [{ maxSteps: 0 }, {}, 'Hello', 'maxSteps'],
+      [{ maxTokens: -1 }, {}, 'Hello', 'maxTokens'],
+      [{ temperature: 3 }, {}, 'Hello', 'temperature'],
+      [{ parseRepairs: 0.5 }, {}, 'Hello', 'parseRepairs'],
+      [{}, { maxCostUsd: -1 }, 'Hello', 'maxCostUsd'],
+      [{}, { maxSteps: Number.NaN }, 'Hello', 'maxSteps'],
+      [{}, {}, undefined, 'instruction'],
+    ]
+    for (const [options, more, instruction, path] of runs) {
+      const { agent, server } = await scripted([text('Hello.')], options)
+      const run = agent.run(instruction as string, more)
+      await expect(run).rejects.toMatchObject({ code: 'invalid_input', errors: [{ path }] })
+      expect(server.requests).toEqual([])
+    }
   })
 
   it('leaves nothing on disk and reads nothing of the folder that it runs in', async () => {
