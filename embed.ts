@@ -77,6 +77,7 @@ export class Svc {
   readonly daemon: SvcDaemon
   /** What happens, and guards of the phases. */
   readonly hooks: SvcHooks
+  #closing: Promise<void> | undefined
 
   private constructor(kernel: Kernel) {
     this.kernel = kernel
@@ -192,10 +193,10 @@ export class Svc {
     return this.daemon.stop()
   }
 
-  /** Stops, and frees everything. */
-  async close(): Promise<void> {
-    await this.stop()
-    await this.kernel.close()
+  /** Stops, and frees everything. Calling it again waits for the first call. */
+  close(): Promise<void> {
+    this.#closing ??= this.stop().finally(() => this.kernel.close())
+    return this.#closing
   }
 
   [Symbol.asyncDispose](): Promise<void> {

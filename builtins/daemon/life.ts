@@ -32,13 +32,19 @@ export class DaemonLife {
 
   start({ join = false } = {}): Promise<void> {
     this.#starting ??= this.#start(join).catch(async error => {
-      await this.stop()
+      await this.#leave()
       throw error
     })
     return this.#starting
   }
 
   async stop(): Promise<void> {
+    // Half a start cannot be undone: what it still does would stay.
+    await this.#starting?.catch(() => {})
+    await this.#leave()
+  }
+
+  async #leave(): Promise<void> {
     this.#starting = undefined
     for (const undo of this.#undo.splice(0).reverse()) {
       await Promise.resolve(undo()).catch(error => this.#svc.log.error({}, sentenceOf(error)))

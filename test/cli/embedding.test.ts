@@ -82,6 +82,25 @@ describe('inside a program of one’s own', () => {
     expect(await again.daemon.status()).toMatchObject({ running: false, health: 'stopped' })
   })
 
+  it('it may be closed before the block ends, and more than once', async () => {
+    await using dir = await project(FAST)
+    await using svc = await Svc.open(dir.path, { log })
+    await svc.start()
+    await Promise.all([svc.close(), svc.close()])
+    await svc.close()
+  })
+
+  it.each(['stop', 'close'] as const)('a %s while it starts leaves no daemon behind', async end => {
+    await using dir = await project(FAST)
+    await using svc = await Svc.open(dir.path, { log })
+    const starting = svc.start()
+    await svc[end]()
+    await starting
+    await using again = await Svc.open(dir.path, { log })
+    expect(await again.daemon.status()).toMatchObject({ running: false, health: 'stopped' })
+    await again.start()
+  })
+
   it('it is refused while another process is the daemon', async () => {
     await using dir = await project(FAST)
     await using daemon = new RunningSvc(['start'], { cwd: dir.path })
