@@ -45,6 +45,7 @@ export async function* follow(svc: PluginHandle, tail: Tail, options: FollowOpti
     }
     if (!options.follow) return
     await tail.wait(after, signal)
+    if (tail.closed) return
     if (!signal.aborted) newest = await newestSeq(store)
   }
 }

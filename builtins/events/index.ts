@@ -12,7 +12,10 @@ export default definePlugin({
   setup(svc) {
     const config = svc.section('', EventLogConfig)
     eventsForget(svc)
-    for (const operation of eventOperations(svc, new Tail(svc))) svc.operation(operation)
+    const tail = new Tail(svc)
+    for (const operation of eventOperations(svc, tail)) svc.operation(operation)
+    // Whoever follows without a signal of its own would wait for ever, and its program with it.
+    svc.start(() => () => tail.close(), { in: ['daemon', 'server', 'mcp', 'cli'] })
     const log = new EventLog(svc, () => config.event_log_fsync)
     svc.add(EventReaders, { name: 'event-log', seq: () => log.written() })
     svc.start(() => {

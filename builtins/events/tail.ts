@@ -13,14 +13,25 @@ export class Tail {
   readonly #svc: PluginHandle
   readonly #waiting = new Map<() => void, number>()
   #looking = false
+  #closed = false
 
   constructor(svc: PluginHandle) {
     this.#svc = svc
   }
 
-  /** Resolves when there is an event after `seq`, or as soon as the signal is aborted. */
+  /** Nothing comes any more: who follows the log in this process has come to its end. */
+  get closed(): boolean {
+    return this.#closed
+  }
+
+  close(): void {
+    this.#closed = true
+    for (const wake of [...this.#waiting.keys()]) wake()
+  }
+
+  /** Resolves when there is an event after `seq`, or as soon as the signal is aborted or this is closed. */
   wait(seq: number, signal: AbortSignal): Promise<void> {
-    if (signal.aborted) return Promise.resolve()
+    if (signal.aborted || this.#closed) return Promise.resolve()
     return new Promise(resolve => {
       const wake = () => {
         this.#waiting.delete(wake)

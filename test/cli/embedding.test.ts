@@ -90,6 +90,16 @@ describe('inside a program of one’s own', () => {
     await svc.close()
   })
 
+  it('who follows its events has come to their end when it is closed', async () => {
+    await using dir = await project(FAST)
+    await using svc = await Svc.open(dir.path, { log })
+    const events = await svc.invoke('events.follow', {})
+    expect((await events.next()).value).toMatchObject({ event: 'open' })
+    const next = events.next()
+    await svc.close()
+    expect(await next).toMatchObject({ done: true })
+  })
+
   it.each(['stop', 'close'] as const)('a %s while it starts leaves no daemon behind', async end => {
     await using dir = await project(FAST)
     await using svc = await Svc.open(dir.path, { log })
