@@ -2,7 +2,7 @@
 
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
 import { OPERATIONS, type Operations } from './client-operations.ts'
-import { defineError, SvcError } from './kernel/errors.ts'
+import { defineError, InvalidInputError, SvcError } from './kernel/errors.ts'
 
 export interface ClientOptions {
   /** `http://127.0.0.1:8000` */
@@ -127,13 +127,20 @@ async function send(options: ClientOptions, route: Route, input: Input, call: Ca
   return answer
 }
 
-/** Where the fields of the input go: into the path, and what is left into the query or the body. */
+/**
+ * Where the fields of the input go: into the path, and what is left into the query or the body.
+ * @throws InvalidInputError for `.` and `..`, which no URL can have as a name: they would be another path
+ */
 function placed(baseUrl: string, { method, path }: Route, input: Input): { url: string; body?: string } {
   const rest = new Map(Object.entries(input).filter(([, value]) => value !== undefined))
   const place = path.replace(/\{(\w+)\}/g, (_, name: string) => {
-    const value = rest.get(name)
+    const value = String(rest.get(name))
     rest.delete(name)
-    return encodeURIComponent(String(value))
+    if (value === '.' || value === '..') {
+      const issues = [{ path: name, message: `"${value}" is no name` }]
+      throw new InvalidInputError({ what: 'The request', issues }, { errors: issues })
+    }
+    return encodeURIComponent(value)
   })
   const url = `${baseUrl.replace(/\/+$/, '')}${place}`
   if (method !== 'GET' && method !== 'DELETE') {

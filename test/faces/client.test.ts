@@ -80,6 +80,14 @@ describe('a call', () => {
     expect(invalid).toMatchObject({ code: 'invalid_input', status: 422, errors: [{ path: 'limit' }] })
   })
 
+  it('is of the path that it says, whatever it is given for a name', async () => {
+    const { client } = await served()
+    for (const id of ['.', '..']) {
+      const error = await client.agents.get({ id }).catch(thrown => thrown)
+      expect(error).toMatchObject({ code: 'invalid_input', errors: [{ path: 'id' }] })
+    }
+  })
+
   it('carries the key and the user', async () => {
     const { url } = await served({ env: { SVC_API_KEY: 'a-long-secret-key' } })
     const refused = await createClient({ baseUrl: url })
