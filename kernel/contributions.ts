@@ -149,6 +149,11 @@ export const Toolkits = point<Toolkit>('toolkits', {
           `the tool "${name}" of toolkit "${toolkit.name}" needs parameters: z.object({ … }), and execute()`,
         )
       }
+      if (toolkit.tools.filter(tool => tool.name === name).length > 1) {
+        throw new ConflictError({
+          sentence: `The toolkit "${toolkit.name}" has two tools "${name}"; give one of them another name.`,
+        })
+      }
       const taken = others.find(
         other => other.key !== toolkit.name && other.value.tools.some(tool => tool.name === name),
       )

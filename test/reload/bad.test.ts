@@ -51,6 +51,14 @@ it.each([
     /toolkit "t" has a tool "look", but "eyes" of "room" already does/,
   ],
   [
+    'two tools of one name',
+    source(
+      'sayer',
+      "const pick = { name: 'pick', parameters: z.object({}), execute() {} }\nsvc.toolkit({ name: 't', tools: [tool(pick), tool(pick)] })",
+    ),
+    /toolkit "t" has two tools "pick"/,
+  ],
+  [
     "an operation's name taken",
     source('sayer', "svc.operation({ name: 'room.get', input: z.object({}), output: z.string(), run: () => '' })"),
     /adds "room.get" to operations, but "room" already did/,
