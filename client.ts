@@ -102,7 +102,7 @@ interface Message {
 
 async function ask(options: ClientOptions, route: Route, input: Input, call: CallOptions): Promise<unknown> {
   const answer = await send(options, route, input, call)
-  const text = await answer.text()
+  const text = await answer.text().catch(error => lost(error, options, call))
   if (text === '') return null
   return /\bjson\b/.test(answer.headers.get('content-type') ?? '') ? JSON.parse(text) : text
 }
@@ -118,13 +118,16 @@ async function send(options: ClientOptions, route: Route, input: Input, call: Ca
   if (call.lastEventId) headers.set('last-event-id', call.lastEventId)
   const { fetch = globalThis.fetch } = options
   const request = { method: route.method, headers, body: body ?? null, ...(call.signal ? { signal: call.signal } : {}) }
-  const answer = await fetch(url, request).catch(error => {
-    call.signal?.throwIfAborted()
-    throw new UnreachableError({ url: options.baseUrl, problem: problemOf(error) }, { cause: error })
-  })
-  if (!answer.ok) throw errorOf(await answer.json().catch(() => ({})), answer)
+  const answer = await fetch(url, request).catch(error => lost(error, options, call))
+  if (!answer.ok) throw errorOf(await answer.json().catch(() => null), answer)
   call.onResponse?.(answer)
   return answer
+}
+
+/** Of a request that got no answer, or half of one. @throws what the signal was aborted with; UnreachableError */
+function lost(error: unknown, { baseUrl }: ClientOptions, { signal }: CallOptions): never {
+  signal?.throwIfAborted()
+  throw new UnreachableError({ url: baseUrl, problem: problemOf(error) }, { cause: error })
 }
 
 /**
@@ -237,7 +240,9 @@ function isCut(error: unknown): boolean {
 
 /** The problem that a server told, as the error that it was made from. */
 function errorOf(problem: unknown, answer?: Response): SvcError {
-  const { code, status, title, detail, errors } = problem as Partial<Record<'code' | 'title' | 'detail', string>> & {
+  const { code, status, title, detail, errors } = (problem ?? {}) as Partial<
+    Record<'code' | 'title' | 'detail', string>
+  > & {
     status?: number
     errors?: SvcError['errors']
   }

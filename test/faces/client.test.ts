@@ -26,6 +26,23 @@ async function served(options: Parameters<typeof restHouse>[0] = {}) {
   return { ...home, client: createClient({ baseUrl: home.url }) }
 }
 
+/** A client whose server answers so. */
+function answering(answer: () => Response): Client {
+  return createClient({ baseUrl: 'http://127.0.0.1:8000', fetch: async () => answer() })
+}
+
+/** An answer whose connection is cut after this much of it. */
+function halfOf(type: string, text: string): Response {
+  const body = new ReadableStream(
+    {
+      start: controller => controller.enqueue(new TextEncoder().encode(text)),
+      pull: controller => controller.error(new TypeError('terminated')),
+    },
+    { highWaterMark: 0 },
+  )
+  return new Response(body, { headers: { 'content-type': type } })
+}
+
 /** A way to the server that can be cut. */
 async function wire(port: number) {
   const sockets = new Set<Socket>()
@@ -105,6 +122,18 @@ describe('a call', () => {
     const error = await client.agents.list().catch(thrown => thrown)
     expect(error).toMatchObject({ code: 'unreachable', status: 503 })
     expect(error.message).toContain(url)
+  })
+
+  it('whose answer breaks off, or is no problem that anybody told, throws an error all the same', async () => {
+    const half = () => halfOf('application/json', '{"agent_id":')
+    const broken = await answering(half)
+      .agents.get({ id: 'ada' })
+      .catch(error => error)
+    expect(broken).toMatchObject({ code: 'unreachable', status: 503 })
+    const signal = AbortSignal.abort(new Error('enough'))
+    await expect(answering(half).agents.get({ id: 'ada' }, { signal })).rejects.toThrow('enough')
+    const empty = answering(() => Response.json(null, { status: 502 }))
+    await expect(empty.agents.list()).rejects.toMatchObject({ code: 'unknown', status: 502 })
   })
 
   it('is given up with its signal, and shows the head of its answer', async () => {
@@ -240,6 +269,20 @@ describe('a stream that began something', () => {
       { key: 'once-1', face: 'stream' },
       { key: 'once-1', face: 'whole' },
     ])
+  })
+
+  it('whose answer under the same key breaks off too asks for it again', async () => {
+    const answers = [
+      halfOf('text/event-stream', 'id: 2\nevent: token\ndata: {"text":"so"}\n\n'),
+      halfOf('application/json', '{"status":'),
+      Response.json({ status: 'completed', output: 'so far' }),
+    ]
+    const shown: unknown[] = []
+    const client = answering(() => answers.shift()!)
+    for await (const { event, data } of client.tasks.stream({ id: 'a', instruction: 'go' }, { idempotencyKey: 'k' })) {
+      shown.push(event === 'done' ? data.output : event)
+    }
+    expect(shown).toEqual(['token', 'so far'])
   })
 
   it('that stops without its end and has no key leaves the text that was shown, and says so', async () => {
