@@ -78,12 +78,12 @@ function checked(svc: PluginHandle, { tool_name, arguments: asked }: ApprovalRow
   return json === asked ? null : { arguments: json, args_hash: sha256 }
 }
 
-/** Denies what waited for longer than it may, and what was asked for a goal that has ended. Times are on the wall, so that a restart changes nothing. */
+/** Denies what waited for longer than it may, and what was asked for a goal or a task that has ended. Times are on the wall, so that a restart changes nothing. */
 export async function settle(svc: PluginHandle, config: ApprovalConfig): Promise<void> {
   const limit = deadline(svc, config)
   const overdue = limit === null ? null : svc.clock.ms() - limit
   for (const row of await settledByThemselves(svc.use(Store), overdue)) {
-    const reason = row.moot ? 'its goal has ended' : 'nobody decided in time'
+    const reason = row.moot ? `its ${row.task_id ? 'task' : 'goal'} has ended` : 'nobody decided in time'
     await decide(svc, row, { decision: 'deny', reason, resolved_by: 'system' }, null)
   }
 }

@@ -115,11 +115,12 @@ export async function heldAmong(store: Store, agents: readonly string[]): Promis
   return rows.map(({ agent_id }) => agent_id)
 }
 
-/** Pending ones that nobody needs to decide any more: made before `overdue`, or for a goal that has ended. */
+/** Pending ones that nobody needs to decide any more: made before `overdue`, or for a goal or a task that has ended. */
 export function settledByThemselves(store: Store, overdue: number | null): Promise<(ApprovalRow & { moot: number })[]> {
   return store.all(
     `SELECT ${COLUMNS}, moot FROM (SELECT p.*, EXISTS (SELECT 1 FROM goals g WHERE g.goal_id = p.goal_id
-       AND g.status <> 'active') AS moot FROM approvals p WHERE p.status = 'pending') asked
+       AND g.status <> 'active') OR EXISTS (SELECT 1 FROM task_runs t WHERE t.task_id = p.task_id
+       AND t.ended_at IS NOT NULL) AS moot FROM approvals p WHERE p.status = 'pending') asked
      WHERE moot OR created_at <= ? ORDER BY created_at, approval_id`,
     [overdue ?? -1],
   )

@@ -70,6 +70,24 @@ describe('a task with a tool that needs approval', () => {
     expect(sent).toEqual([])
   })
 
+  it('leaves nothing to decide once it is cancelled', async () => {
+    const { sent, plugin } = mailbox()
+    await using home = await tasked(() => text('It is sent.'), { config: GATED, builtins: [plugin] })
+    home.server.enqueue(toolCall('send', { to: 'ann' }), toolCall('send', { to: 'bob' }))
+    const id = await spawn(home)
+    const waiting = await run(home, id, 'Write to Ann.')
+    const other = await run(home, id, 'Write to Bob.')
+    await home.kernel.invoke('tasks.cancel', { task_id: waiting.task_id })
+    await home.kernel.hooks.emit('beat', { beat: 1 })
+    const left = (await home.kernel.invoke('approvals.queue')) as ApprovalSummary[]
+    expect(left.map(({ approval_id }) => approval_id)).toEqual(other.approval_ids)
+    const [approval_id] = waiting.approval_ids
+    expect(await home.kernel.invoke('approvals.show', { approval_id })).toMatchObject({
+      ...{ status: 'denied', resolved_by: 'system', reason: 'its task has ended' },
+    })
+    expect(sent).toEqual([])
+  })
+
   it('waits for each of several decisions without a model call', async () => {
     const { sent, plugin } = mailbox()
     await using home = await tasked(() => text('Both are sent.'), { config: GATED, builtins: [plugin] })
