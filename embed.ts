@@ -175,7 +175,7 @@ export class Svc {
     )) as Output<'tasks.stream'>
   }
 
-  /** Runs an operation by name; `call` says for whom, and how to stop it. @throws UnknownOperationError, InvalidInputError, and what the operation throws */
+  /** Runs an operation by name; `call` says for whom, and how to stop it. @throws UnknownOperationError, InvalidInputError, ClosedError, and what the operation throws */
   async invoke<N extends string>(operation: N, input?: Input<N>, call?: Partial<OperationCall>): Promise<Output<N>> {
     return (await this.kernel.invoke(operation, input ?? {}, call)) as Output<N>
   }

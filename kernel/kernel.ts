@@ -37,6 +37,12 @@ export const UnknownOperationError = defineError({
   title: 'Unknown operation',
   sentence: (p: { name: string }) => `There is no operation "${p.name}".`,
 })
+export const ClosedError = defineError({
+  code: 'closed',
+  status: 503,
+  title: 'Closed',
+  sentence: () => 'The project is closed in this process; open it again.',
+})
 
 const RootConfig = z.object({
   seed: z.number().int().nullable().default(null).meta({ env: 'SVC_SEED' }).describe("Seeds the world's random layer"),
@@ -186,8 +192,9 @@ export class Kernel {
     }
   }
 
-  /** A service's current provider. @throws ServiceMissingError */
+  /** A service's current provider. @throws ServiceMissingError, ClosedError */
   use<T>(token: Token<T>): T {
+    if (this.#closing && !this.services.has(token)) throw new ClosedError()
     return this.services.use(token)
   }
 
@@ -196,10 +203,10 @@ export class Kernel {
     return this.points.list(point).map(contribution => contribution.value)
   }
 
-  /** Runs an operation by name. @throws UnknownOperationError, InvalidInputError, and what the operation throws */
+  /** Runs an operation by name. @throws UnknownOperationError, InvalidInputError, ClosedError, and what the operation throws */
   async invoke(name: string, input: unknown = {}, call: Partial<OperationCall> = {}): Promise<unknown> {
     const definition = this.points.find(Operations, name)
-    if (!definition) throw new UnknownOperationError({ name })
+    if (!definition) throw this.#closing ? new ClosedError() : new UnknownOperationError({ name })
     return invoke(definition, input, {
       tenant: 'default',
       signal: new AbortController().signal,

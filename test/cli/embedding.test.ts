@@ -88,6 +88,8 @@ describe('inside a program of one’s own', () => {
     await svc.start()
     await Promise.all([svc.close(), svc.close()])
     await svc.close()
+    const asked = [svc.status(), svc.run('coder', 'Hello'), svc.start(), svc.stream('coder', 'Hello').next()]
+    for (const asking of asked) await expect(asking).rejects.toThrow('The project is closed in this process')
   })
 
   it('who follows its events has come to their end when it is closed', async () => {
