@@ -1,4 +1,4 @@
-import { type CliFace, type Operation, z } from '#kernel'
+import { type CliFace, facesOf, type Operation, type Place, readUsage, z } from '#kernel'
 import type { ArgumentSpec, CommandSpec, OptionSpec, ValueType } from './contract.ts'
 
 interface Schema {
@@ -14,10 +14,7 @@ interface Schema {
 
 /** The commands of operations: one for each of their `cli` words. */
 export function commandsOf(operations: readonly Operation[]): CommandSpec[] {
-  return operations.flatMap(operation => {
-    const faces = operation.cli === undefined ? [] : [operation.cli].flat()
-    return faces.map(face => commandOf(operation, face))
-  })
+  return operations.flatMap(operation => facesOf(operation).map(face => commandOf(operation, face)))
 }
 
 function commandOf(operation: Operation, face: CliFace): CommandSpec {
@@ -69,27 +66,9 @@ function exampleOf(path: readonly string[], places: readonly Place[], fields: Re
   return ['svc', ...path, ...values.map(value => (/^[\w:.,/@%+=-]+$/.test(value) ? value : `"${value}"`))].join(' ')
 }
 
-interface Place {
-  name: string
-  required: boolean
-  rest: boolean
-}
-
-function readUsage(usage: string): { path: string[]; places: Place[] } {
-  const path: string[] = []
-  const places: Place[] = []
-  for (const word of usage.trim().split(/\s+/)) {
-    const place = /^([<[])([\w-]+)(\.\.\.)?[>\]]$/.exec(word)
-    if (place) places.push({ name: place[2]!, required: place[1] === '<', rest: place[3] !== undefined })
-    else path.push(word)
-  }
-  return { path, places }
-}
-
 function argumentOf(operation: Operation, place: Place, fields: ReadonlyMap<string, Schema>): ArgumentSpec {
   const field = place.name.replaceAll('-', '_')
-  const schema = fields.get(field)
-  if (!schema) throw new TypeError(`The command of "${operation.name}" has <${place.name}>, but its input does not.`)
+  const schema = fields.get(field)!
   const { required, rest } = place
   return { field, type: typeOf(schema), required, rest, description: schema.description ?? '' }
 }

@@ -1,8 +1,7 @@
-import type { Operation } from '#kernel'
+import { type Operation, shapeOf } from '#kernel'
 import { Problem } from './contract.ts'
 import { entryOf, headersTaken } from './entry.ts'
 import { PROBLEM_TYPE } from './problem.ts'
-import { shapeOf } from './routes.ts'
 import { Components, type Json, ref } from './schemas.ts'
 
 const ABOUT = `Keeps autonomous agents alive, and lets you see and steer them.

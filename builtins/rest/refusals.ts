@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { shapeOf } from '#kernel'
 import { MethodNotAllowedError, RouteNotFoundError } from './contract.ts'
-import { type RouteTable, shapeOf } from './routes.ts'
+import type { RouteTable } from './routes.ts'
 
 type Refuse = (request: FastifyRequest, reply: FastifyReply) => never
 

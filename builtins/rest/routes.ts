@@ -1,4 +1,4 @@
-import type { HttpFace, Operation } from '#kernel'
+import { type HttpFace, type Operation, shapeOf } from '#kernel'
 import type { ProtocolRoute, StaticRoute } from './contract.ts'
 
 /** A place in the URL space, and the name of the operation that answers there; the name is resolved at each request. */
@@ -17,7 +17,7 @@ export interface RouteTable {
   refused: { operation: string; why: string }[]
 }
 
-/** Everything that has a place. Where two want the same one, pages and protocols win over operations, then the first wins. */
+/** Everything that has a place. Where two want the same one, pages and protocols win over operations. */
 export function routeTable(
   operations: readonly Operation[],
   pages: readonly StaticRoute[],
@@ -30,15 +30,9 @@ export function routeTable(
   for (const { name, http } of operations) {
     if (!http) continue
     const { method, path } = http
-    const place = `${method} ${shapeOf(path)}`
-    if (!/^\/(?:[\w.~/-]|\{\w+\})*$/.test(path)) {
-      table.refused.push({ operation: name, why: `its path "${path}" is none; write one such as /weather/{city}` })
-    } else if (taken.has(place)) {
-      table.refused.push({ operation: name, why: `${method} ${path} already belongs to ${taken.get(place)}` })
-    } else {
-      taken.set(place, name)
-      table.routes.push({ method, path, operation: name, open: http.open ?? false })
-    }
+    const owner = taken.get(`${method} ${shapeOf(path)}`)
+    if (owner) table.refused.push({ operation: name, why: `${method} ${path} already belongs to ${owner}` })
+    else table.routes.push({ method, path, operation: name, open: http.open ?? false })
   }
   return table
 }
@@ -56,8 +50,3 @@ export function pathNames(path: string): readonly string[] {
 
 const named = new Map<string, readonly string[]>()
 const REMEMBERED = 1_000
-
-/** A path without the names of its parameters: two of one shape are the same place. */
-export function shapeOf(path: string): string {
-  return path.replace(/\{\w+\}/g, '{}')
-}

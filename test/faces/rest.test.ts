@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { StaticRoutes } from '../../builtins/rest/contract.ts'
 import { defineError, definePlugin, Operations, Page, type PluginHandle, z } from '../../kernel/index.ts'
 import { restHouse } from './rest-house.ts'
 
@@ -462,13 +463,12 @@ describe('the set of routes', () => {
     await waiting.catch(() => {})
   })
 
-  it('gives a place to the first who asks for it, and says who got none', async () => {
+  it('leaves a page where it is, and says which operation got no place', async () => {
     const { kernel, ask, log } = await kitchenHouse()
-    kernel.points.add(Operations, extra('cups.other', '/cups/{name}', 'mine') as never, 'greedy')
-    kernel.points.add(Operations, extra('cups.odd', 'cups:odd', 'mine') as never, 'greedy')
-    expect((await ask('/cups/7')).json.cup_id).toBe('7')
-    expect(log.join('')).toContain('GET /cups/{name} already belongs to cups.get')
-    expect(log.join('')).toContain('its path \\"cups:odd\\" is none')
+    kernel.points.add(StaticRoutes, { path: '/menu', contentType: 'text/plain', body: async () => 'tea' }, 'kitchen')
+    kernel.points.add(Operations, extra('menu.other', '/menu', 'mine') as never, 'greedy')
+    expect((await ask('/menu')).text).toBe('tea')
+    expect(log.join('')).toContain('GET /menu already belongs to the page /menu')
   })
 })
 

@@ -14,6 +14,9 @@ interface Check {
   resources: string[][]
 }
 
+const asks = (face: string) =>
+  `svc.operation({ name: 'draft.do', summary: 'x', input: z.object({ id: z.string() }), output: z.any(), run: () => 1, ${face} })`
+
 /** What is said of a file that lies beside the plugins' folder. */
 async function check(source: string, options: HouseOptions = {}): Promise<Check> {
   const files = { 'drafts/draft.ts': source }
@@ -131,6 +134,32 @@ describe('a check says where a reload would fail', () => {
       plugin("svc.toolkit({ name: 'notepad', tools: [] })"),
       /"draft" adds "notepad" to toolkits, but "toolkit-notepad" already did/,
     ],
+    [
+      'a route that another operation has, by whatever names of its parameters',
+      plugin(asks("http: { method: 'DELETE', path: '/agents/{id}' }")),
+      /"draft\.do" asks for DELETE \/agents\/\{id\}, but "agents\.delete" of "agents" already has it/,
+    ],
+    [
+      'a command that another operation has',
+      plugin(asks("cli: { usage: 'pause <id>' }")),
+      /"draft\.do" asks for svc pause <id>, but "agents\.pause" of "agents" already has it/,
+    ],
+    [
+      'a route that is none',
+      plugin(asks("http: { method: 'GET', path: 'draft' }")),
+      /"GET draft"; write one such as GET/,
+    ],
+    [
+      'a parameter of a route that the input does not have',
+      plugin(asks("http: { method: 'GET', path: '/draft/{nr}' }")),
+      /path \/draft\/\{nr\} of the operation "draft\.do" has "nr", but its input does not/,
+    ],
+    [
+      'an argument of a command that the input does not have',
+      plugin(asks("cli: { usage: 'draft <nr>' }")),
+      /command "draft <nr>" of the operation "draft\.do" has "nr", but its input does not/,
+    ],
+    ['a command without words', plugin(asks("cli: { usage: '<id>' }")), /has no command in "<id>"; write one such as/],
   ]
   it.each(cases)('%s', async (_, source, says) => {
     await expect(check(source)).rejects.toThrow(says)
