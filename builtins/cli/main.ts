@@ -10,6 +10,7 @@ import { groupOf, helpOf, overviewOf } from './help.ts'
 import { parse } from './parse.ts'
 import { findProject } from './project.ts'
 import { report } from './report.ts'
+import { watchStrays } from './strays.ts'
 import { Terminal } from './terminal.ts'
 
 /**
@@ -19,12 +20,15 @@ import { Terminal } from './terminal.ts'
 export async function main(argv: readonly string[], house: House): Promise<number> {
   const ports = systemPorts()
   const terminal = new Terminal(ports.env)
+  const unwatch = watchStrays(terminal)
   try {
     return await run(argv, house, ports, terminal)
   } catch (error) {
     const exit = report(error, terminal)
     await tell(ports.env, { failed: sentenceOf(error), exit })
     return exit
+  } finally {
+    await unwatch()
   }
 }
 

@@ -1,0 +1,33 @@
+import { sentenceOf, type Undo } from '#kernel'
+import { printable } from './printable.ts'
+import type { Terminal } from './terminal.ts'
+
+/**
+ * What nobody caught is told in a sentence too. A promise that a plugin left behind ends no command; after an exception the
+ * command ends with 1, as nobody knows what it would wait for. Where others watch, as the watchdog in a process that lasts,
+ * it is left to them.
+ */
+export function watchStrays(terminal: Terminal): Undo {
+  const isWatched = (event: string) => process.listenerCount(event) > 1
+  const onRejection = (error: unknown) => {
+    if (!isWatched('unhandledRejection')) terminal.err(printable(`svc: warning: ${told(error)}`))
+  }
+  const onException = (error: unknown) => {
+    if (isWatched('uncaughtException')) return
+    terminal.err(`${terminal.errStyle.red('svc:')} ${printable(told(error))}`)
+    process.exit(1)
+  }
+  process.on('unhandledRejection', onRejection)
+  process.on('uncaughtException', onException)
+  return () => {
+    process.off('unhandledRejection', onRejection)
+    process.off('uncaughtException', onException)
+  }
+}
+
+/** With the innermost place of its stack: most often a line of a plugin. */
+function told(error: unknown): string {
+  const stack = error instanceof Error ? error.stack : undefined
+  const place = /^\s+at .*?(?:file:\/\/)?(\/.*:\d+:\d+)\)?$/m.exec(stack ?? '')?.[1]
+  return `an error that nobody caught: ${sentenceOf(error)}${place ? ` (${place})` : ''}`
+}
