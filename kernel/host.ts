@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import type { Activity } from './activity.ts'
-import { sentenceOf } from './errors.ts'
+import { ConflictError, type SvcError, sentenceOf } from './errors.ts'
 import { checkDefinition, isFile, Loader, type PluginFile, problemOf, stemOf, whereOf } from './loader.ts'
-import { NeedsError, needsError, order, PluginError, unmet } from './order.ts'
+import { circleOf, NeedsError, needsError, order, PluginError } from './order.ts'
 import type { PluginDefinition } from './plugin.ts'
 import { type Rehearsal, rehearse } from './rehearsal.ts'
 import { Stage } from './stage.ts'
@@ -33,8 +33,8 @@ interface Seen extends PluginFile {
   name?: string
   needs?: readonly string[]
   error?: string
-  /** It needs a plugin that was not live: loaded again when that comes. */
-  unmet?: boolean
+  /** It waits for others and is loaded again: when those that it needs are live, or when one goes that may have had its names. */
+  waits?: 'needs' | 'names'
 }
 
 /** Loads plugins, orders them by their needs, makes them live, replaces them and undoes them. */
@@ -68,8 +68,7 @@ export class Host {
   /** Brings up the builtins, then the files' plugins. A builtin that fails fails the start; a file's is logged and left out. */
   async boot(builtins: readonly PluginDefinition[]): Promise<void> {
     const wanted = builtins.filter(({ name }) => !this.#isDisabled(name, 'builtin'))
-    const { ordered, circles } = order(wanted.map(definition => ({ definition, origin: 'builtin', load_ms: 0 })))
-    for (const [{ definition }, circle] of circles) throw unmet(definition.name, circle)
+    const ordered = order(wanted.map(definition => ({ definition, origin: 'builtin', load_ms: 0 })))
     const versions = ordered.map(each => this.#declare(each))
     // Together, because builtins may name each other's points whichever comes first.
     for (const rank of [0, 1] as const) for (const version of versions) version.show(rank)
@@ -208,14 +207,10 @@ export class Host {
     // A file that was renamed is not gone: its plugin is replaced by itself.
     const arriving = new Set(loaded.map(({ definition }) => definition.name))
     outcomes.push(...(await this.#clear(found, arriving, only)))
-    const { ordered, circles } = order(loaded)
-    for (const [{ definition, origin }, circle] of circles) {
-      outcomes.push(this.#failed(definition.name, origin, new Error(circle)))
-    }
-    for (const each of ordered) outcomes.push(await this.#bring(each, started))
+    for (const each of order(loaded)) outcomes.push(await this.#bring(each, started))
     // Unless it could not be.
     outcomes.push(...(await this.#clear(found, new Set(), only)))
-    outcomes.push(...(await this.#settleNeeds(started)))
+    outcomes.push(...(await this.#settle(outcomes, started)))
     return outcomes
   }
 
@@ -311,26 +306,53 @@ export class Host {
     return old
   }
 
-  /** Plugins whose needs went leave too; those that waited for what came are brought. */
-  async #settleNeeds(started: boolean): Promise<Outcome[]> {
+  /** Plugins whose needs went leave too; those that waited for what came or went are brought. */
+  async #settle(before: readonly Outcome[], started: boolean): Promise<Outcome[]> {
     const outcomes = await this.#leave(new Set())
+    const isFreed = [...before, ...outcomes].some(({ outcome }) => outcome === 'removed' || outcome === 'reloaded')
     for (const seen of this.#seen.values()) {
-      if (!seen.unmet || this.#missing(seen).length > 0) continue
+      const { waits, name = seen.stem, needs = [] } = seen
+      const may = waits === 'needs' ? !this.#circle(name, needs) && this.#missing(seen).length === 0 : isFreed
+      if (!waits || !may) continue
       const result = await this.#load(seen)
       if (result) outcomes.push('outcome' in result ? result : await this.#bring(result, started))
     }
-    // What came or went may be what others need.
-    return outcomes.length > 0 ? [...outcomes, ...(await this.#settleNeeds(started))] : outcomes
+    // What came or went may be what others wait for.
+    return outcomes.length > 0 ? [...outcomes, ...(await this.#settle(outcomes, started))] : outcomes
   }
 
   #declare(loaded: Loaded, old?: Version): Version {
-    const missing = loaded.origin === 'builtin' ? [] : this.#missing(loaded.definition)
-    if (missing.length > 0) throw needsError(missing, this.#live.keys())
+    if (loaded.origin !== 'builtin') {
+      const { name, needs = [] } = loaded.definition
+      const circle = this.#circle(name, needs)
+      if (circle) throw new NeedsError(circleOf(circle))
+      const missing = this.#missing(loaded.definition)
+      if (missing.length > 0) throw needsError(missing, this.#live.keys())
+    }
     const { settings: _, modules: __, ...parts } = this.#parts
     const failed: VersionParts['failed'] = (version, what, error, suspended) =>
       this.#codeFailed(version, `${what}: ${sentenceOf(error)}`, suspended)
     const heir = (name: string): Activity | undefined => this.#live.get(name)?.activity
     return new Version(loaded, { ...parts, failed, heir, watch: this.#watch }, old?.handOver())
+  }
+
+  /** The way by which a plugin comes to need itself, by what the files say as they are now. */
+  #circle(
+    name: string,
+    needs: readonly string[],
+    path: readonly string[] = [name],
+    met = new Set<string>(),
+  ): readonly string[] | undefined {
+    for (const need of needs) {
+      if (need === name) return [...path, need]
+      if (met.has(need)) continue
+      met.add(need)
+      const seen = [...this.#seen.values()].find(each => each.name === need)
+      const further = seen?.needs ?? this.#live.get(need)?.definition.needs ?? []
+      const circle = this.#circle(name, further, [...path, need], met)
+      if (circle) return circle
+    }
+    return undefined
   }
 
   #missing({ needs = [] }: { needs?: readonly string[] }): string[] {
@@ -372,7 +394,9 @@ export class Host {
     const seen = this.#seen.get(origin)
     if (seen) {
       seen.error = failed.message
-      seen.unmet = cause instanceof NeedsError
+      if (cause instanceof NeedsError) seen.waits = 'needs'
+      else if (cause instanceof ConflictError) seen.waits = 'names'
+      else delete seen.waits
     }
     const outcome: Outcome = { plugin, origin, outcome: 'failed', error: failed.message }
     void this.#told(outcome)
@@ -393,7 +417,7 @@ export class Host {
   }
 }
 
-function taken({ name, origin }: Pick<Version, 'name' | 'origin'>): Error {
+function taken({ name, origin }: Pick<Version, 'name' | 'origin'>): SvcError {
   const by = isFile(origin) ? origin : 'a part of the program'
-  return new Error(`the name "${name}" is taken by ${by}; give this plugin another`)
+  return new ConflictError({ sentence: `the name "${name}" is taken by ${by}; give this plugin another` })
 }

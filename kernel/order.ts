@@ -10,24 +10,19 @@ export const PluginError = defineError({
     `Plugin "${p.plugin}" (${p.where}): ${p.problem}`,
 })
 
-export interface Order {
-  ordered: Loaded[]
-  /** Those that need each other, with their circle in words. */
-  circles: Map<Loaded, string>
-}
-
-/** Plugins after those they need, otherwise in the order given. @throws PluginError when a builtin needs what is not there */
-export function order(plugins: readonly Loaded[]): Order {
+/**
+ * Plugins after those they need, otherwise in the order given. Where files' plugins need each other, some order.
+ * @throws PluginError when a builtin needs what is not there, or itself
+ */
+export function order(plugins: readonly Loaded[]): Loaded[] {
   const byName = new Map(plugins.map(each => [each.definition.name, each]))
   const ordered = new Set<Loaded>()
-  const circles = new Map<Loaded, string>()
   const visit = (each: Loaded, path: readonly Loaded[]) => {
     if (ordered.has(each)) return
     if (path.includes(each)) {
-      const circle = path.slice(path.indexOf(each))
-      const names = [...circle, each].map(({ definition }) => definition.name).join(' → ')
-      for (const member of circle) circles.set(member, `needs itself in a circle: ${names}`)
-      return
+      if (each.origin !== 'builtin') return
+      const circle = [...path.slice(path.indexOf(each)), each].map(({ definition }) => definition.name)
+      throw unmet(each.definition.name, circleOf(circle))
     }
     for (const need of each.definition.needs ?? []) {
       const needed = byName.get(need)
@@ -39,11 +34,16 @@ export function order(plugins: readonly Loaded[]): Order {
     ordered.add(each)
   }
   for (const each of plugins) visit(each, [])
-  return { ordered: [...ordered].filter(each => !circles.has(each)), circles }
+  return [...ordered]
+}
+
+/** What is said of plugins that need each other. */
+export function circleOf(names: readonly string[]): string {
+  return `needs itself in a circle: ${names.join(' → ')}`
 }
 
 /** What a builtin whose needs cannot be met ends the start with. */
-export function unmet(plugin: string, problem: string) {
+function unmet(plugin: string, problem: string) {
   return new PluginError({ plugin, where: 'builtin', problem })
 }
 

@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { definePlugin, operation, tool, z } from '#kernel'
-import { beat, heldClock, house, memoryScheduler, settled, until } from '../support/index.ts'
+import { beat, type House, heldClock, house, memoryScheduler, settled, until } from '../support/index.ts'
 import { drop, saying, source, stateOf, told, word } from './sources.ts'
 
 /** A room with things that a plugin's own may be in conflict with. */
@@ -196,4 +196,46 @@ it('a plugin that is needed is replaced without those that need it', async () =>
   })
   expect(told(await drop(home, { 'base.ts': source('base', '// new') }))).toEqual(['base: reloaded'])
   expect(stateOf(home, 'top')?.state).toBe('live')
+})
+
+const needing = (name: string, ...needs: string[]) => source(name, '', `needs: ${JSON.stringify(needs)},`)
+const alive = (home: House) =>
+  home.kernel.host
+    .list()
+    .filter(({ state, origin }) => state === 'live' && origin !== 'builtin')
+    .map(({ name }) => name)
+    .sort()
+
+it('plugins that needed each other are live once one of them is mended', async () => {
+  await using home = await house({
+    plugins: { 'a.ts': needing('a', 'b'), 'b.ts': needing('b', 'c'), 'c.ts': needing('c', 'a') },
+  })
+  expect(alive(home)).toEqual([])
+  expect(told(await drop(home, { 'c.ts': needing('c') }))).toEqual(['c: loaded', 'b: loaded', 'a: loaded'])
+  expect(home.kernel.host.list().map(({ error }) => error)).not.toContainEqual(expect.any(String))
+})
+
+it('an edit that closes a circle is refused, as it would be at the next start', async () => {
+  await using home = await house({ plugins: { 'a.ts': needing('a'), 'b.ts': needing('b', 'a') } })
+  expect(await drop(home, { 'a.ts': needing('a', 'b') })).toMatchObject([
+    { outcome: 'failed', error: expect.stringContaining('needs itself in a circle: a → b → a') },
+  ])
+  expect(alive(home)).toEqual(['a', 'b'])
+  expect(told(await drop(home, { 'b.ts': needing('b') }))).toEqual(['b: reloaded', 'a: reloaded'])
+})
+
+it.each([
+  ['name', source('same')],
+  ['tool', source('second', "svc.toolkit({ name: 't', tools: [] })")],
+])('a plugin that was refused for the %s that another had is live once that goes', async (_, second) => {
+  const first = source('same', "svc.toolkit({ name: 't', tools: [] })")
+  await using home = await house({ plugins: { 'first.ts': first, 'other.ts': source('other'), 'second.ts': second } })
+  expect(alive(home)).toEqual(['other', 'same'])
+  // What has nothing to do with it does not help.
+  await drop(home, { 'other.ts': source('other', '// edited') })
+  expect(alive(home)).toEqual(['other', 'same'])
+  await rm(join(home.root, 'plugins/first.ts'))
+  const outcomes = await home.kernel.host.apply()
+  expect(outcomes.map(({ outcome }) => outcome)).toEqual(['removed', 'loaded'])
+  expect(stateOf(home, outcomes[1]!.plugin)).toMatchObject({ state: 'live', error: null })
 })
