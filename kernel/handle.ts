@@ -45,6 +45,8 @@ export interface HandleParts {
   project: Project
   guardsFailClosed: () => boolean
   builtin: boolean
+  /** Its toolkits are those of plugin files. */
+  ofFile: boolean
   roles: ReadonlySet<Role>
   heartbeat: HeartbeatFace
   invoke: Invoke
@@ -313,20 +315,18 @@ export class PluginHandle {
 
   /** Adds tools that agents may be given. */
   toolkit(toolkit: Toolkit): Undo {
-    if (this.#parts.builtin) return this.add(Toolkits, toolkit)
+    const { builtin, ofFile, activity } = this.#parts
+    const given: Toolkit = ofFile ? { everyday: true, ...toolkit, group: 'plugins' } : toolkit
+    if (builtin) return this.add(Toolkits, given)
     // What a tool throws is its answer to the model, and no failure of the plugin.
     const tools = toolkit.tools.map(tool => ({
       ...tool,
-      execute: this.#parts.activity.wrap(
-        `tool ${tool.name}`,
-        (args: never, call: ToolCall) => tool.execute(args, call),
-        {
-          answers: true,
-          fit: (args, call): [never, ToolCall] => [tool.parameters.parse(args) as never, call],
-        },
-      ),
+      execute: activity.wrap(`tool ${tool.name}`, (args: never, call: ToolCall) => tool.execute(args, call), {
+        answers: true,
+        fit: (args, call): [never, ToolCall] => [tool.parameters.parse(args) as never, call],
+      }),
     }))
-    return this.add(Toolkits, { everyday: true, ...toolkit, group: 'plugins', tools })
+    return this.add(Toolkits, { ...given, tools })
   }
 
   /** Adds what an operator can do: a REST route, a command, an MCP tool and a line of the OpenAPI document at once. */

@@ -189,9 +189,11 @@ export class Host {
     return [...failed, ...disabled]
   }
 
-  /** What the files' plugins that are live were made of: to be tried out in a house apart from this one. */
+  /** What the files' plugins that are live were made of, with their own keys: to be tried out in a house apart from this one. */
   ofFiles(): PluginDefinition[] {
-    return [...this.#live.values()].flatMap(({ origin, definition }) => (isFile(origin) ? [definition] : []))
+    return [...this.#live.values()]
+      .filter(({ origin }) => isFile(origin))
+      .map(({ definition }) => ({ section: `plugins.config.${definition.name}`, ...definition }))
   }
 
   async #apply({ only, started }: { only?: string; started: boolean }): Promise<Outcome[]> {

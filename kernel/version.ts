@@ -1,4 +1,5 @@
 import { Activity } from './activity.ts'
+import { outside } from './actor.ts'
 import { sentenceOf } from './errors.ts'
 import { type HandleParts, PluginHandle } from './handle.ts'
 import { whereOf } from './loader.ts'
@@ -19,7 +20,8 @@ export interface Loaded {
   load_ms: number
 }
 
-export interface VersionParts extends Omit<HandleParts, 'scope' | 'builtin' | 'activity' | 'previous' | 'where'> {
+export interface VersionParts
+  extends Omit<HandleParts, 'scope' | 'builtin' | 'ofFile' | 'activity' | 'previous' | 'where'> {
   failed: (version: Version, what: string, error: unknown, suspended: boolean) => void
   /** The version that is live under a name. */
   heir: (name: string) => Activity | undefined
@@ -56,7 +58,11 @@ export class Version implements Loaded {
     const where = (error: unknown) => whereOf(error, origin)
     this.activity = new Activity({
       plugin: name,
-      clock: parts.ports.clock,
+      // How it is counted and limited is nothing that an agent's cycle drew: a replay runs the same code uncounted.
+      clock: {
+        monotonic: () => outside(() => parts.ports.clock.monotonic()),
+        after: (ms, fn) => outside(() => parts.ports.clock.after(ms, fn)),
+      },
       where,
       failed: (what, error, suspended) => parts.failed(this, what, error, suspended),
       heir: () => parts.heir(name),
@@ -71,15 +77,17 @@ export class Version implements Loaded {
         `starts afresh: the state handed over does not fit (${previous.error.issues[0]?.message})`,
       )
     }
+    const section = definition.section ?? (builtin ? name : `plugins.config.${name}`)
     this.#handle = new PluginHandle(name, {
       ...parts,
       scope: this.#shown,
       builtin,
+      // One that is tried out in another house comes with the program there; by its keys it is known.
+      ofFile: !builtin || section.startsWith('plugins.config.'),
       activity: this.activity,
       previous: previous?.data,
       where,
     })
-    const section = definition.section ?? (builtin ? name : `plugins.config.${name}`)
     const config = definition.config ? this.#handle.section(section, definition.config) : {}
     const returned: unknown = this.activity.enter('setup', () => definition.setup(this.#handle, config))
     if (returned instanceof Promise) {

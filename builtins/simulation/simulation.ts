@@ -1,4 +1,4 @@
-import { HostToken, OpenerToken, type PluginDefinition, type PluginHandle, Toolkits } from '#kernel'
+import { HostToken, OpenerToken, type PluginHandle, Toolkits } from '#kernel'
 import { Profiles } from '../profiles/contract.ts'
 import { Medium } from '../store/contract.ts'
 import {
@@ -22,7 +22,7 @@ export function simulationOf(svc: PluginHandle): Simulation {
     const opener = svc.use(OpenerToken)
     laid ??= Ground.prepare(opener, () => svc.clock.yield())
     const world = new World(options, {
-      ...{ opener, ground: await laid, also: pluginsOf(svc) },
+      ...{ opener, ground: await laid, also: svc.use(HostToken).ofFiles() },
       belongings: await belongingsOf(svc, options.presets ?? []),
     })
     return watched(world)
@@ -54,14 +54,6 @@ export async function watched(world: World): Promise<SimulatedRun> {
   }
 }
 
-/** The project's plugins of files; in a world they come with the program. */
-function pluginsOf(svc: PluginHandle): PluginDefinition[] {
-  return svc
-    .use(HostToken)
-    .ofFiles()
-    .map(definition => ({ section: `plugins.config.${definition.name}`, ...definition }))
-}
-
 async function belongingsOf(svc: PluginHandle, presets: readonly string[]): Promise<Belongings> {
   const profiles: Record<string, string> = {}
   for (const name of presets) {
@@ -69,7 +61,12 @@ async function belongingsOf(svc: PluginHandle, presets: readonly string[]): Prom
     // Whatever model it names, in a world the dice speak.
     profiles[name] = JSON.stringify({ ...profile, model: '', fallback: [] })
   }
-  const owners = new Set(pluginsOf(svc).map(({ name }) => name))
+  const owners = new Set(
+    svc
+      .use(HostToken)
+      .ofFiles()
+      .map(({ name }) => name),
+  )
   const toolkits = svc.contributions(Toolkits).filter(({ owner }) => owners.has(owner))
   const plugins = svc.config.tree('persisted').plugins as { config?: Record<string, unknown> } | undefined
   return {

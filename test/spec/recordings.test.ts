@@ -379,3 +379,23 @@ test('a transcript that was recorded by an earlier version still resumes', async
   await home.stop()
   expect(await replayOf(home, await runOf(home))).toMatchObject({ same: true })
 })
+
+test('a run with a plugin of a file replays: its strategy, its own keys, and its tools for those who have the plugins’', async () => {
+  const file = `import { definePlugin, tool, z } from 'svc'
+export default definePlugin({ name: 'thirst', config: z.object({ drink: z.string().default('tea') }), setup(svc, config) {
+  let n = 0
+  svc.goalStrategy({ generateGoal: async () => ({ objective: \`Drink \${config.drink} \${++n}\`, cost_usd: 0, tokens: 0 }) })
+  const look = tool({ name: 'sip', description: 'Sips.', parameters: z.object({}), execute: () => 'hot' })
+  svc.toolkit({ name: 'cup', tools: [look] })
+} })`
+  await using home = await recorded(
+    ({ prompt }) => (prompt.includes('hot') ? finish : toolCall('sip', {})),
+    { plugins: { config: { thirst: { drink: 'coffee' } } } },
+    { plugins: { 'thirst.ts': file } },
+  )
+  await home.write({ 'profiles/worker.yaml': 'name: worker\nrole: Drinks.\ntoolkits: [plugins]\n' })
+  const verdict = await replayOf(home, await oneGoal(home))
+  expect(verdict, JSON.stringify(verdict)).toMatchObject({ same: true, divergence: null, notes: [] })
+  const goals = await home.kernel.use(Store).all<{ objective: string }>('SELECT objective FROM goals')
+  expect(goals[0]?.objective).toBe('Drink coffee 1')
+}, 60_000)
