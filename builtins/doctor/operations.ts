@@ -1,5 +1,5 @@
-import { operation, type PluginHandle, sentenceOf, within, z } from '#kernel'
-import { DoctorChecks, DoctorReport, finding } from './contract.ts'
+import { operation, type PluginHandle, parse, sentenceOf, within, z } from '#kernel'
+import { DoctorChecks, DoctorFinding, DoctorReport, finding } from './contract.ts'
 
 const { fail } = finding
 
@@ -17,7 +17,9 @@ export function doctorChecks(svc: PluginHandle) {
     run: () =>
       Promise.all(
         svc.list(DoctorChecks).map(async ({ name, run }) => {
-          const result = await within(svc.clock, LIMIT_MS, `The check "${name}"`, run()).catch((error: unknown) =>
+          const what = `The check "${name}"`
+          const found = async () => parse(DoctorFinding, await run(), what)
+          const result = await within(svc.clock, LIMIT_MS, what, found()).catch((error: unknown) =>
             fail(sentenceOf(error), 'see svc logs'),
           )
           return { name, ...result }
