@@ -57,7 +57,7 @@ export async function fork(
   const failed = (why: string) => new ForkError({ run_id: about.run_id, step: from, why })
   const { stage, playback } = await rehearse(svc, original, {
     also: [askingFor(svc, model)],
-    ...(plugin ? { config: { plugins: { enabled: true } } } : {}),
+    plugins: plugin !== undefined,
   })
   await using _ = stage
   await playback.run(stage.kernel, signal, from)

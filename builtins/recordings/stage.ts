@@ -44,7 +44,8 @@ export interface StageOptions {
   also?: readonly PluginDefinition[]
   /** What it may reach besides its own folder; nothing unless told. */
   reach?: Partial<Pick<Ports, 'fetch' | 'spawn' | 'env'>>
-  config?: Readonly<Record<string, unknown>>
+  /** Whether it loads plugins' files of its own. */
+  plugins?: boolean
 }
 
 /** Sets up a recording's project in a temporary folder: its database, its configuration, this program's code. */
@@ -62,7 +63,7 @@ export async function openStage(
     await files.writeFile(join(root, '.svc', 'svc.db'), state, { mode: 0o600 })
     const file = join(root, '.svc', 'config.yaml')
     const write = (config: Readonly<Record<string, unknown>>) =>
-      files.writeFile(file, `${JSON.stringify({ ...configFor(config), ...options.config })}\n`, { mode: 0o600 })
+      files.writeFile(file, `${JSON.stringify(configFor(config, options.plugins))}\n`, { mode: 0o600 })
     await write(about.config)
     const random = keyedRandom(about.seed)
     const clock = new ReplayClock(svc.clock, Date.parse(about.started_at))
@@ -109,12 +110,12 @@ function playing(tape: Tape): PluginDefinition {
   })
 }
 
-/** What holds in a repeated run: all that did, but for what reaches outside. */
-export function configFor(config: Readonly<Record<string, unknown>>): Tree {
+/** What holds in a repeated run: all that did, but for what reaches outside. @param enabled whether it loads plugins' files */
+export function configFor(config: Readonly<Record<string, unknown>>, enabled = false): Tree {
   const { store: _, telemetry: __, mcp: ___, ...rest } = config as Tree
   return {
     ...rest,
-    plugins: { ...(rest.plugins as Tree | undefined), enabled: false },
+    plugins: { ...(rest.plugins as Tree | undefined), enabled, allowlist: [] },
     recordings: { ...(rest.recordings as Tree | undefined), enabled: false },
   }
 }

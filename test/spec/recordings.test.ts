@@ -394,8 +394,15 @@ export default definePlugin({ name: 'thirst', config: z.object({ drink: z.string
     { plugins: { 'thirst.ts': file } },
   )
   await home.write({ 'profiles/worker.yaml': 'name: worker\nrole: Drinks.\ntoolkits: [plugins]\n' })
-  const verdict = await replayOf(home, await oneGoal(home))
+  const run = await oneGoal(home)
+  const verdict = await replayOf(home, run)
   expect(verdict, JSON.stringify(verdict)).toMatchObject({ same: true, divergence: null, notes: [] })
+  const plugin = join(home.root, 'calm.mjs')
+  await writeFile(plugin, "export default { name: 'calm', setup() {} }\n")
+  const { fork } = (await home.kernel.invoke('recordings.replay_file', { run, from: 2, cycles: 1, plugin })) as {
+    fork: object
+  }
+  expect(fork).toMatchObject({ forked_from: { run_id: run, step: 2, plugin: 'calm.mjs' } })
   const goals = await home.kernel.use(Store).all<{ objective: string }>('SELECT objective FROM goals')
   expect(goals[0]?.objective).toBe('Drink coffee 1')
 }, 60_000)
