@@ -1,14 +1,14 @@
 import { z } from 'zod'
 import type { Activity } from './activity.ts'
-import { ConflictError, type SvcError, sentenceOf } from './errors.ts'
+import { ConflictError, sentenceOf } from './errors.ts'
 import { checkDefinition, isFile, Loader, type PluginFile, problemOf, stemOf, whereOf } from './loader.ts'
-import { circleOf, NeedsError, needsError, order, PluginError } from './order.ts'
+import { circle, NeedsError, needsError, order, PluginError } from './order.ts'
 import type { PluginDefinition } from './plugin.ts'
 import { type Rehearsal, rehearse } from './rehearsal.ts'
 import { Stage } from './stage.ts'
 import { absent, type Outcome, type PluginState } from './state.ts'
 import { type Supervisor, SupervisorToken } from './supervisor.ts'
-import { type Loaded, Version, type VersionParts } from './version.ts'
+import { type Loaded, taken, Version, type VersionParts } from './version.ts'
 
 /** The kernel's part of the section `plugins`. */
 export const PluginsConfig = z.object({
@@ -81,8 +81,8 @@ export class Host {
   async start(): Promise<void> {
     for (const version of this.#live.values()) {
       try {
-        const missing = this.#missing(version.definition)
-        if (missing.length > 0) throw needsError(missing, this.#live.keys())
+        const hindered = this.#hindered(version.definition)
+        if (hindered) throw hindered
         await version.start(this.#stop.signal)
       } catch (error) {
         if (version.origin === 'builtin') throw error
@@ -313,9 +313,8 @@ export class Host {
     const outcomes = await this.#leave(new Set())
     const isFreed = [...before, ...outcomes].some(({ outcome }) => outcome === 'removed' || outcome === 'reloaded')
     for (const seen of this.#seen.values()) {
-      const { waits, name = seen.stem, needs = [] } = seen
-      const may = waits === 'needs' ? !this.#circle(name, needs) && this.#missing(seen).length === 0 : isFreed
-      if (!waits || !may) continue
+      if (!seen.waits || (seen.waits === 'names' && !isFreed)) continue
+      if (this.#hindered(seen)) continue
       const result = await this.#load(seen)
       if (result) outcomes.push('outcome' in result ? result : await this.#bring(result, started))
     }
@@ -324,13 +323,8 @@ export class Host {
   }
 
   #declare(loaded: Loaded, old?: Version): Version {
-    if (loaded.origin !== 'builtin') {
-      const { name, needs = [] } = loaded.definition
-      const circle = this.#circle(name, needs)
-      if (circle) throw new NeedsError(circleOf(circle))
-      const missing = this.#missing(loaded.definition)
-      if (missing.length > 0) throw needsError(missing, this.#live.keys())
-    }
+    const hindered = loaded.origin === 'builtin' ? undefined : this.#hindered(loaded.definition)
+    if (hindered) throw hindered
     const { settings: _, modules: __, ...parts } = this.#parts
     const failed: VersionParts['failed'] = (version, what, error, suspended) =>
       this.#codeFailed(version, `${what}: ${sentenceOf(error)}`, suspended)
@@ -338,27 +332,12 @@ export class Host {
     return new Version(loaded, { ...parts, failed, heir, watch: this.#watch }, old?.handOver())
   }
 
-  /** The way by which a plugin comes to need itself, by what the files say as they are now. */
-  #circle(
-    name: string,
-    needs: readonly string[],
-    path: readonly string[] = [name],
-    met = new Set<string>(),
-  ): readonly string[] | undefined {
-    for (const need of needs) {
-      if (need === name) return [...path, need]
-      if (met.has(need)) continue
-      met.add(need)
-      const seen = [...this.#seen.values()].find(each => each.name === need)
-      const further = seen?.needs ?? this.#live.get(need)?.definition.needs ?? []
-      const circle = this.#circle(name, further, [...path, need], met)
-      if (circle) return circle
-    }
-    return undefined
-  }
-
-  #missing({ needs = [] }: { needs?: readonly string[] }): string[] {
-    return needs.filter(need => !this.#live.has(need))
+  /** Why a plugin has to wait for others, by what is live and what the files say as they are now. */
+  #hindered({ name = '', needs = [] }: { name?: string; needs?: readonly string[] }): NeedsError | undefined {
+    const seen = new Map([...this.#seen.values()].map(each => [each.name, each.needs]))
+    const found = circle(name, needs, need => seen.get(need) ?? this.#live.get(need)?.definition.needs ?? [])
+    const missing = needs.filter(need => !this.#live.has(need))
+    return found ?? (missing.length > 0 ? needsError(missing, this.#live.keys()) : undefined)
   }
 
   /** A plugin's code failed. When it does so too often, it gives way to the version that it replaced and that did better, or is suspended. */
@@ -397,8 +376,7 @@ export class Host {
     if (seen) {
       seen.error = failed.message
       if (cause instanceof NeedsError) seen.waits = 'needs'
-      else if (cause instanceof ConflictError) seen.waits = 'names'
-      else delete seen.waits
+      if (cause instanceof ConflictError) seen.waits = 'names'
     }
     const outcome: Outcome = { plugin, origin, outcome: 'failed', error: failed.message }
     void this.#told(outcome)
@@ -417,9 +395,4 @@ export class Host {
     this.#disabledPlugins.set(name, origin)
     return true
   }
-}
-
-function taken({ name, origin }: Pick<Version, 'name' | 'origin'>): SvcError {
-  const by = isFile(origin) ? origin : 'a part of the program'
-  return new ConflictError({ sentence: `the name "${name}" is taken by ${by}; give this plugin another` })
 }

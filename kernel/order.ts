@@ -22,7 +22,7 @@ export function order(plugins: readonly Loaded[]): Loaded[] {
     if (path.includes(each)) {
       if (each.origin !== 'builtin') return
       const circle = [...path.slice(path.indexOf(each)), each].map(({ definition }) => definition.name)
-      throw unmet(each.definition.name, circleOf(circle))
+      throw unmet(each.definition.name, inCircle(circle))
     }
     for (const need of each.definition.needs ?? []) {
       const needed = byName.get(need)
@@ -37,10 +37,7 @@ export function order(plugins: readonly Loaded[]): Loaded[] {
   return [...ordered]
 }
 
-/** What is said of plugins that need each other. */
-export function circleOf(names: readonly string[]): string {
-  return `needs itself in a circle: ${names.join(' → ')}`
-}
+const inCircle = (names: readonly string[]) => `needs itself in a circle: ${names.join(' → ')}`
 
 /** What a builtin whose needs cannot be met ends the start with. */
 function unmet(plugin: string, problem: string) {
@@ -56,4 +53,24 @@ export function needsError(missing: readonly string[], live: Iterable<string>): 
   const [likely] = missing.flatMap(name => near(name, known))
   const remedy = likely === undefined ? 'add it, or take it out of `needs`' : `did you mean "${likely}"?`
   return new NeedsError(`needs ${names}, which is not live; ${remedy}`)
+}
+
+/** Why a plugin that comes to need itself has to wait; undefined for one that does not. @param needsOf what others need, by name */
+export function circle(
+  name: string,
+  needs: readonly string[],
+  needsOf: (name: string) => readonly string[],
+): NeedsError | undefined {
+  const met = new Set<string>()
+  const walk = (needs: readonly string[], path: readonly string[]): NeedsError | undefined => {
+    for (const need of needs) {
+      if (need === name) return new NeedsError(inCircle([...path, need]))
+      if (met.has(need)) continue
+      met.add(need)
+      const found = walk(needsOf(need), [...path, need])
+      if (found) return found
+    }
+    return undefined
+  }
+  return walk(needs, [name])
 }

@@ -1,8 +1,8 @@
 import { Activity } from './activity.ts'
 import { outside } from './actor.ts'
-import { sentenceOf } from './errors.ts'
+import { ConflictError, type SvcError, sentenceOf } from './errors.ts'
 import { type HandleParts, PluginHandle } from './handle.ts'
-import { whereOf } from './loader.ts'
+import { isFile, whereOf } from './loader.ts'
 import type { PluginDefinition, Resource } from './plugin.ts'
 import { within } from './ports.ts'
 import { Scope } from './scope.ts'
@@ -189,4 +189,10 @@ export class Version implements Loaded {
   #tell(failures: readonly unknown[]): void {
     for (const failure of failures) this.#parts.log.error({ plugin: this.name }, sentenceOf(failure))
   }
+}
+
+/** Why a plugin cannot be live: another one has its name. */
+export function taken({ name, origin }: Pick<Version, 'name' | 'origin'>): SvcError {
+  const by = isFile(origin) ? origin : 'a part of the program'
+  return new ConflictError({ sentence: `the name "${name}" is taken by ${by}; give this plugin another` })
 }
