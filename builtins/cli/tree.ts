@@ -22,7 +22,7 @@ function commandOf(operation: Operation, face: CliFace): CommandSpec {
   const fields = new Map(Object.entries(input.properties ?? {}))
   const { path, places } = readUsage(face.usage)
   const preset = { ...face.defaults, ...face.preset }
-  const positional = places.map(place => argumentOf(operation, place, fields))
+  const positional = places.map(place => argumentOf(place, fields))
   const taken = new Set([...Object.keys(face.preset ?? {}), ...positional.map(argument => argument.field)])
   const options = [...fields].filter(([field]) => !taken.has(field))
   return {
@@ -66,7 +66,7 @@ function exampleOf(path: readonly string[], places: readonly Place[], fields: Re
   return ['svc', ...path, ...values.map(value => (/^[\w:.,/@%+=-]+$/.test(value) ? value : `"${value}"`))].join(' ')
 }
 
-function argumentOf(operation: Operation, place: Place, fields: ReadonlyMap<string, Schema>): ArgumentSpec {
+function argumentOf(place: Place, fields: ReadonlyMap<string, Schema>): ArgumentSpec {
   const field = place.name.replaceAll('-', '_')
   const schema = fields.get(field)!
   const { required, rest } = place
