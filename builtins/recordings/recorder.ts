@@ -76,7 +76,7 @@ export class TapeRecorder implements Tape {
     this.#acting.add(actor)
     end.told = reason => {
       if (actor.over) return
-      this.readBefore(actor)
+      this.#read(actor)
       this.add(['a', id, recordOf(reason)])
     }
     return actor
@@ -101,22 +101,22 @@ export class TapeRecorder implements Tape {
   wrote(statements: readonly Noted[]): void {
     const written = statements.filter(({ sql }) => !SELECT.test(sql))
     if (this.#over || written.length === 0) return
-    this.#readBefore()
-    this.later(() => {
+    this.#allRead()
+    this.#later(() => {
       const told = written.map(({ sql, params }) => [this.name(sql), ...params.map(param => this.#param(param))])
       this.#line(`["o",[${told.map(each => `[${each}]`)}]]`)
     })
   }
 
   add(entry: Entry): void {
-    this.later(() => {
+    this.#later(() => {
       if (entry[0] === 'b' && entry[3] !== 'task') this.counts.cycles++
       this.#line(JSON.stringify(entry))
     })
   }
 
   /** Something happened now. @param tell makes it a text or entries, later */
-  later(tell: () => void): void {
+  #later(tell: () => void): void {
     if (!this.#over && this.#happened.push(tell) === AT_ONCE) this.#tellAll()
   }
 
@@ -134,8 +134,8 @@ export class TapeRecorder implements Tape {
 
   /** An actor wrote, or failed to do what it wanted with the database. */
   turn(actor: number, what: string, failure?: ErrorRecord): void {
-    this.#readBefore()
-    this.later(() => {
+    this.#allRead()
+    this.#later(() => {
       const name = this.name(what)
       if (failure) this.#line(JSON.stringify(['t', actor, name, failure] satisfies Entry))
       else this.#next(actor, 3 * name)
@@ -144,24 +144,24 @@ export class TapeRecorder implements Tape {
 
   /** An actor was given nothing. */
   nothing(actor: number, what: string): void {
-    this.later(() => this.#next(actor, 3 * this.name(what) + 1))
+    this.#later(() => this.#next(actor, 3 * this.name(what) + 1))
   }
 
   /** Something came to an actor from outside. @param json its entry, made later */
   came(actor: RecordedActor, json: () => string): void {
-    this.readBefore(actor)
-    this.later(() => this.#line(json()))
+    this.#read(actor)
+    this.#later(() => this.#line(json()))
   }
 
   /** What everybody has read until now, which is about to change. */
-  #readBefore(): void {
-    for (const actor of this.#acting) this.readBefore(actor)
+  #allRead(): void {
+    for (const actor of this.#acting) this.#read(actor)
   }
 
   /** What an actor has read until now, when something comes to it from outside. */
-  readBefore(actor: RecordedActor): void {
+  #read(actor: RecordedActor): void {
     const reads = actor.readsSince()
-    if (reads > 0) this.later(() => this.#next(actor.id, 3 * reads + 2))
+    if (reads > 0) this.#later(() => this.#next(actor.id, 3 * reads + 2))
   }
 
   #next(actor: number, what: number): void {
