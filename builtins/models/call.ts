@@ -1,7 +1,6 @@
 import { crashPoint, type Log, MissingDependencyError, type Ports, sentenceOf } from '#kernel'
 import type { Price } from './catalogue.ts'
 import {
-  type AskedCall,
   type ModelAnswer,
   type ModelCall,
   ModelError,
@@ -52,7 +51,7 @@ interface Talk {
 /** What one attempt has brought so far. */
 interface Heard extends Attempt {
   text: string
-  tool_calls: AskedCall[]
+  tool_calls: ModelAnswer['tool_calls']
   finish_reason?: ModelAnswer['finish_reason']
 }
 
@@ -109,7 +108,7 @@ export async function callModel(call: ModelCall, to: Understood, settings: CallS
         pass.leave('answered')
         crashPoint('model answered')
         if (form === 'plain' && !shown && heard.text) show(heard.text)
-        return Object.freeze({ ...answerOf(heard, request, ports), spend: Object.freeze(spend()) })
+        return { ...answerOf(heard, request, ports), spend: spend() }
       } catch (error) {
         const failure = error instanceof MissingDependencyError ? undefined : failureOf(to, error, signal)
         const wait_s = failure ? waitOf(n, failure, call_id, settings) : 0
@@ -191,12 +190,12 @@ function answerOf(
   const calls = tool_calls.map(toolCall => {
     const id = toolCall.id && !known.has(toolCall.id) ? toolCall.id : ids.make('tool', 12)
     known.add(id)
-    return Object.freeze({ ...toolCall, id })
+    return { ...toolCall, id }
   })
   const ended = finish_reason === 'stop' || finish_reason === 'tool_calls'
   return {
     text,
-    tool_calls: Object.freeze(calls),
+    tool_calls: calls,
     finish_reason: ended ? (calls.length > 0 ? 'tool_calls' : 'stop') : finish_reason,
   } as const
 }

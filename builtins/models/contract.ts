@@ -144,13 +144,12 @@ export interface AskedCall {
   repaired?: readonly string[]
 }
 
-/** It is frozen, with all that is in it. */
 export interface ModelAnswer {
-  readonly text: string
+  text: string
   /** In the order given. What could be read in one way only is mended; what could not is as it came. */
-  readonly tool_calls: readonly Readonly<AskedCall>[]
-  readonly finish_reason: 'stop' | 'tool_calls' | 'length' | 'content_filter'
-  readonly spend: Readonly<Spend>
+  tool_calls: AskedCall[]
+  finish_reason: 'stop' | 'tool_calls' | 'length' | 'content_filter'
+  spend: Spend
 }
 
 export interface ModelCall extends Omit<ModelRequest, 'model'> {

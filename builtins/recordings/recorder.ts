@@ -14,10 +14,13 @@ const KNOWN = 500
 const MODEL = 'model'
 /** They are hardly ever given twice: to look whether they were costs more than to write one of usual length. */
 const LONG_ANSWER = 8_000
-/** So much that happened, of some ten cycles, becomes a text in one go. */
-const AT_ONCE = 256
 /** Entries become one text when they are so long together, in characters: many small ones would outlive the cycles they tell of. */
 const TOGETHER = 8_000
+
+/** JSON of a list without its brackets, with one more: an array of numbers takes longer to become a text than to be gathered. */
+function listed(json: string, more: number | string): string {
+  return json ? `${json},${more}` : `${more}`
+}
 
 function sha1(text: string): string {
   return hash('sha1', text, 'base64')
@@ -25,36 +28,32 @@ function sha1(text: string): string {
 
 /**
  * What is recorded in one process from one moment on, until it is handed to whoever writes it down. It is made in the path of
- * every cycle: there what may still change is taken down, and nothing else. A text is made of it with that of some cycles more,
- * when the processor has at hand what this takes; each by itself it costs several times as much.
+ * every cycle, so each entry becomes its text at once: building it first and writing it later would cost twice as much.
  */
 export class TapeRecorder implements Tape {
   readonly pretends = false
   readonly digester: Digester
   /** Cycles that have begun, and answers of models. */
   readonly counts = { cycles: 0, steps: 0 }
-  /** What happened and is no text yet, in its order: each tells itself, of what nobody changes any more. */
-  #happened: (() => void)[] = []
   /** Entries of what is to be written next, several in each text, and the newest by themselves. */
   #texts: string[] = []
   #lines: string[] = []
   #length = 0
-  /** What happened right after one another and is no entry yet, and whose the last was. */
-  #turns: number[] = []
+  /** What happened right after one another and is not told yet, as JSON, and whose the last was. */
+  #turns = ''
   #turning: number | undefined
   readonly #named = new Map<string, number>()
+  readonly #selects = new Set<number>()
   /** Their numbers, by their digests or, where they are short, themselves. */
   readonly #long = new Map<string, number>()
   /** Values that nobody changes any more, as they stand on the tape. */
-  readonly #known = new WeakMap<object, string>()
+  readonly #packed = new WeakMap<object, string>()
   readonly #acting = new Set<RecordedActor>()
   #actors = 0
   #names = 0
   #values = 0
   /** Set once nothing more is wanted. */
   #over = false
-  /** Why there is no text of what happened. */
-  #failure: { error: unknown } | undefined
 
   /** @param mask takes the values of secrets out of a text */
   constructor(mask: (text: string) => string) {
@@ -76,7 +75,7 @@ export class TapeRecorder implements Tape {
     this.#acting.add(actor)
     end.told = reason => {
       if (actor.over) return
-      this.#read(actor)
+      this.readBefore(actor)
       this.add(['a', id, recordOf(reason)])
     }
     return actor
@@ -91,98 +90,77 @@ export class TapeRecorder implements Tape {
       else if (entry[0] === 's') {
         this.#named.set(entry[2], entry[1])
         this.#names = Math.max(this.#names, entry[1] + 1)
+        if (SELECT.test(entry[2])) this.#selects.add(entry[1])
       }
     }
-    this.#tellAll()
     const model = this.name(MODEL)
     this.counts.steps += entries.filter(entry => entry[0] === 'v' && entry[2] === model).length
   }
 
   wrote(statements: readonly Noted[]): void {
-    const written = statements.filter(({ sql }) => !SELECT.test(sql))
-    if (this.#over || written.length === 0) return
-    this.#allRead()
-    this.#later(() => {
-      const told = written.map(({ sql, params }) => [this.name(sql), ...params.map(param => this.#param(param))])
-      this.#line(`["o",[${told.map(each => `[${each}]`)}]]`)
-    })
+    if (this.#over) return
+    let written = ''
+    for (const { sql, params } of statements) {
+      const name = this.name(sql)
+      if (this.#selects.has(name)) continue
+      written += written ? `,[${name}` : `[${name}`
+      for (const param of params) written += `,${this.#param(param)}`
+      written += ']'
+    }
+    if (!written) return
+    this.#readBefore()
+    this.line(`["o",[${written}]]`)
   }
 
   add(entry: Entry): void {
-    this.#later(() => {
-      if (entry[0] === 'b' && entry[3] !== 'task') this.counts.cycles++
-      this.#line(JSON.stringify(entry))
-    })
+    if (entry[0] === 'b' && entry[3] !== 'task') this.counts.cycles++
+    this.line(JSON.stringify(entry))
   }
 
-  /** Something happened now. @param tell makes it a text or entries, later */
-  #later(tell: () => void): void {
-    if (!this.#over && this.#happened.push(tell) === AT_ONCE) this.#tellAll()
-  }
-
-  #tellAll(): void {
-    const happened = this.#happened
-    this.#happened = []
-    try {
-      for (const tell of happened) tell()
-    } catch (error) {
-      // Whoever happens to be at work has nothing to do with it.
-      this.#failure ??= { error }
-      this.stop()
-    }
+  /** Adds an entry as its JSON. */
+  line(json: string): void {
+    if (this.#over) return
+    this.#turned()
+    this.#push(json)
   }
 
   /** An actor wrote, or failed to do what it wanted with the database. */
-  turn(actor: number, what: string, failure?: ErrorRecord): void {
-    this.#allRead()
-    this.#later(() => {
-      const name = this.name(what)
-      if (failure) this.#line(JSON.stringify(['t', actor, name, failure] satisfies Entry))
-      else this.#next(actor, 3 * name)
-    })
+  turn(actor: number, name: number, failure?: ErrorRecord): void {
+    if (this.#over) return
+    this.#readBefore()
+    if (failure) this.add(['t', actor, name, failure])
+    else this.#next(actor, 3 * name)
   }
 
   /** An actor was given nothing. */
-  nothing(actor: number, what: string): void {
-    this.#later(() => this.#next(actor, 3 * this.name(what) + 1))
-  }
-
-  /** Something came to an actor from outside. @param json its entry, made later */
-  came(actor: RecordedActor, json: () => string): void {
-    this.#read(actor)
-    this.#later(() => this.#line(json()))
+  nothing(actor: number, name: number): void {
+    if (!this.#over) this.#next(actor, 3 * name + 1)
   }
 
   /** What everybody has read until now, which is about to change. */
-  #allRead(): void {
-    for (const actor of this.#acting) this.#read(actor)
+  #readBefore(): void {
+    for (const actor of this.#acting) this.readBefore(actor)
   }
 
   /** What an actor has read until now, when something comes to it from outside. */
-  #read(actor: RecordedActor): void {
+  readBefore(actor: RecordedActor): void {
     const reads = actor.readsSince()
-    if (reads > 0) this.#later(() => this.#next(actor.id, 3 * reads + 2))
+    if (reads > 0 && !this.#over) this.#next(actor.id, 3 * reads + 2)
   }
 
   #next(actor: number, what: number): void {
     if (this.#turning !== actor) {
+      this.#turns = listed(this.#turns, ~actor)
       this.#turning = actor
-      this.#turns.push(~actor)
     }
-    this.#turns.push(what)
+    this.#turns = listed(this.#turns, what)
   }
 
   #turned(): void {
     if (this.#turning === undefined) return
     this.#push(`["p",[${this.#turns}]]`)
-    this.#turns = []
+    this.#turns = ''
     this.#turning = undefined
-  }
-
-  /** Adds an entry as its JSON. */
-  #line(json: string): void {
-    this.#turned()
-    this.#push(json)
   }
 
   #push(json: string): void {
@@ -201,15 +179,10 @@ export class TapeRecorder implements Tape {
     this.#acting.delete(actor)
   }
 
-  /**
-   * All entries since the last time, as JSON with commas between them: texts, each of some entries.
-   * @throws what kept something that happened from becoming a text, such as a value that JSON cannot hold
-   */
+  /** All entries since the last time, as JSON with commas between them: texts, each of some entries. */
   take(): string[] {
-    for (const actor of this.#acting) actor.tellDrawn()
-    this.#tellAll()
-    if (this.#failure) throw this.#failure.error
     this.#turned()
+    for (const actor of this.#acting) actor.tellDrawn()
     this.#join()
     const texts = this.#texts
     this.#texts = []
@@ -226,36 +199,24 @@ export class TapeRecorder implements Tape {
     if (name === undefined) {
       name = this.#names++
       this.#named.set(text, name)
-      this.#line(`["s",${name},${JSON.stringify(text)}]`)
+      if (SELECT.test(text)) this.#selects.add(name)
+      this.line(`["s",${name},${JSON.stringify(text)}]`)
     }
     return name
   }
 
-  /**
-   * A value, as it is now: whoever gets it may change it.
-   * @param long what is as long stands apart, in characters
-   * @returns what makes of it, later, what stands on the tape
-   */
-  value(value: unknown, long = LONG): () => string {
-    if (value === undefined) return () => 'null'
-    if (typeof value === 'object' && value !== null && Object.isFrozen(value))
-      return () => (long === LONG ? this.#fixed(value) : this.#packed(JSON.stringify(value), long))
+  /** A value as it stands on the tape, now: whoever gets it may change it. @param long what is as long stands apart, in characters */
+  value(value: unknown, long = LONG): string {
+    if (value === undefined) return 'null'
+    const object = typeof value === 'object' && value !== null ? value : undefined
+    const known = object && this.#packed.get(object)
+    if (known !== undefined) return known
     const json = JSON.stringify(value) ?? 'null'
-    return () => this.#packed(json, long)
-  }
-
-  /** What is fixed, and comes again, is known to be the same without being looked at. */
-  #fixed(value: object): string {
-    let packed = this.#known.get(value)
-    if (packed === undefined) {
-      packed = this.#packed(JSON.stringify(value), WORTH_A_NAME)
-      this.#known.set(value, packed)
-    }
+    // Only what is fixed is known to be the same again without being looked at.
+    const isFixed = object !== undefined && Object.isFrozen(object)
+    const packed = json.length < (isFixed ? WORTH_A_NAME : long) ? `{"$j":${json}}` : this.#longOne(json)
+    if (isFixed) this.#packed.set(object, packed)
     return packed
-  }
-
-  #packed(json: string, long: number): string {
-    return json.length < long ? `{"$j":${json}}` : this.#longOne(json)
   }
 
   #param(param: unknown): string {
@@ -274,7 +235,7 @@ export class TapeRecorder implements Tape {
       known = this.#values++
       if (this.#long.size >= KNOWN) this.#long.clear()
       this.#long.set(key, known)
-      this.#line(`["x",${known},${JSON.stringify(text)}]`)
+      this.line(`["x",${known},${JSON.stringify(text)}]`)
     }
     return `{"$x":${known}}`
   }
@@ -287,10 +248,11 @@ export interface Earlier {
   reads: number
 }
 
-/** What an actor has asked for, and what that is an answer to. */
+/** What an actor has asked for. */
 interface Taking {
   what: string
-  asked: Asked | undefined
+  name: number
+  digest: number
 }
 
 /** A cycle that is being recorded. */
@@ -298,10 +260,10 @@ export class RecordedActor implements Actor {
   over = false
   readonly id: number
   readonly #tape: TapeRecorder
-  /** What it drew and the tape was not told yet. */
-  #ms: number[] = []
-  #micros: number[] = []
-  #ids: string[] = []
+  /** What it drew and the tape was not told yet, as JSON without brackets. */
+  #ms = ''
+  #micros = ''
+  #ids = ''
   #lastMs = 0
   #lastMicros = 0
   #timers = 0
@@ -320,23 +282,24 @@ export class RecordedActor implements Actor {
   draw<T extends number | string>(kind: Draw, real: () => T): T {
     const drawn = real()
     if (kind === 'id') {
-      this.#ids.push(drawn as string)
+      this.#ids = listed(this.#ids, JSON.stringify(drawn))
       return drawn
     }
     if (kind === 'ms') {
-      this.#ms.push((drawn as number) - this.#lastMs)
+      this.#ms = listed(this.#ms, (drawn as number) - this.#lastMs)
       this.#lastMs = drawn as number
       return drawn
     }
     // As fine as it is written down, so that it is the same again.
     const micros = Math.round((drawn as number) * 1000)
-    this.#micros.push(micros - this.#lastMicros)
+    this.#micros = listed(this.#micros, micros - this.#lastMicros)
     this.#lastMicros = micros
     return (micros / 1000) as T
   }
 
   take<T>(what: string, work: () => T | Promise<T>, asked?: () => Asked): T | Promise<T> {
-    const taking = { what, asked: asked && [...asked()] }
+    const tape = this.#tape
+    const taking = { what, name: tape.name(what), digest: asked ? tape.digester.of(asked()) : 0 }
     let done: T | Promise<T>
     try {
       done = outside(work)
@@ -354,9 +317,9 @@ export class RecordedActor implements Actor {
   }
 
   /** How many of the same name it asked for earlier and still waits for. */
-  #earlier({ what }: Taking, upTo = this.#waiting.length): number {
+  #earlier({ name }: Taking, upTo = this.#waiting.length): number {
     let earlier = 0
-    for (let at = 0; at < upTo; at++) if (this.#waiting[at]!.what === what) earlier++
+    for (let at = 0; at < upTo; at++) if (this.#waiting[at]!.name === name) earlier++
     return earlier
   }
 
@@ -369,31 +332,36 @@ export class RecordedActor implements Actor {
   }
 
   #given<T>(taking: Taking, earlier: number, value: T): T {
-    const { what, asked } = taking
-    if (value === undefined && !asked && earlier === 0) this.#tape.nothing(this.id, what)
-    else this.#tell(taking, earlier, this.#tape.value(value, what === MODEL ? LONG_ANSWER : LONG), '')
+    const long = taking.what === MODEL ? LONG_ANSWER : LONG
+    this.#tell(taking, earlier, this.#tape.value(value, long), '')
     return value
   }
 
   #failed(taking: Taking, earlier: number, error: unknown): unknown {
-    this.#tell(taking, earlier, () => 'null', JSON.stringify(recordOf(error)))
+    this.#tell(taking, earlier, 'null', JSON.stringify(recordOf(error)))
     return error
   }
 
-  #tell({ what, asked }: Taking, earlier: number, value: () => string, failure: string): void {
-    const tape = this.#tape
-    tape.came(this, () => {
-      if (what === MODEL) tape.counts.steps++
-      const [name, digest] = [tape.name(what), asked ? tape.digester.of(asked) : 0]
-      const tail = earlier > 0 ? `,${failure || 'null'},${earlier}` : failure && `,${failure}`
-      return `["v",${this.id},${name},${digest},${value()}${tail}]`
-    })
+  #tell({ what, name, digest }: Taking, earlier: number, value: string, failure: string): void {
+    if (what === MODEL) this.#tape.counts.steps++
+    if (value === 'null' && !digest && !failure && earlier === 0) {
+      this.#tape.nothing(this.id, name)
+      return
+    }
+    const tail = earlier > 0 ? `,${failure || 'null'},${earlier}` : failure && `,${failure}`
+    this.#comes(`["v",${this.id},${name},${digest},${value}${tail}]`)
+  }
+
+  /** Something from outside, as JSON. */
+  #comes(json: string): void {
+    this.#tape.readBefore(this)
+    this.#tape.line(json)
   }
 
   turn<T>(what: string, work: () => T): T {
     try {
       const done = work()
-      this.#tape.turn(this.id, what)
+      this.#tape.turn(this.id, this.#tape.name(what))
       return done
     } catch (error) {
       throw this.#fails(what, error)
@@ -420,14 +388,14 @@ export class RecordedActor implements Actor {
   #fails(what: string, error: unknown): unknown {
     const record = recordOf(error)
     // A lock that somebody holds: it is tried again.
-    if (!/^SQLITE_(BUSY|LOCKED)/.test(String(record.code))) this.#tape.turn(this.id, what, record)
+    if (!/^SQLITE_(BUSY|LOCKED)/.test(String(record.code))) this.#tape.turn(this.id, this.#tape.name(what), record)
     return error
   }
 
   timer(fn: () => void): () => void {
     const n = this.#timers++
     return () => {
-      if (!this.over) this.#tape.came(this, () => `["f",${this.id},${n}]`)
+      if (!this.over) this.#comes(`["f",${this.id},${n}]`)
       fn()
     }
   }
@@ -440,15 +408,15 @@ export class RecordedActor implements Actor {
     this.over = true
     this.#tape.ended(this)
     this.tellDrawn()
-    this.#tape.add(['e', this.id])
+    this.#tape.line(`["e",${this.id}]`)
   }
 
   /** Tells the tape what was drawn since the last time. */
   tellDrawn(): void {
-    if (this.#ms.length + this.#micros.length + this.#ids.length === 0) return
-    this.#tape.add(['d', this.id, this.#ms, this.#micros, this.#ids])
-    this.#ms = []
-    this.#micros = []
-    this.#ids = []
+    if (!this.#ms && !this.#micros && !this.#ids) return
+    this.#tape.line(`["d",${this.id},[${this.#ms}],[${this.#micros}],[${this.#ids}]]`)
+    this.#ms = ''
+    this.#micros = ''
+    this.#ids = ''
   }
 }

@@ -226,7 +226,7 @@ test('a prompt that is another one is found, and said to be', async () => {
   expect(divergence).toMatchObject({ step: 1, what: expect.stringContaining('asked something else') })
 })
 
-test('what was given cannot be changed on the tape any more, and what no JSON can hold ends the tape, not the cycle', () => {
+test('what was given cannot be changed on the tape any more', () => {
   const recorder = new TapeRecorder(text => text)
   const right = { id: 'worker-1', kind: 'agent', owner: 'me', epoch: 1, cycle_num: 1 } as const
   const actor = recorder.begin(right, new CycleEnd())!
@@ -245,9 +245,6 @@ test('what was given cannot be changed on the tape any more, and what no JSON ca
     [0, { $j: { result: 'four sheep' } }],
     [new Digester(text => text).of(['How many?']), { $j: { text: 'Four.' } }],
   ])
-  expect(actor.take('sum', () => Object.freeze({ n: 1n }))).toEqual({ n: 1n })
-  expect(() => recorder.take()).toThrow('BigInt')
-  expect(recorder.begin(right, new CycleEnd())).toBeUndefined()
 })
 
 test('a tape in the form of an earlier version is repeated as well', async () => {
