@@ -4,7 +4,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { BadFileError, definePlugin, InvalidConfigError, identityOf, z } from '#kernel'
-import { beat, type House, house, memoryScheduler, until } from '../support/index.ts'
+import { beat, type House, house, memoryScheduler, settled, until } from '../support/index.ts'
 
 interface Shop {
   greeting: string
@@ -398,6 +398,8 @@ it.each([
   const leases = memoryScheduler()
   await using home = await house({ builtins: [shop, leases.plugin], config: { shop: { limit: 5 } } })
   const complaints = () => home.logged('the last good configuration stays in force')
+  // Else the first beat could see the file while it is written: empty.
+  await settled(home)
   await home.write({ '.svc/config.yaml': edited })
   await beat(home)
   await until(() => complaints().length > 0)
