@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type ErrorClass, InvalidInputError, type Issue } from './errors.ts'
-import { checkFaces } from './faces.ts'
+import { checkFaces, claimsOf } from './faces.ts'
 import { point } from './points.ts'
 
 export interface HttpFace {
@@ -94,15 +94,19 @@ export function operation<I extends z.ZodObject, O extends z.ZodType>(definition
 
 export const Operations = point<Operation>('operations', {
   key: definition => definition.name,
-  check(definition, others) {
-    const { name, input, output, run } = definition
-    if (typeof name !== 'string' || name === '') throw new TypeError('an operation has a name, such as "weather.today"')
-    const whole = input instanceof z.ZodObject && output instanceof z.ZodType && typeof run === 'function'
-    if (!whole)
-      throw new TypeError(`the operation "${name}" needs input: z.object({ … }), output: a zod schema, and run()`)
-    checkFaces(definition, others)
-  },
+  shape: { parse: checkOperation },
+  claims: claimsOf,
 })
+
+/** @throws TypeError that says what would be right */
+function checkOperation(definition: Operation): void {
+  const { name, input, output, run } = definition
+  if (typeof name !== 'string' || name === '') throw new TypeError('an operation has a name, such as "weather.today"')
+  const whole = input instanceof z.ZodObject && output instanceof z.ZodType && typeof run === 'function'
+  if (!whole)
+    throw new TypeError(`the operation "${name}" needs input: z.object({ … }), output: a zod schema, and run()`)
+  checkFaces(definition)
+}
 
 /**
  * The only way to run an operation: checks the input, runs, shapes the output by its schema.

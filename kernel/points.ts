@@ -1,4 +1,3 @@
-import type { z } from 'zod'
 import { ConflictError } from './errors.ts'
 import type { Hook, Hooks } from './hooks.ts'
 import type { Clock } from './ports.ts'
@@ -11,8 +10,10 @@ export interface PointOptions<C> {
   ask?: (contribution: C, question: never) => unknown
   /** Ordering of a contribution among the others; see `TapOptions`. */
   stage?: (contribution: C) => number | undefined
-  /** What a contribution must be. Those of the builtins are looked at by their tests, and by no start. */
-  shape?: z.ZodType
+  /** What a contribution must be: zod's, or what else throws. Those of the builtins are looked at by their tests, and by no start. */
+  shape?: { parse: (contribution: C) => unknown }
+  /** What else no other contribution may have, as an error names it: `GET /agents/{}`. */
+  claims?: (contribution: C) => readonly string[]
   /** Refuses a bad contribution, also beside those that are there, by throwing. */
   check?: (contribution: C, others: readonly Contribution<C>[]) => void
 }
@@ -37,6 +38,7 @@ interface Registry {
   /** Frozen once somebody has them: then a change begins with a copy. */
   contributions: Contribution<unknown>[]
   byKey: Map<string, Contribution<unknown>>
+  byClaim: Map<string, Contribution<unknown>>
   hook: Hook<unknown, unknown>
   listeners: Set<() => void>
 }
@@ -54,7 +56,7 @@ export class Points {
 
   /**
    * @param isKnown its shape was looked at before
-   * @throws ConflictError naming both owners when the key is taken; z.ZodError for what has not the point's shape
+   * @throws ConflictError naming both owners when the key or a claim is taken; what the point's shape throws
    */
   add<C>(point: Point<C>, value: C, owner: string, isKnown = false): Undo {
     const registry = this.#registry(point)
@@ -65,6 +67,14 @@ export class Points {
     if (taken) {
       throw new ConflictError({
         sentence: `"${owner}" adds "${key}" to ${point.name}, but "${taken.owner}" already did; give one of them another name.`,
+      })
+    }
+    const claims = point.options.claims?.(value) ?? []
+    for (const claim of claims) {
+      const other = registry.byClaim.get(claim)
+      if (!other) continue
+      throw new ConflictError({
+        sentence: `"${owner}" adds "${key}" to ${point.name} with ${claim}, but "${other.key}" of "${other.owner}" already has it; give one of them another.`,
       })
     }
     const contribution = { key, owner, value }
@@ -78,11 +88,13 @@ export class Points {
     if (Object.isFrozen(registry.contributions)) registry.contributions = [...registry.contributions]
     registry.contributions.push(contribution)
     registry.byKey.set(key, contribution)
+    for (const claim of claims) registry.byClaim.set(claim, contribution)
     this.#tell(registry)
     return () => {
       void untap?.()
       registry.contributions = registry.contributions.filter(other => other !== contribution)
       if (registry.byKey.get(key) === contribution) registry.byKey.delete(key)
+      for (const claim of claims) if (registry.byClaim.get(claim) === contribution) registry.byClaim.delete(claim)
       this.#tell(registry)
     }
   }
@@ -117,7 +129,7 @@ export class Points {
     let registry = this.#registries.get(point.name)
     if (!registry) {
       const hook = this.#hooks.declare<unknown, unknown>(point.name, { kind: 'bail', clock: this.#clock })
-      registry = { contributions: [], byKey: new Map(), hook, listeners: new Set() }
+      registry = { contributions: [], byKey: new Map(), byClaim: new Map(), hook, listeners: new Set() }
       this.#registries.set(point.name, registry)
     }
     return registry

@@ -137,12 +137,12 @@ describe('a check says where a reload would fail', () => {
     [
       'a route that another operation has, by whatever names of its parameters',
       plugin(asks("http: { method: 'DELETE', path: '/agents/{id}' }")),
-      /"draft\.do" asks for DELETE \/agents\/\{id\}, but "agents\.delete" of "agents" already has it/,
+      /"draft" adds "draft\.do" to operations with DELETE \/agents\/\{\}, but "agents\.delete" of "agents" already has it/,
     ],
     [
       'a command that another operation has',
       plugin(asks("cli: { usage: 'pause <id>' }")),
-      /"draft\.do" asks for svc pause <id>, but "agents\.pause" of "agents" already has it/,
+      /"draft" adds "draft\.do" to operations with svc pause <>, but "agents\.pause" of "agents" already has it/,
     ],
     [
       'a route that is none',

@@ -50,6 +50,10 @@ const stands = (name: string, text: string) => expect(text).toMatchFileSnapshot(
 /** The folder of the room that a plugin is. */
 const folderOf = (plugin: string) => `builtins/${plugin.replace(/^toolkit-/, 'toolkits/')}`
 
+it('the program’s own operations are what a plugin’s must be: no start looks at them', () => {
+  for (const definition of operations) expect(() => Operations.options.shape!.parse(definition)).not.toThrow()
+})
+
 describe('guides name keys of the configuration that there are', () => {
   it('a room tells of each of its keys', async () => {
     const untold = await Promise.all(
