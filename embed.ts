@@ -34,6 +34,8 @@ export interface SvcOptions {
   dev?: boolean
   /** The command that starts this process again, where the process is the service's own and no other program's. */
   restart?: readonly string[]
+  /** Called before any plugin is there: what is added to a point then comes before what they add. */
+  prepare?: (kernel: Kernel) => void
 }
 
 /** What may be said of a one-shot task beside its instruction. */

@@ -59,6 +59,8 @@ export interface KernelOptions {
   dev?: boolean
   /** The command that starts this process again, where the process is the service's own and no other program's. */
   restart?: readonly string[]
+  /** Called before any plugin is there: what is added to a point then comes before what they add. */
+  prepare?: (kernel: Kernel) => void
   /** Modules that plugin files import by name. */
   modules?: () => Promise<Record<string, unknown>>
 }
@@ -87,6 +89,7 @@ export class Kernel {
     await config.open()
     const kernel = new Kernel(options, ports, project, config)
     try {
+      options.prepare?.(kernel)
       await kernel.host.boot(options.builtins)
       for (const { path, message } of config.unknownKeys()) kernel.log.warn({}, `${config.file}: ${path}: ${message}`)
       await kernel.host.start()

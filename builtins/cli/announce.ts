@@ -14,10 +14,15 @@ export function presetsOf(profiles: unknown): string[] {
     .filter(name => name !== '')
 }
 
-/** Spawns an agent of each preset that has none alive. @throws ProfileNotFoundError or BadFileError before any is spawned */
+/** @throws ProfileNotFoundError or BadFileError for a preset of which no agent can be spawned */
+export async function checkPresets(kernel: Kernel, presets: readonly string[]): Promise<void> {
+  for (const preset of presets) await kernel.use(Profiles).read(preset)
+}
+
+/** Spawns an agent of each preset that has none alive. @throws as `checkPresets` does, before any is spawned */
 export async function spawnMissing(kernel: Kernel, presets: readonly string[]): Promise<void> {
   if (presets.length === 0) return
-  for (const preset of presets) await kernel.use(Profiles).read(preset)
+  await checkPresets(kernel, presets)
   const agents = kernel.use(Agents)
   for (const preset of new Set(presets))
     if (!(await agents.hasAlive(preset))) await kernel.invoke('agents.spawn', { preset })

@@ -18,6 +18,8 @@ export interface House {
     log: LogOptions
     /** The command that starts this process again. */
     restart?: readonly string[]
+    /** Called before any plugin is there. */
+    prepare?: (kernel: Kernel) => void
     /** Changes of plugin files are live as soon as they are saved. */
     dev?: boolean
     ports?: Partial<Ports>

@@ -1,4 +1,5 @@
 import type { Kernel, Role } from '#kernel'
+import { DaemonStarts } from '../daemon/contract.ts'
 import { Watchdog } from '../watchdog/contract.ts'
 import type { Announcement } from './announce.ts'
 import type { Context } from './context.ts'
@@ -8,12 +9,19 @@ import { giveMemoryBack } from './memory.ts'
 import { narrate } from './narrate.ts'
 import { printableJson } from './printable.ts'
 
+/** What a process that runs for long does of its own. */
+export interface Service {
+  /** What has to succeed before the first heartbeat, as taking a port: what fails here has cost no model call. */
+  before?(kernel: Kernel, life: Life): Promise<void>
+  /** What it does once it is up. @returns what is told then, if anything */
+  begin(kernel: Kernel, journal: Journal): Promise<Announcement | undefined>
+}
+
 /**
  * Brings up a long-running process, and keeps it until SIGTERM or SIGINT. A second one ends it at once; SIGHUP is ignored,
  * so that a closed terminal ends nothing.
  * On standard output it tells once that it is ready; to programs (`--json`) a line of JSON for each event of its life:
  * `listening`, `ready`, `stopping`, `stopped`, each with `event`, `at`, `pid` and what is known then.
- * @param begin what it does once it is up; returns what is told then, if anything
  * @param ended resolves with the reason when there is another one to end
  * @returns the exit code, at the end: 1 when an error of the program itself ended it
  */
@@ -21,23 +29,35 @@ export async function serveUntilSignal(
   root: string,
   roles: readonly Role[],
   context: Context,
-  begin: (kernel: Kernel, journal: Journal, life: Life) => Promise<Announcement | undefined>,
+  service: Service,
   ended?: Promise<string>,
 ): Promise<number> {
   const journal = await openJournal(context.ports, root, context.terminal)
   const signal = stopSignal()
   const log = { write: (line: string) => journal.write(line) }
-  const kernel = await context.house.open({ root, roles, restart: sameAgain(context), log }).catch(async error => {
+  const life = lifeOf(context)
+  let done: Promise<void> | undefined
+  const before = async (kernel: Kernel) => {
+    done ??= service.before?.(kernel, life)
+    await done
+  }
+  // The daemon drives agents as soon as it is up: it has to ask for it itself.
+  const prepare = (kernel: Kernel) => {
+    const begin = () => before(kernel)
+    kernel.points.add(DaemonStarts, { name: 'cli', begin, join: begin }, 'cli')
+  }
+  const restart = sameAgain(context)
+  const kernel = await context.house.open({ root, roles, restart, log, prepare }).catch(async error => {
     await journal.close()
     throw error
   })
-  const life = lifeOf(context)
   const undo = giveMemoryBack(kernel.ports.clock)
   let ended_with: number | undefined
   const watchdog = kernel.services.has(Watchdog) ? kernel.use(Watchdog) : undefined
   try {
     narrate(kernel)
-    const told = await begin(kernel, journal, life)
+    await before(kernel)
+    const told = await service.begin(kernel, journal)
     if (told && context.json) await life('ready', told.facts)
     else if (told && !(await tell(context.ports.env, { ready: told.text }))) context.terminal.out(told.text)
     const ends = Promise.race(ended ? [signal, ended] : [signal]).then(why => ({ why, exit: 0 }))

@@ -3,6 +3,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { RunningSvc } from '../support/cli.ts'
+import { modelServer } from '../support/model-server.ts'
 import { tempDir } from '../support/temp.ts'
 import { svc } from '../support/warm.ts'
 import { FAST, project } from './project.ts'
@@ -80,5 +81,22 @@ describe('svc serve', () => {
     const wide = await svc(['serve', '--host', '0.0.0.0', '--port', '0'], { cwd: dir.path })
     expect(wide).toMatchObject({ code: 1, stdout: '' })
     expect(wide.stderr).toContain('server.api_key')
+  })
+
+  it.each([
+    ['a port in use', ({ port }: { port: string }) => ['--port', port], 'is in use'],
+    ['a host that others can reach', () => ['--port', '0', '--host', '0.0.0.0'], 'server.api_key'],
+    ['a preset that is not there', () => ['--port', '0', '--profiles', 'nobody'], 'no profile "nobody"'],
+  ])('with a daemon, %s is refused before the first heartbeat: it costs no model call', async (_, words, why) => {
+    await using dir = await project(FAST)
+    await using model = await modelServer()
+    const { port } = new URL(model.url)
+    const env = { OPENAI_BASE_URL: model.url, SVC_DEFAULT_MODEL: 'openai:a-model' }
+    expect((await svc(['spawn', 'coder'], { cwd: dir.path, env })).code).toBe(0)
+    const refused = await svc(['serve', '--with-daemon', ...words({ port })], { cwd: dir.path, env })
+    expect(refused).toMatchObject({ code: 1, stdout: '' })
+    expect(refused.stderr).toContain(why)
+    expect(refused.stderr).not.toContain('the daemon runs')
+    expect(model.requests).toHaveLength(0)
   })
 })

@@ -60,7 +60,7 @@ async function serve(
     root,
     ['mcp'],
     context,
-    begin,
+    { begin },
     gone.told.then(() => 'the client is gone'),
   )
 }

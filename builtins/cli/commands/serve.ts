@@ -1,6 +1,6 @@
 import type { Role } from '#kernel'
 import { Rest } from '../../rest/contract.ts'
-import { announce, daemonLines, modelLine, presetsOf, type Said, spawnMissing } from '../announce.ts'
+import { announce, checkPresets, daemonLines, modelLine, presetsOf, type Said, spawnMissing } from '../announce.ts'
 import type { Context, HandWritten } from '../context.ts'
 import { UsageError } from '../contract.ts'
 import { findProject } from '../project.ts'
@@ -16,14 +16,16 @@ const serve: HandWritten = async (input, context) => {
   if (input.reload === true) return reloading(['serve', ...wordsOf(input, context), '--root', root], context)
   const withDaemon = input.with_daemon === true
   const roles: Role[] = withDaemon ? ['server', 'daemon'] : ['server']
-  return serveUntilSignal(
-    root,
-    roles,
-    input.dev === true ? inDevelopment(context) : context,
-    async (kernel, journal, life) => {
-      const { url } = await kernel.use(Rest).listen({ host, port })
+  const presets = presetsOf(input.profiles)
+  let url = ''
+  return serveUntilSignal(root, roles, input.dev === true ? inDevelopment(context) : context, {
+    async before(kernel, life) {
+      await checkPresets(kernel, presets)
+      url = (await kernel.use(Rest).listen({ host, port })).url
       await life('listening', { url })
-      await spawnMissing(kernel, presetsOf(input.profiles))
+    },
+    async begin(kernel, journal) {
+      await spawnMissing(kernel, presets)
       return announce(context.tree.version, root, [
         { label: 'Dashboard', text: `${url}/`, facts: { url, daemon: false } },
         { label: 'API', text: `${url}/openapi.json` },
@@ -32,7 +34,7 @@ const serve: HandWritten = async (input, context) => {
         ...(withDaemon ? await daemonLines(kernel) : [without]),
       ])
     },
-  )
+  })
 }
 export default serve
 

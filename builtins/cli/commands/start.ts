@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { Config, HeartbeatConfig, type Ports, type Role } from '#kernel'
 import { DaemonRunningError } from '../../daemon/contract.ts'
-import { announce, daemonLines, modelLine, presetsOf, spawnMissing } from '../announce.ts'
+import { announce, checkPresets, daemonLines, modelLine, presetsOf, spawnMissing } from '../announce.ts'
 import type { HandWritten } from '../context.ts'
 import { UsageError } from '../contract.ts'
 import { detach } from '../detach.ts'
@@ -29,13 +29,16 @@ const start: HandWritten = async (input, context) => {
     return detach(root, ['start', ...words], context)
   }
   const roles: Role[] = joins ? ['daemon', 'joined'] : ['daemon']
-  return serveUntilSignal(root, roles, dev ? inDevelopment(context) : context, async (kernel, journal) => {
-    await spawnMissing(kernel, presets)
-    return announce(context.tree.version, root, [
-      ...(await daemonLines(kernel)),
-      await modelLine(kernel),
-      { label: 'Logs', text: journal.file, facts: { log: journal.file } },
-    ])
+  return serveUntilSignal(root, roles, dev ? inDevelopment(context) : context, {
+    before: kernel => checkPresets(kernel, presets),
+    async begin(kernel, journal) {
+      await spawnMissing(kernel, presets)
+      return announce(context.tree.version, root, [
+        ...(await daemonLines(kernel)),
+        await modelLine(kernel),
+        { label: 'Logs', text: journal.file, facts: { log: journal.file } },
+      ])
+    },
   })
 }
 export default start
