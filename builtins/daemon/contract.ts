@@ -1,5 +1,6 @@
 // No zod here: the command line reads this before it knows whether it needs a kernel.
 import { defineError, point, token, type Undo } from '#kernel'
+import type { TcpAddress } from '../rest/contract.ts'
 import type { DaemonStatus } from './status.ts'
 
 export type { DaemonStatus } from './status.ts'
@@ -21,6 +22,8 @@ export interface Holder {
   lock: string
   /** The socket of its REST app. */
   socket: string
+  /** Where its process serves the REST app to others too, if it does. */
+  serves?: TcpAddress
   /** Milliseconds since 1970, like all times here. */
   started_at: number
 }

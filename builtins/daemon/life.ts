@@ -108,10 +108,11 @@ export class DaemonLife {
 
   async #writeFiles(name: string, holder: Holder): Promise<Undo> {
     const { ports, project, log } = this.#svc
+    const [serves] = this.#svc.has(Rest) ? this.#svc.use(Rest).addresses() : []
     // Of a stop that was itself interrupted: its PID may be this one's by now.
     await ports.files.rm(join(project.svc, STOP_FILE), { force: true }).catch(() => {})
     const files: [string, string][] = [
-      [join(project.svc, `${name}.json`), `${JSON.stringify(holder)}\n`],
+      [join(project.svc, `${name}.json`), `${JSON.stringify({ ...holder, serves })}\n`],
       [join(project.svc, `${name}.pid`), `${holder.pid}\n`],
     ]
     for (const [file, text] of files) {

@@ -38,12 +38,19 @@ function isOrigin(text: string): boolean {
   return URL.canParse(text) && new URL(text).origin === text
 }
 
-/** A TCP port (0: the system chooses) of a host, or the path of a unix socket. */
-export type Address = { host: string; port: number } | { socket: string }
+/** A TCP port (0: the system chooses) of a host. */
+export interface TcpAddress {
+  host: string
+  port: number
+}
+/** The same, or the path of a unix socket. */
+export type Address = TcpAddress | { socket: string }
 
 export interface Listening {
   /** `http://127.0.0.1:8000`, or `unix:` and the path of the socket. */
   readonly url: string
+  /** The host as it was told, and the port; undefined of a unix socket. */
+  readonly tcp?: TcpAddress
   /** Takes no more requests, ends those in flight within half a second, and frees the address. */
   close(): Promise<void>
 }
@@ -54,6 +61,8 @@ export interface Rest {
    * @throws WideBindError, PortInUseError, CannotListenError, InvalidInputError
    */
   listen(address: Address): Promise<Listening>
+  /** The hosts and ports where it is served in this process now, the first first. */
+  addresses(): TcpAddress[]
 }
 export const Rest = token<Rest>('rest')
 

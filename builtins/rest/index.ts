@@ -30,11 +30,9 @@ export default definePlugin({
       async listen(address) {
         const listening = await listen({ svc, config, apps, streams, doors }, address)
         open.add(listening)
-        return {
-          url: listening.url,
-          close: () => listening.close().finally(() => open.delete(listening)),
-        }
+        return { ...listening, close: () => listening.close().finally(() => open.delete(listening)) }
       },
+      addresses: () => [...open].flatMap(({ tcp }) => tcp ?? []),
     })
     svc.onChange(Operations, () => apps.outdate())
     svc.onChange(StaticRoutes, () => apps.outdate())

@@ -53,7 +53,11 @@ async function listenTcp(parts: ListenerParts, host: string, port: number): Prom
   door.port = (server.address() as AddressInfo).port
   // One of all addresses is shown, one that can be clicked.
   const shown = ['0.0.0.0', '::'].includes(address) ? '127.0.0.1' : host === 'localhost' ? host : address
-  return { url: `http://${shown.includes(':') ? `[${shown}]` : shown}:${door.port}`, close }
+  return {
+    url: `http://${shown.includes(':') ? `[${shown}]` : shown}:${door.port}`,
+    tcp: { host, port: door.port },
+    close,
+  }
 }
 
 /** The socket is made in a folder of its own and moved to its place, so that at no time others may use it. */

@@ -83,6 +83,33 @@ describe('svc serve', () => {
     expect(wide.stderr).toContain('server.api_key')
   })
 
+  it('is what comes back when a daemon in its process is restarted: at its address, with the heartbeat asked for', async () => {
+    await using dir = await project(FAST)
+    const cwd = dir.path
+    await using server = new RunningSvc(['serve', '--with-daemon', '--port', '0'], { cwd })
+    const [, url, port] = await server.says(URL_LINE)
+    await server.says(/^Daemon: +PID/m)
+    const daemon = () => fetch(`${url}/daemon`).then(answer => answer.json())
+    const refused = await svc(['restart', '--heartbeat', 'soon'], { cwd })
+    expect(refused.code).toBe(2)
+    expect(await daemon()).toMatchObject({ running: true, pid: server.pid })
+
+    await using again = new RunningSvc(['restart', '--heartbeat', '0.5'], { cwd })
+    await again.says(new RegExp(`^Dashboard: +http://127.0.0.1:${port}/$`, 'm'))
+    expect(await server.ended).toBe(0)
+    await again.says(/^Daemon: +PID/m)
+    expect(await daemon()).toMatchObject({ running: true, pid: again.pid, heartbeat_s: 0.5 })
+
+    const left = await svc(['restart', '--detach', '--json'], { cwd })
+    expect(left.code).toBe(0)
+    try {
+      expect(left.stdout).toContain(`"url":"${url}"`)
+      expect(await daemon()).toMatchObject({ running: true })
+    } finally {
+      await svc(['stop'], { cwd })
+    }
+  })
+
   it.each([
     ['a port in use', ({ port }: { port: string }) => ['--port', port], 'is in use'],
     ['a host that others can reach', () => ['--port', '0', '--host', '0.0.0.0'], 'server.api_key'],

@@ -39,7 +39,7 @@ const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
   },
   command(
     'restart',
-    'Stop the daemon, then start it',
+    'Stop the daemon, then start it, with the server that was in its process',
     [profiles, heartbeat, detach, dev, timeout],
     () => import('./restart.ts'),
   ),

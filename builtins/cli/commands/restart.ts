@@ -1,18 +1,30 @@
+import { join } from 'node:path'
 import type { HandWritten } from '../context.ts'
+import { detach } from '../detach.ts'
+import { heartbeatOf, writeHeartbeat } from '../heartbeat.ts'
 import { findProject } from '../project.ts'
+import serve, { wordsOf } from './serve.ts'
 import start from './start.ts'
 import { inWords, stopDaemons, timeoutOf } from './stop.ts'
 
+/** Stops the daemon and starts it again; one that was in a server's process in such a process, at the same address. */
 const restart: HandWritten = async (input, context) => {
   const seconds = timeoutOf(input.timeout)
-  const root = await findProject(context.ports, context.named)
+  const heartbeat = heartbeatOf(input.heartbeat)
+  const { terminal, json, ports, house, named } = context
+  const root = await findProject(ports, named)
+  const found = await house.findDaemon(ports, join(root, '.svc'))
   const stopped = await stopDaemons(root, seconds, context)
-  const { terminal, json, ports } = context
   if (!json) terminal.out(inWords(stopped, seconds))
   // In the form of what the daemon that comes tells of its life.
   else
     for (const each of stopped)
       terminal.out(JSON.stringify({ event: 'stopped', at: ports.clock.now().toISOString(), ...each }))
-  return start(input, context)
+  const serves = found?.holder.serves
+  if (!serves) return start(input, context)
+  await writeHeartbeat(ports, root, heartbeat)
+  const served = { ...input, ...serves, with_daemon: true }
+  if (input.detach === true) return detach(root, ['serve', ...wordsOf(served, context)], context)
+  return serve(served, context)
 }
 export default restart

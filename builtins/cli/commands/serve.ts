@@ -13,7 +13,8 @@ const serve: HandWritten = async (input, context) => {
   const port = portOf(input.port)
   const host = String(input.host ?? '127.0.0.1')
   const root = await findProject(context.ports, context.named)
-  if (input.reload === true) return reloading(['serve', ...wordsOf(input, context), '--root', root], context)
+  if (input.reload === true)
+    return reloading(['serve', ...wordsOf({ ...input, dev: true }, context), '--root', root], context)
   const withDaemon = input.with_daemon === true
   const roles: Role[] = withDaemon ? ['server', 'daemon'] : ['server']
   const presets = presetsOf(input.profiles)
@@ -38,9 +39,9 @@ const serve: HandWritten = async (input, context) => {
 }
 export default serve
 
-/** The same command without `--reload`, in which plugin files are live as they are saved. */
-function wordsOf(
-  { host, port, with_daemon, profiles }: Readonly<Record<string, unknown>>,
+/** The same command as words, without `--reload`. */
+export function wordsOf(
+  { host, port, with_daemon, profiles, dev }: Readonly<Record<string, unknown>>,
   { json }: Pick<Context, 'json'>,
 ): string[] {
   return [
@@ -48,8 +49,8 @@ function wordsOf(
     ...(port === undefined ? [] : ['--port', String(port)]),
     ...(with_daemon === true ? ['--with-daemon'] : []),
     ...(profiles === undefined ? [] : ['--profiles', String(profiles)]),
+    ...(dev === true ? ['--dev'] : []),
     ...(json ? ['--json'] : []),
-    '--dev',
   ]
 }
 

@@ -1,10 +1,10 @@
 import { join } from 'node:path'
-import { Config, HeartbeatConfig, type Ports, type Role } from '#kernel'
+import type { Role } from '#kernel'
 import { DaemonRunningError } from '../../daemon/contract.ts'
 import { announce, checkPresets, daemonLines, modelLine, presetsOf, spawnMissing } from '../announce.ts'
 import type { HandWritten } from '../context.ts'
-import { UsageError } from '../contract.ts'
 import { detach } from '../detach.ts'
+import { heartbeatOf, writeHeartbeat } from '../heartbeat.ts'
 import { findProject } from '../project.ts'
 import { serveUntilSignal } from '../service.ts'
 import { inDevelopment } from './development.ts'
@@ -16,7 +16,7 @@ const start: HandWritten = async (input, context) => {
   const found = await context.house.findDaemon(context.ports, join(root, '.svc'))
   const joins = input.join === true
   if (found?.alive && !joins) throw new DaemonRunningError({ pid: found.holder.pid })
-  if (heartbeat !== undefined) await writeHeartbeat(context.ports, root, heartbeat)
+  await writeHeartbeat(context.ports, root, heartbeat)
   const presets = presetsOf(input.profiles)
   const dev = input.dev === true
   if (input.detach === true) {
@@ -42,20 +42,3 @@ const start: HandWritten = async (input, context) => {
   })
 }
 export default start
-
-/** @throws UsageError, before anything is written */
-function heartbeatOf(text: unknown): number | undefined {
-  if (text === undefined) return undefined
-  const parsed = HeartbeatConfig.shape.heartbeat.safeParse(String(text).trim() === '' ? Number.NaN : Number(text))
-  if (parsed.success) return parsed.data
-  const problem = `start: --heartbeat takes seconds from 0.05 to 86400, not "${text}"`
-  throw new UsageError({ problem, usage: 'svc start --heartbeat 10' })
-}
-
-/** Into the file, so that the first reload keeps it; nothing else of what is in force gets there. */
-async function writeHeartbeat(ports: Ports, root: string, heartbeat: number): Promise<void> {
-  const config = new Config(join(root, '.svc', 'config.yaml'), ports)
-  await config.open()
-  config.prepare('daemon', HeartbeatConfig, 'kernel').add()
-  await config.patch({ daemon: { heartbeat } })
-}
