@@ -103,7 +103,7 @@ export interface Operations {
   /** End the freeze: agents go on with their next heartbeat. */
   'daemon.resume': { input: Record<never, never>; output: { status: 'paused' | 'running'; frozen_since: string | null } }
   /** Whether the daemon runs and moves, and what its agents do. */
-  'daemon.status': { input: Record<never, never>; output: { running: boolean; health: 'healthy' | 'stalled' | 'dead' | 'stopped'; pid: number | null; started_at: string | null; uptime_s: number | null; last_tick_at: string | null; last_tick_age_s: number | null; joined: { pid: number; health: 'healthy' | 'stalled'; started_at: string; last_tick_age_s: number }[]; heartbeat_s: number; frozen: boolean; frozen_since: string | null; in_flight: number; agents: Record<string, number>; budget: string | null } }
+  'daemon.status': { input: Record<never, never>; output: { running: boolean; health: 'healthy' | 'stalled' | 'dead' | 'stopped'; problem: string | null; pid: number | null; started_at: string | null; uptime_s: number | null; last_tick_at: string | null; last_tick_age_s: number | null; joined: { pid: number; health: 'healthy' | 'stalled'; started_at: string; last_tick_age_s: number }[]; heartbeat_s: number; frozen: boolean; frozen_since: string | null; in_flight: number; agents: Record<string, number>; budget: string | null } }
   /** What was delegated by whom to whom, newest first. */
   'delegations.all': { input: { limit?: number | undefined; offset?: number | undefined }; output: Delegation[] }
   /** What an agent delegated to others and took from them, newest first. */

@@ -93,6 +93,8 @@ export class Heartbeat {
   #hinted = false
   /** When the loop last came round, in milliseconds of the wall clock: how a stalled daemon is told from a resting one. */
   lastTick = 0
+  /** Why its last round failed, as on a full disk; undefined when it did not. */
+  fault: string | undefined
 
   constructor(parts: HeartbeatParts) {
     this.#parts = parts
@@ -184,21 +186,18 @@ export class Heartbeat {
     const undo = [this.#parts.scheduler().onWake(() => this.hint()), waker.follow()]
     let beats = 0
     let nextBeat = clock.monotonic()
-    let fault = ''
     while (!this.#stop.signal.aborted) {
-      this.lastTick = clock.ms()
       try {
         if (clock.monotonic() >= nextBeat) {
           nextBeat = clock.monotonic() + this.#parts.config.heartbeat * 1000
           await this.#parts.onBeat(++beats)
         }
         await this.#tick(nextBeat)
-        fault = ''
       } catch (error) {
         // Once as long as it lasts: a full disk may be the one that the log is on.
-        const again = fault === sentenceOf(error)
-        fault = sentenceOf(error)
-        if (!again) log.error({ code: (error as { code?: string }).code }, `heartbeat: ${fault}`)
+        const again = this.fault === sentenceOf(error)
+        this.fault = sentenceOf(error)
+        if (!again) log.error({ code: (error as { code?: string }).code }, `heartbeat: ${this.fault}`)
         await clock.sleep(RETRY_MS, this.#stop.signal)
       }
     }
@@ -214,6 +213,8 @@ export class Heartbeat {
     await this.#sweep.run(this.inFlight)
     const free = Math.max(config.max_concurrent_agents - this.#agents, 0)
     const leases = await scheduler.claim(free)
+    this.lastTick = ports.clock.ms()
+    this.fault = undefined
     for (const lease of leases) this.#begin(lease)
     // Cycles without real waiting are all microtasks: without this turn of the loop nothing else would run.
     await ports.clock.yield()

@@ -45,6 +45,7 @@ export interface HeartbeatFace {
   readonly live: boolean
   readonly inFlight: readonly string[]
   readonly lastTick: number
+  readonly fault: string | undefined
   start(): void
   stop(): Promise<void>
   hint(): void

@@ -69,11 +69,12 @@ function render(status: DaemonStatus): string {
   return lines.map(([name, value]) => `${name.padEnd(10)}  ${value}`).join('\n')
 }
 
-function headline({ health, pid, uptime_s, last_tick_age_s, last_tick_at }: DaemonStatus): string {
+function headline({ health, problem, pid, uptime_s, last_tick_age_s, last_tick_at }: DaemonStatus): string {
   if (health === 'stopped') return 'not running; start it with: svc start'
   if (health === 'dead') return `dead: it ended without saying so, last seen ${last_tick_at}; start it with: svc start`
   const moved = `PID ${pid}, up ${duration(uptime_s ?? 0)}, moved ${last_tick_age_s} s ago`
-  return health === 'stalled' ? `stalled (${moved}); if it stays so: svc restart` : `healthy (${moved})`
+  if (health === 'healthy') return `healthy (${moved})`
+  return `stalled (${moved}): ${problem ?? 'if it stays so: svc restart'}`
 }
 
 function duration(seconds: number): string {

@@ -10,7 +10,8 @@ export const DaemonStatus = z.object({
   running: z.boolean(),
   health: z
     .enum(['healthy', 'stalled', 'dead', 'stopped'])
-    .describe('stalled: alive, but its loop has not moved for 10 s; dead: it ended without saying so'),
+    .describe('stalled: alive, but its loop fails, or has not moved for 10 s; dead: it ended without saying so'),
+  problem: z.string().nullable().describe('Why its loop fails, where it is the daemon that is asked'),
   pid: z.number().int().nullable(),
   started_at: z.iso.datetime().nullable(),
   uptime_s: z.number().nullable(),
@@ -45,7 +46,7 @@ export async function daemonStatus(svc: PluginHandle): Promise<DaemonStatus> {
   const frozen = await frozenSince(svc.use(Store))
   return {
     running: found?.alive ?? false,
-    health: healthOf(found),
+    ...healthOf(found, svc),
     ...timesOf(found, now),
     joined: all.filter(each => each.alive && each !== found).map(each => joinedOf(each, now)),
     heartbeat_s: Number(svc.config.get('daemon.heartbeat')),
@@ -57,10 +58,14 @@ export async function daemonStatus(svc: PluginHandle): Promise<DaemonStatus> {
   }
 }
 
-function healthOf(found: FoundDaemon | undefined): DaemonStatus['health'] {
-  if (!found) return 'stopped'
-  if (!found.alive) return 'dead'
-  return found.stalled ? 'stalled' : 'healthy'
+function healthOf(
+  found: FoundDaemon | undefined,
+  { heartbeat }: PluginHandle,
+): Pick<DaemonStatus, 'health' | 'problem'> {
+  if (!found) return { health: 'stopped', problem: null }
+  if (!found.alive) return { health: 'dead', problem: null }
+  const problem = (found.holder.pid === process.pid && heartbeat.fault) || null
+  return { health: found.stalled || problem ? 'stalled' : 'healthy', problem }
 }
 
 function timesOf(found: FoundDaemon | undefined, now: number) {

@@ -54,10 +54,16 @@ describe('a full disk', () => {
       return status !== 202
     })
     expect([...codes]).toEqual(['503 disk_full'])
+    const health = async () =>
+      (await (await fetch(`${url}/daemon`)).json()) as { health: string; problem: string | null }
+    await until(async () => (await health()).health === 'stalled')
+    expect((await health()).problem).toMatch(/^The disk that holds the project's database is full; make space/)
+    expect((await svc(['daemon'], { cwd: dir.path })).stdout).toMatch(/^daemon +stalled \(PID .*\): The disk /m)
     expect((await fetch(`${url}/healthz`)).status).toBeLessThan(600)
     expect(daemon.process.exitCode).toBeNull()
     await rm(join(dir.path, '.svc/filler'))
     await until(async () => (await nudged(url)).status === 202)
+    await until(async () => (await health()).health === 'healthy')
     expect(await daemon.end('SIGTERM')).toBe(0)
     const db = new Sqlite(join(dir.path, '.svc/svc.db'))
     expect(db.pragma('integrity_check', { simple: true })).toBe('ok')
