@@ -78,7 +78,7 @@ export async function modelLine(kernel: Kernel): Promise<Said> {
       return { label, text: `${id} (${provider.notice}). ${remedy}`, facts }
     }
     const { available, reason } = await provider.availability()
-    if (available) return { label, text: id, facts: { model: id } }
+    if (available) return { label, text: reason ? `${id}; ${reason}` : id, facts: { model: id } }
     return { label, text: `${id}, which cannot be called: ${reason}`, facts: { model: id, model_problem: reason } }
   } catch (error) {
     return { label, text: `none: ${sentenceOf(error)}`, facts: { model: null, model_problem: sentenceOf(error) } }

@@ -38,7 +38,7 @@ async function defaultModel(svc: PluginHandle) {
     return warn(`${id}: ${provider.notice}`, remedy)
   }
   const { available, reason } = await (provider.reach?.() ?? provider.availability())
-  if (available) return ok(id)
+  if (available) return reason ? warn(`${id}: ${reason}`, 'see it work: svc run <agent> "say hello"') : ok(id)
   const missing = /^(\w+) is not set$/.exec(reason ?? '')?.[1]
   const mend = missing ? `export ${missing}=<key> before the start (of a service: in .svc/service.env)` : 'mend that'
   return fail(`${id} cannot be called: ${reason}`, `${mend}, or ${other}`)

@@ -98,7 +98,7 @@ export interface ModelProvider {
   free?: boolean
   /** Said wherever the model's name is shown, as in 'simulated, not an AI model'. */
   notice?: string
-  /** Whether it can be called now, and if not, why not and what to do. */
+  /** Whether it can be called now, and if not, or where that is not known, why and what to do. */
   availability(): Promise<{ available: boolean; reason: string | null }>
   /** The same, with its server asked also where its address and key are otherwise taken on trust: for who looks for a fault. */
   reach?(): Promise<{ available: boolean; reason: string | null }>

@@ -17,7 +17,7 @@ const Traffic = z.object({
 const ProviderState = z.object({
   name: z.string(),
   available: z.boolean(),
-  reason: z.string().nullable().describe('Why it is not available, and what to do'),
+  reason: z.string().nullable().describe('Why it is not available, or not known to be, and what to do'),
   notice: z.string().nullable().describe('Said wherever its models are shown'),
   free: z.boolean().describe('Its calls cost nothing'),
   tiers: z.partialRecord(z.enum(TIERS), z.string()),

@@ -9,7 +9,10 @@ const REMEMBERED_MS = 30_000
 
 const ModelList = z.object({ data: z.array(z.object({ id: z.string().min(1) })) })
 
-type Found = { models: string[]; reason: null } | { models: null; reason: string }
+/** What a server without such a list answers: that says nothing of its completions. */
+const NO_LIST = [404, 405, 501]
+
+type Found = { available: true; models: string[]; reason: null } | { available: boolean; models: null; reason: string }
 
 /** Asks a server which models it has, at most every 30 s; a provider's public address with a key is taken on trust. */
 export function probe(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>) {
@@ -26,23 +29,27 @@ export function probe(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>)
       const answer = capBody(get(`${base_url}/models`, { headers, signal: abort.signal })).then(async response => {
         const { ok, status } = response
         if (needs_key && (status === 401 || status === 403)) return { refused: status }
+        if (NO_LIST.includes(status)) return { missing: status }
         if (!ok) throw new Error(`it answered HTTP ${status}`)
         return ModelList.safeParse(await response.json().catch(() => undefined)).data
       })
       const list = await within(clock, PROBE_LIMIT_MS, 'GET /models', answer)
-      if (list && 'refused' in list) {
-        return { models: null, reason: `${base_url} refuses the key in ${key_env} (HTTP ${list.refused})` }
+      const none = (available: boolean, reason: string) => ({ available, models: null, reason })
+      if (!list) return none(false, `${base_url}/models is no OpenAI-compatible list of models; check ${base_url_from}`)
+      if ('refused' in list) return none(false, `${base_url} refuses the key in ${key_env} (HTTP ${list.refused})`)
+      if ('missing' in list) {
+        const silent = `${base_url} does not say which models it has (HTTP ${list.missing})`
+        return none(true, `${silent}; name one as ${name}:<model>, and if its calls fail check ${base_url_from}`)
       }
-      if (!list)
-        return {
-          models: null,
-          reason: `${base_url}/models is no OpenAI-compatible list of models; check ${base_url_from}`,
-        }
-      return { models: list.data.map(({ id }) => id), reason: null }
+      return { available: true, models: list.data.map(({ id }) => id), reason: null }
     } catch (error) {
       const why = causeCode(error) ?? sentenceOf(error).replace(/\.$/, '')
       const remedy = start ? `start it with "${start}"` : needs_key ? 'look at the network' : 'start the server'
-      return { models: null, reason: `${base_url} is not reachable (${why}); ${remedy} or set ${base_url_from}` }
+      return {
+        available: false,
+        models: null,
+        reason: `${base_url} is not reachable (${why}); ${remedy} or set ${base_url_from}`,
+      }
     } finally {
       abort.abort()
     }
@@ -55,8 +62,8 @@ export function probe(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>)
   const availability = async (asks: boolean): Promise<{ available: boolean; reason: string | null }> => {
     if (needs_key && !key) return { available: false, reason: `${key_env} is not set` }
     if (!asks) return { available: true, reason: null }
-    const { reason } = await remembered()
-    return { available: reason === null, reason }
+    const { available, reason } = await remembered()
+    return { available, reason }
   }
 
   return {

@@ -66,7 +66,7 @@ function stateOf({ available, reason, notice, traffic }: Provider): string {
     return `${failures} failures in a row, ${next}: ${last_failure}`
   }
   if (backing_off_ms > 0) return `left in peace for ${seconds(backing_off_ms)}: ${last_failure}`
-  return notice ?? 'ready'
+  return notice ?? reason ?? 'ready'
 }
 
 function seconds(ms: number): string {

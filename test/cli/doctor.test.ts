@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { systemPorts } from '#kernel'
 import type { DoctorReport, Patient } from '../../builtins/doctor/contract.ts'
 import { diskSpace, nativeModule, nodeVersion, openFiles, watches } from '../../builtins/doctor/machine.ts'
+import { modelServer } from '../support/model-server.ts'
 import Database from '../support/sqlite.ts'
 import { svc } from '../support/warm.ts'
 import { project } from './project.ts'
@@ -63,6 +64,20 @@ describe('svc doctor', () => {
     expect(found('daemon')).toEqual({ level: 'warn', told: expect.stringMatching(/stale: process 4000000.*svc stop/) })
     expect(found('permissions')).toEqual({ level: 'warn', told: expect.stringContaining('chmod go=') })
     expect(found('clock')).toEqual({ level: 'warn', told: expect.stringContaining('set back') })
+  })
+
+  it('does not know of a model whose server has no list of models, and says so: that is no failure', async () => {
+    await using dir = await project()
+    await using server = await modelServer({ models: null })
+    const env = { OPENAI_BASE_URL: server.url, SVC_DEFAULT_MODEL: 'openai:a-model' }
+    const { code, of } = await examined(dir.path, env)
+    expect(code).toBe(0)
+    const message = expect.stringMatching(/^openai:a-model: .* does not say which models it has \(HTTP 404\)/)
+    expect(of.get('default_model')).toMatchObject({
+      level: 'warn',
+      message,
+      remedy: expect.stringContaining('svc run'),
+    })
   })
 
   it('says so when there is no project, when its configuration is bad, and when its database is locked or none', async () => {

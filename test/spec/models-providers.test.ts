@@ -66,6 +66,17 @@ test('a public address with a key is taken on trust, but for who looks for a fau
   expect(await asked(async () => Response.json({}), '')).toBe('BOX_API_KEY is not set')
 })
 
+test('a server without a list of models is called all the same, and said to be one', async () => {
+  const server = await modelServer({ models: null })
+  onTestFinished(() => server.close())
+  const { call, house: home } = await modelHouse(undefined, { config: providers({ box: { base_url: server.url } }) })
+  const reason = `${server.url} does not say which models it has (HTTP 404); name one as box:<model>, and if its calls fail check model.providers.box.base_url`
+  expect(await provider(home, 'box')).toMatchObject({ available: true, reason })
+  expect(renderModels(await overview(home))).toContain(reason)
+  expect((await call({ model: 'box:house-brand' })).spend).toMatchObject({ model: 'box:house-brand' })
+  await expect(resolve(home, 'box')).rejects.toThrow(reason)
+})
+
 test('a server that is not there says at which address, and what to do', async () => {
   const box = { base_url: 'http://127.0.0.1:9/v1' }
   const home = await opened({ config: providers({ box, vllm: { base_url: 'http://127.0.0.1:10/v1' } }) })

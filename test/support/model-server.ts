@@ -169,13 +169,13 @@ export function barrier(n: number, reply: Reply = text('Together.')): Barrier {
 
 /**
  * Starts an OpenAI-compatible server on the loopback address whose answers a script decides. It speaks both forms of
- * `POST /v1/chat/completions`, and `GET /v1/models`.
+ * `POST /v1/chat/completions`, and `GET /v1/models` unless `models` is null.
  * @example
  * const server = await modelServer()
  * server.enqueue(toolCall('file_write', { path: 'a.txt', content: 'hello' }), text('Done.'))
  */
 export async function modelServer(
-  options: { script?: Script | readonly Reply[]; port?: number; models?: readonly string[] } = {},
+  options: { script?: Script | readonly Reply[]; port?: number; models?: readonly string[] | null } = {},
 ): Promise<ModelServer> {
   const queue: Reply[] = Array.isArray(options.script) ? [...options.script] : []
   const script = typeof options.script === 'function' ? options.script : () => undefined
@@ -214,7 +214,7 @@ export async function modelServer(
   const server = createServer((incoming, response) => {
     response.on('error', () => {})
     const path = new URL(incoming.url ?? '/', 'http://localhost').pathname
-    if (incoming.method === 'GET' && path === '/v1/models') {
+    if (incoming.method === 'GET' && path === '/v1/models' && options.models !== null) {
       const data = (options.models ?? ['scripted-1']).map(id => ({ id, object: 'model' }))
       return sendJson(response, 200, { object: 'list', data })
     }
