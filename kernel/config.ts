@@ -8,12 +8,12 @@ import {
   type ConfigSource,
   type ConfigView,
   fromText,
-  InvalidConfigError,
   isMapping,
   type KeyMeta,
   type KeyValues,
   metaOf,
   type ReloadClass,
+  refuse,
 } from './keys.ts'
 import { type LockPorts, lockFile } from './lock.ts'
 import { issuesOf } from './operations.ts'
@@ -190,20 +190,26 @@ export class Config {
     return this.#edit(yaml => this.#changesOf(patch, yaml))
   }
 
-  /** Takes a key out of the file, so that its default is in force again. @throws UnknownConfigKeyError, and what `patch` throws */
-  unset(key: string): Promise<Record<string, ReloadClass>> {
-    return this.#edit(() => [{ path: this.#keys.pathOf(key), value: undefined }])
+  /** Sets one key in the file; a mapping takes the place of the one there was. @throws UnknownConfigKeyError, and what `patch` throws */
+  set(key: string, value: unknown): Promise<Record<string, ReloadClass>> {
+    const path = this.pathOf(key)
+    if (path.some(isForbiddenKey) || forbiddenPath(value)) refuse([{ path: key, message: 'is not a known key' }])
+    return this.#edit(yaml => (this.#stays(this.#keys.at(path)!, path, value, yaml) ? [] : [{ path, value }]))
   }
 
-  /** The path of a key as people write it: `daemon.heartbeat`, or an entry of a mapping that is one. @throws UnknownConfigKeyError */
+  /** Takes a key out of the file, so that its default is in force again. @throws UnknownConfigKeyError, and what `patch` throws */
+  unset(key: string): Promise<Record<string, ReloadClass>> {
+    return this.#edit(() => [{ path: this.pathOf(key), value: undefined }])
+  }
+
+  /** The path of a key as people write it: `daemon.heartbeat`, an entry of a mapping, or a field of it. @throws UnknownConfigKeyError */
   pathOf(key: string): string[] {
-    return this.#keys.pathOf(key)
+    return this.#keys.find(key).path
   }
 
   /** A text as the value that this key takes. One that doesn't fit is left for its schema to refuse. @throws UnknownConfigKeyError */
   parseText(key: string, text: string): unknown {
-    const { path, schema } = this.#keys.at(this.#keys.pathOf(key))!
-    return fromText(text, path === key ? schema : z.unknown())
+    return fromText(text, this.#keys.find(key).schema)
   }
 
   /** One write at a time: first in this process, then among all that share the file. */
@@ -286,7 +292,7 @@ export class Config {
       }
     }
     walk(patch, [])
-    if (issues.length > 0) throw new InvalidConfigError({ issues }, { errors: issues })
+    if (issues.length > 0) refuse(issues)
     return changes
   }
 
@@ -389,8 +395,4 @@ export class Config {
     this.#lastFault = error.message
     throw error
   }
-}
-
-function refuse(issues: readonly Issue[]): never {
-  throw new InvalidConfigError({ issues }, { errors: issues.map(({ path, message }) => ({ path, message })) })
 }

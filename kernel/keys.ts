@@ -50,6 +50,10 @@ export const InvalidConfigError = defineError({
   title: 'Invalid configuration',
   sentence: (p: { issues: readonly Issue[] }) => `The configuration is not valid: ${describeIssues(p.issues)}.`,
 })
+/** @throws InvalidConfigError, with nothing but the places and what is wrong there */
+export function refuse(issues: readonly Issue[]): never {
+  throw new InvalidConfigError({ issues }, { errors: issues.map(({ path, message }) => ({ path, message })) })
+}
 export const UnknownConfigKeyError = defineError({
   code: 'unknown_config_key',
   status: 404,
@@ -101,14 +105,18 @@ export class ConfigKeys {
     return [...this.#keys.keys()].some(key => key.startsWith(prefix))
   }
 
-  /** The path of a key as people write it: `daemon.heartbeat`, or an entry of a mapping that is one. @throws UnknownConfigKeyError */
-  pathOf(key: string): string[] {
+  /**
+   * What a key means as people write it: `daemon.heartbeat`, an entry of a mapping that is one, or a field of such an entry;
+   * with the schema of its value.
+   * @throws UnknownConfigKeyError
+   */
+  find(key: string): { path: string[]; schema: z.ZodType } {
     const found = this.all().find(({ path, schema }) => {
       return path === key || (key.startsWith(`${path}.`) && isMapping(schema))
     })
     if (!found) throw new UnknownConfigKeyError({ key, known: [...this.#keys.keys()] })
-    const entry = key.slice(found.path.length + 1)
-    return [...found.path.split('.'), ...(entry === '' ? [] : [entry])]
+    const { path, schema } = below(found.schema, key.slice(found.path.length + 1))
+    return { path: [...found.path.split('.'), ...path], schema }
   }
 
   /** What is wrong with a path that is none of these keys. */
@@ -123,12 +131,12 @@ export function metaOf(schema: z.ZodType): ConfigKey['meta'] {
   return { reload: reload ?? 'restart_required', ...(env ? { env } : {}), ...(secret ? { secret } : {}) }
 }
 
+const OPTIONAL = [z.ZodDefault, z.ZodPrefault, z.ZodOptional, z.ZodNullable]
+
 /** A schema below what makes it optional. */
 function typeOf(schema: z.ZodType): z.ZodType {
   let type = schema
-  while (type instanceof z.ZodDefault || type instanceof z.ZodOptional || type instanceof z.ZodNullable) {
-    type = type.unwrap() as z.ZodType
-  }
+  while (OPTIONAL.some(kind => type instanceof kind)) type = (type as z.ZodOptional<z.ZodType>).unwrap()
   return type
 }
 
@@ -136,6 +144,17 @@ function typeOf(schema: z.ZodType): z.ZodType {
 export function isMapping(schema: z.ZodType): boolean {
   const type = typeOf(schema)
   return type instanceof z.ZodRecord || type instanceof z.ZodObject
+}
+
+/** What is meant below a mapping. Names of entries may have dots (`gpt-4.1`), unless mappings are what they name. */
+function below(schema: z.ZodType, rest: string): { path: string[]; schema: z.ZodType } {
+  if (rest === '') return { path: [], schema }
+  const [name = '', ...further] = rest.split('.')
+  const mapping = typeOf(schema) as z.ZodRecord | z.ZodObject
+  const value = mapping instanceof z.ZodRecord ? mapping.valueType : (mapping.shape[name] ?? z.unknown())
+  if (!isMapping(value as z.ZodType)) return { path: [rest], schema: value as z.ZodType }
+  const found = below(value as z.ZodType, further.join('.'))
+  return { path: [name, ...found.path], schema: found.schema }
 }
 
 /** A text, of the environment or a command, as the value its schema asks for; one that doesn't fit is left for the schema to refuse. */

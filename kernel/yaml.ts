@@ -106,11 +106,13 @@ export function editYaml({ file, text }: YamlFile, changes: readonly YamlChange[
   throw new BadFileError({ file, problem: 'cannot be changed in this one place', remedy: 'edit it by hand' })
 }
 
-/** What stands in the way and is no mapping (`daemon:` with nothing below) makes room. */
+/** What stands in the way and is no mapping (`daemon:` with nothing below) makes room; an empty one (`{}`) goes over several lines. */
 function put(document: Document, path: readonly string[], value: unknown): void {
-  for (let depth = 1; depth < path.length; depth++) {
+  for (let depth = 0; depth < path.length; depth++) {
     const above = path.slice(0, depth)
-    if (document.hasIn(above) && !isMap(document.getIn(above, true))) document.setIn(above, document.createNode({}))
+    const there = document.getIn(above, true)
+    if (isMap(there)) there.flow &&= there.items.length > 0
+    else if (depth > 0 && document.hasIn(above)) document.setIn(above, document.createNode({}))
   }
   document.setIn(path, value)
 }

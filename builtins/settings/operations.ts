@@ -10,7 +10,7 @@ import {
 } from '#kernel'
 import { ConfigChanged, ConfigKey, ConfigPatched, ConfigValue, ConfigViews } from './contract.ts'
 import { renderChange, renderValue, renderViews } from './render.ts'
-import { changeOf, keysOf, patchFor, valueAt, viewsOf } from './settings.ts'
+import { changeOf, keysOf, valueAt, viewsOf } from './settings.ts'
 
 const key = z
   .string()
@@ -22,11 +22,7 @@ const key = z
 const WRITE_ERRORS = [InvalidConfigError, BadFileError, FileLockedError]
 
 export function settingsOperations({ config, heartbeat }: PluginHandle) {
-  // A mapping is merged: what changed of it is told by entry.
-  const changed = (key: string, change: Record<string, ReloadClass>) => {
-    const path = Object.keys(change).find(path => `${path}.`.startsWith(`${key}.`))
-    return changeOf(config, key, path === undefined ? null : change[path]!)
-  }
+  const changed = (key: string, change: Record<string, ReloadClass>) => changeOf(config, key, change[key] ?? null)
 
   return [
     operation({
@@ -78,6 +74,8 @@ export function settingsOperations({ config, heartbeat }: PluginHandle) {
     operation({
       name: 'config.set',
       summary: 'Set one key in the configuration file',
+      description:
+        'A mapping takes the place of the one that was there; an entry alone is set by a longer key: model.providers.office.base_url.',
       input: z.object({
         key,
         value: z.string().max(100_000).describe('As in the file: 5, true, null, [a, b] or text'),
@@ -86,7 +84,7 @@ export function settingsOperations({ config, heartbeat }: PluginHandle) {
       cli: { usage: 'config set <key> <value>' },
       mcp: true,
       errors: [UnknownConfigKeyError, ...WRITE_ERRORS],
-      run: async ({ key, value }) => changed(key, await config.patch(patchFor(config, key, value))),
+      run: async ({ key, value }) => changed(key, await config.set(key, config.parseText(key, value))),
       render: renderChange,
     }),
     operation({

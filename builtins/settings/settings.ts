@@ -1,4 +1,4 @@
-import { type Config, getIn, type ReloadClass, setIn, type Tree } from '#kernel'
+import { type Config, getIn, type ReloadClass } from '#kernel'
 import type { ConfigChanged, ConfigKey, ConfigValue, ConfigViews } from './contract.ts'
 
 /** All views, of the file as it is now. @param isLive whether there is something in force: the heartbeat runs in this process */
@@ -49,13 +49,6 @@ export function changeOf(config: Config, key: string, reload: ReloadClass | null
   const { source, env = null } = infoOf(config, key)
   const value = getIn(config.tree('persisted'), config.pathOf(key)) ?? null
   return { key, value, reload, overridden_by: source === 'env' ? env : null }
-}
-
-/** A patch of one key, its value as people write it. @throws UnknownConfigKeyError */
-export function patchFor(config: Config, key: string, text: string): Tree {
-  const patch: Tree = {}
-  setIn(patch, config.pathOf(key), config.parseText(key, text))
-  return patch
 }
 
 /** The key itself, or the one of which it is an entry. */

@@ -71,6 +71,29 @@ it('svc config set takes values as people write them, and says when they are in 
   expect(await fileOf(dir)).not.toContain('heartbeat')
 })
 
+it('svc config set puts a mapping in the place of the one there was; an entry and its fields have keys of their own', async () => {
+  await using dir = await project({ '.svc/config.yaml': '# mine\n' })
+  const run = runner(dir)
+  const set = async (...words: string[]) => {
+    const { code, stderr } = await run('config', 'set', ...words)
+    expect([code, stderr]).toEqual([0, ''])
+    return parse(await fileOf(dir)).model.providers
+  }
+  const [office, lab] = [{ base_url: 'http://127.0.0.1:1/v1' }, { base_url: 'http://127.0.0.1:2/v1', model: 'm' }]
+  expect(await set('model.providers.office.base_url', office.base_url)).toEqual({ office })
+  expect(await set('model.providers.office.model', '7')).toEqual({ office: { ...office, model: '7' } })
+  expect(await set('model.providers.office.free', 'yes')).toEqual({ office: { ...office, model: '7', free: true } })
+  expect(await set('model.providers.office', JSON.stringify(lab))).toEqual({ office: lab })
+  expect(await set('model.providers', JSON.stringify({ lab }))).toEqual({ lab })
+  expect((await run('config', 'get', 'model.providers.lab.base_url')).stdout).toMatch(/^model\S+ +http:.*:2\/v1$/m)
+  expect((await run('config', 'unset', 'model.providers.lab.base_url')).stderr).toContain('needs a base_url')
+  expect((await run('config', 'set', 'model.providers.lab.url', 'x')).stderr).toContain('lab.url: is not a known field')
+  expect((await run('config', 'set', 'model.providers', '{ lab: { __proto__: 1 } }')).code).toBe(2)
+  expect(await set('model.providers', '{}')).toEqual({})
+  expect(await set('model.providers.office.base_url', office.base_url)).toEqual({ office })
+  expect(await fileOf(dir)).toMatch(/^# mine\n+model:\n {2}providers:\n {4}office:\n {6}base_url: http/)
+})
+
 it.each([
   [['set', 'daemon.heartbeat', 'soon'], 2, 'daemon.heartbeat: Invalid input: expected number'],
   [['set', 'daemon.heartbeat', '0'], 2, 'daemon.heartbeat: Too small'],
