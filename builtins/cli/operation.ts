@@ -1,4 +1,4 @@
-import type { Kernel, Operation, Role, StreamEvent } from '#kernel'
+import type { Kernel, Operation, Role, StreamEvent, SvcError } from '#kernel'
 import { askDaemon } from './ask.ts'
 import type { Context } from './context.ts'
 import { type CommandSpec, NeedsDaemonError } from './contract.ts'
@@ -17,14 +17,22 @@ export async function runOperation(
 ): Promise<number> {
   const { json, ports, named, terminal } = context
   const root = await findProject(ports, named)
-  const { name, rendered, judged } = spec.operation!
+  const { name, rendered, judged, endless } = spec.operation!
   return interruptible(ports.clock, async signal => {
     const ask = () => askDaemon(root, spec.operation!, input, context, signal)
     const told = await whileWaiting(terminal, ports.clock, ask)
     if (!told) return runHere(root, spec, input, context, signal)
     const isAsked = (rendered && !json) || judged
-    return show(told.output, isAsked ? await shownAs(name, root, context) : undefined, context)
+    const shown = show(told.output, isAsked ? await shownAs(name, root, context) : undefined, context)
+    return await (endless ? shown.catch(error => stopped(error, context)) : shown)
   })
+}
+
+/** What is followed for as long as it goes on has come to its end with the daemon that told it. */
+function stopped(error: SvcError, { terminal }: Context): number {
+  if (error.code !== 'server_stopping') throw error
+  terminal.err(`svc: ${printable(error.message)}`)
+  return 0
 }
 
 type ShownAs = Pick<Operation, 'render' | 'exit'>

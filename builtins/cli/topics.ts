@@ -3,7 +3,10 @@ export const TOPICS: Readonly<Record<string, { title: string; rows: readonly (re
   'exit-codes': {
     title: 'Exit codes',
     rows: [
-      ['0', 'Done. Of start, serve and mcp: ended in order, also by SIGTERM or Ctrl-C'],
+      [
+        '0',
+        'Done. Of start, serve and mcp: ended in order, also by SIGTERM or Ctrl-C; of events --follow: the daemon did',
+      ],
       [
         '1',
         'It failed, and standard error says why; of doctor and db check: something is wrong; of run: the task failed; of replay: it differs',

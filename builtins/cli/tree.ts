@@ -39,6 +39,7 @@ function commandOf(operation: Operation, face: CliFace): CommandSpec {
       reach: operation.reach ?? 'store',
       rendered: operation.render !== undefined,
       ...(operation.exit ? { judged: true } : {}),
+      ...(operation.events && !operation.events.done ? { endless: true } : {}),
     },
   }
 }

@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { RunningSvc } from '../support/cli.ts'
+import { fault, modelServer } from '../support/model-server.ts'
 import { tempDir } from '../support/temp.ts'
 import { until } from '../support/until.ts'
 import { svc } from '../support/warm.ts'
@@ -145,6 +146,23 @@ describe('what does not end in order', () => {
     } finally {
       stranger.kill()
     }
+  })
+
+  it('whoever follows its events ends well with it; whoever waits for a task does not', async () => {
+    await using dir = await project(FAST)
+    await using model = await modelServer({ script: () => fault('hang') })
+    const env = { OPENAI_BASE_URL: model.url, SVC_DEFAULT_MODEL: 'openai:a-model' }
+    await using daemon = new RunningSvc(['start'], { cwd: dir.path, env })
+    await daemon.says(UP)
+    await svc(['spawn', 'coder'], { cwd: dir.path, env })
+    await using follower = new RunningSvc(['events', '--follow', '--json'], { cwd: dir.path })
+    await follower.says(/"agent_spawned"/)
+    await using waiter = new RunningSvc(['run', 'coder', 'wait for the tide'], { cwd: dir.path })
+    await until(() => model.requests.some(({ prompt }) => prompt.includes('wait for the tide')))
+    expect(await daemon.end('SIGTERM')).toBe(0)
+    expect(await follower.ended).toBe(0)
+    expect(follower.stderr).toMatch(/^svc: The server is being stopped/m)
+    expect(await waiter.ended).toBe(1)
   })
 
   it('a second signal ends at once', async () => {
