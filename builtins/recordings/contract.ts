@@ -133,7 +133,7 @@ export interface Recordings {
   holds(run_id: string): void
   /** @throws RecordingNotFoundError */
   get(run_id: string): Promise<Recording>
-  /** Newest first. */
+  /** Those that can be repeated, newest first. */
   list(): Promise<Recording[]>
   /** Repeats a recording, or a file that `save` made, offline. @throws RecordingNotFoundError, NotReplayableError */
   replay(run: string, options: ReplayOptions): Promise<ReplayVerdict>

@@ -147,8 +147,13 @@ export class RecordingRoom implements Recordings {
 
   async list(): Promise<Recording[]> {
     await this.#live?.noted()
-    const all = await this.shelf.list()
-    return all.filter(({ kind }) => kind !== PROCESS)
+    const [all, runs] = await Promise.all([
+      this.shelf.list(),
+      this.#svc.use(Store).all<{ run_id: string }>('SELECT run_id FROM runs'),
+    ])
+    const there = new Set(runs.map(({ run_id }) => run_id))
+    // What is kept for the tasks that it holds has no event log of its own any more; that of a fork lies beside it.
+    return all.filter(({ run_id, kind }) => kind === 'fork' || (kind !== PROCESS && there.has(run_id)))
   }
 
   async replay(run: string, options: ReplayOptions): Promise<ReplayVerdict> {

@@ -103,6 +103,24 @@ test('a one-shot task is a run that replays: in a process of its own, in the dae
   expect(steps_taken.map(({ says }: { says: string }) => says)).toEqual(['look', 'look', 'That is all.'])
 }, 60_000)
 
+test('a recording that is kept for its tasks alone is not listed: its own run is gone', async () => {
+  await using home = await recorded(request => (asksForGoal(request) ? text('nothing') : ofTask(request)), {
+    tasks: { toolkits: ['hands', 'memory'] },
+    retention: { max_runs: 1 },
+  })
+  const agent = await spawn(home)
+  await home.start()
+  const daemon = await runOf(home)
+  const { task_id } = await home.ask('POST', `/agents/${agent}/tasks`, { instruction: 'look twice' })
+  const [run = ''] = await taskRunsOf(home, task_id)
+  await until(async () => (await runsOf(home)).length === 2)
+  await home.stop()
+  expect((await home.ask('GET', `/runs/${run}/recording`)).within).toBe(daemon)
+  expect((await home.ask('POST', `/runs/${daemon}/replay`)).code).toBe('run_not_found')
+  expect(await runsOf(home)).toEqual([run])
+  expect(await replayOf(home, run)).toMatchObject({ same: true, divergence: null })
+}, 60_000)
+
 test('a task whose words were streamed replays too, and can be left at a step', async () => {
   await using home = await recorded(
     request => (asksForGoal(request) ? text('nothing') : together(text('I look.'), ofTask(request))),
