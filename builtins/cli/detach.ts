@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { SvcError } from '#kernel'
 import type { Context } from './context.ts'
 import { DETACHED, type Message } from './detached.ts'
+import { makeFolder } from './making.ts'
 
 /** How long whoever takes the place of a process that was killed has to come up, in milliseconds. */
 const SUCCESSOR_MS = 30_000
@@ -11,7 +12,7 @@ const LOOK_MS = 100
 export async function detach(root: string, words: readonly string[], context: Context): Promise<number> {
   const { ports, terminal } = context
   const logs = join(root, 'logs')
-  await ports.files.mkdir(logs, { recursive: true, mode: 0o700 })
+  await makeFolder(ports.files, logs, 0o700)
   // What the runtime itself says when it breaks down; all else is logged. Not the log, which is replaced when it is full.
   const log = await ports.files.open(join(logs, 'stderr.log'), 'a', 0o600)
   const child = ports.spawn(process.execPath, [...process.execArgv, process.argv[1]!, ...words, '--root', root], {

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { type LockPorts, lockFile, type Ports } from '#kernel'
 import { isDetached } from './detached.ts'
+import { makeFolder } from './making.ts'
 import { printable } from './printable.ts'
 import type { Style, Terminal } from './terminal.ts'
 
@@ -33,7 +34,7 @@ export interface Journal {
  */
 export async function openJournal(ports: Ports, root: string, terminal: Terminal): Promise<Journal> {
   const folder = join(root, 'logs')
-  await ports.files.mkdir(folder, { recursive: true, mode: 0o700 })
+  await makeFolder(ports.files, folder, 0o700)
   const log = new RotatingFile(join(folder, 'svc.log'), ports)
   await log.open()
   // There, nobody reads standard error.

@@ -7,6 +7,7 @@ import { tell } from './detached.ts'
 import { withFiles } from './files.ts'
 import { below, find, unknown } from './find.ts'
 import { groupOf, helpOf, overviewOf } from './help.ts'
+import { explained } from './making.ts'
 import { parse } from './parse.ts'
 import { findProject } from './project.ts'
 import { report } from './report.ts'
@@ -23,7 +24,8 @@ export async function main(argv: readonly string[], house: House): Promise<numbe
   const unwatch = watchStrays(terminal)
   try {
     return await run(argv, house, ports, terminal)
-  } catch (error) {
+  } catch (thrown) {
+    const error = explained(thrown)
     const exit = report(error, terminal)
     await tell(ports.env, { failed: sentenceOf(error), exit })
     return exit

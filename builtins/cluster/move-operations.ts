@@ -26,7 +26,7 @@ export function moveOperations(svc: PluginHandle, nodes: () => Nodes | undefined
     return String(svc.config.get('store.url'))
   }
   const backups = () => join(svc.project.svc, 'backups')
-  const stamp = () => svc.clock.now().toISOString().replaceAll(/[-:]/g, '').slice(0, 15).replace('T', '-')
+  const stamp = () => svc.clock.now().toISOString().replaceAll(/[-:Z]/g, '').replaceAll(/[T.]/g, '-')
   const still = (wait: boolean, { progress, signal }: Pick<OperationCall, 'progress' | 'signal'>) =>
     wait ? untilNobodyElse(svc, nodes(), { tell: progress, signal }) : nobodyElse(svc, nodes())
   const inUse = [DaemonRunningError, NodesAtWorkError, OpenElsewhereError]

@@ -53,9 +53,10 @@ export async function permissions(root: string, { files }: Ports): Promise<Docto
     if (found && (found.mode & 0o077) !== 0) wide.push(path)
   }
   const blocked = await files.access(svc, files.constants.R_OK | files.constants.W_OK | files.constants.X_OK).then(
-    () => false,
-    () => true,
+    () => '',
+    ({ code }: NodeJS.ErrnoException) => code ?? 'EACCES',
   )
+  if (blocked === 'EROFS') return fail(`${svc} is on a file system that is read-only`, 'mount it for writing')
   if (blocked) return fail(`${svc} cannot be written by this user`, `give it to yourself: sudo chown -R "$USER" ${svc}`)
   if (wide.length === 0) return ok(`${svc} is for its owner alone`)
   const remedy = `it holds keys and transcripts: chmod go= ${wide.join(' ')}`

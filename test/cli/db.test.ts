@@ -76,7 +76,13 @@ describe('svc db', () => {
     expect(refused.code).toBe(1)
     expect(refused.stderr).toContain('was not overwritten')
     expect(await readFile(join(dir.path, 'taken.db'), 'utf8')).toBe('mine')
-    expect((await svc(['db', 'backup'], { cwd: dir.path })).stdout).toMatch(/\.svc\/backups\/svc-\d{8}-\d{6}\.db: /)
+    const names = new Set<string>()
+    for (let n = 0; n < 3; n++) {
+      const { code, stdout } = await svc(['db', 'backup'], { cwd: dir.path })
+      expect(code).toBe(0)
+      names.add(/\.svc\/backups\/(svc-\d{8}-\d{6}-\d{3}\.db): /.exec(stdout)![1]!)
+    }
+    expect([...names]).toEqual((await readdir(at(dir.path, 'backups'))).sort())
   })
 
   it('a damaged database is told, and replaced by a backup; a damaged backup replaces nothing', async () => {

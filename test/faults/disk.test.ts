@@ -75,6 +75,33 @@ describe('a full disk', () => {
   })
 })
 
+describe('a disk that may only be read', () => {
+  it('is told of in a sentence, whatever wanted to write', async ({ skip }) => {
+    await using dir = await tempDir()
+    await using disk = await smallDisk(dir.path, '8m')
+    if (!disk) return skip('a tmpfs can only be mounted by root')
+    const cwd = dir.path
+    await svc(['init', '--quiet'], { cwd })
+    await svc(['spawn', 'coder'], { cwd })
+    run('mount', '-o', 'remount,ro', cwd)
+    const told = async (...words: string[]) => {
+      const { code, stderr } = await svc(words, { cwd })
+      expect(code).toBe(1)
+      return stderr
+    }
+    const why = 'cannot be written: the file system is read-only; mount it for writing, or take a folder elsewhere.\n'
+    expect(await told('status')).toBe(`svc: ${join(cwd, '.svc/svc.db')} ${why}`)
+    expect(await told('start')).toBe(`svc: ${join(cwd, 'logs')} ${why}`)
+    expect(await told('start', '--detach')).toBe(`svc: ${join(cwd, 'logs')} ${why}`)
+    expect(await told('db', 'backup')).toMatch(
+      /^svc: \S+\/\.svc\/backups\/svc-\S+\.db cannot be written: the file system/,
+    )
+    expect(await told('db', 'backup', 'copy.db')).toBe(`svc: ${join(cwd, 'copy.db')} ${why}`)
+    const { stdout } = await svc(['doctor', '--json'], { cwd })
+    expect(stdout).toContain('is on a file system that is read-only')
+  })
+})
+
 describe('a write that the disk fails', () => {
   it('is not acknowledged, whichever it is', async ({ skip }) => {
     if (!run('strace', '-e', 'inject=fdatasync:error=EIO:when=1', 'true')) return skip('strace is not here')

@@ -1,8 +1,9 @@
-import { join, resolve } from 'node:path'
-import { projectAt, readYaml } from '#kernel'
+import { dirname, join, resolve } from 'node:path'
+import { type Ports, projectAt, readYaml, SvcError } from '#kernel'
 import { DaemonRunningError } from '../../daemon/contract.ts'
-import type { DatabaseReport } from '../../store/contract.ts'
+import type { DatabaseFiles, DatabaseReport } from '../../store/contract.ts'
 import type { Context, HandWritten } from '../context.ts'
+import { cannotWrite, makeFolder } from '../making.ts'
 import { findProject } from '../project.ts'
 
 const MENDED = 'Stop the service, then put the last good backup in its place: svc db restore .svc/backups/<file>'
@@ -16,8 +17,15 @@ export const backup: HandWritten = async ({ file }, context) => {
   }
   const { database, backups, files } = await place(context)
   const target = file === undefined ? join(backups, `svc-${stamp(context)}.db`) : resolve(String(file))
-  const report = await files.backupDatabase(database, target, context.ports)
+  const report = await backUp(files, database, target, context.ports).catch(error => {
+    throw error instanceof SvcError ? error : cannotWrite(target, error)
+  })
   return tell(context, report, `${report.file}: ${facts(report)}, checked. Put it back with: svc db restore <file>`)
+}
+
+async function backUp(files: DatabaseFiles, database: string, target: string, ports: Ports): Promise<DatabaseReport> {
+  await makeFolder(ports.files, dirname(target), 0o700)
+  return files.backupDatabase(database, target, ports)
 }
 
 /** A backup in the place of the database; the one before is kept. */
@@ -99,8 +107,7 @@ function facts({ version, bytes }: DatabaseReport): string {
   return `schema version ${version}, ${(bytes / 1024 / 1024).toFixed(1)} MiB`
 }
 
-/** The moment, as part of a file's name. */
+/** The moment, as part of a file's name: to the millisecond, so that the next one has another. */
 function stamp({ ports }: Context): string {
-  const [date, time] = ports.clock.now().toISOString().replaceAll(/[-:]/g, '').split(/[T.]/)
-  return `${date}-${time}`
+  return ports.clock.now().toISOString().replaceAll(/[-:Z]/g, '').replaceAll(/[T.]/g, '-')
 }
