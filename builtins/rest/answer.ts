@@ -46,10 +46,11 @@ export async function windowHeaders(
     offset = 0,
     ...input
   } = parse(operation.input, raw, 'The request') as { limit?: number; offset?: number }
-  if (limit === undefined) return {}
+  // The whole list tells by itself how many there are.
+  if (limit === undefined && offset === 0) return {}
   const total = await operation.count!({ ...input, limit, offset }, call)
   const headers = { 'x-total-count': String(total) }
-  if (offset + limit >= total) return headers
+  if (limit === undefined || offset + limit >= total) return headers
   const next = new URL(url, 'http://localhost')
   next.searchParams.set('offset', String(offset + limit))
   return { ...headers, link: `<${next.pathname}${next.search}>; rel="next"` }

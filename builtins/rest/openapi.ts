@@ -8,8 +8,8 @@ const ABOUT = `Keeps autonomous agents alive, and lets you see and steer them.
 
 Every error is a problem document of RFC 9457 with a stable \`code\` and the \`request_id\` under which the log tells more.
 A method that a path does not have is answered 405 with \`Allow\`, a request that takes too long to arrive 408. Unknown
-query parameters and body fields are refused by name. Lists come whole; with \`limit\` they come in windows, with
-\`X-Total-Count\` and a \`Link\` to the next.`
+query parameters and body fields are refused by name. Lists come whole; with \`limit\` or \`offset\` they come in
+windows, with \`X-Total-Count\` and, before the last, a \`Link\` to the next.`
 
 const TENANT = {
   name: 'X-Svc-User',
@@ -75,7 +75,7 @@ export async function openapiDocument(documented: Documented): Promise<Json> {
       parameters: Object.fromEntries(Object.entries(TAKEN).filter(([name]) => taken.has(name))),
       headers: {
         'X-Request-Id': header('The id under which the log tells of this request'),
-        'X-Total-Count': header('With `limit`: how many there are in all', 'integer'),
+        'X-Total-Count': header('With `limit` or `offset`: how many there are in all', 'integer'),
         Link: header('With `limit`: where the next window is, as `rel="next"`; absent in the last'),
         Location: header('Where what was made is'),
         ETag: header('Names this state of the answer'),

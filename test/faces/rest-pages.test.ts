@@ -56,6 +56,12 @@ describe('a long list', () => {
     expect([pages, seen]).toEqual([3, Array.from({ length: 2_500 }, (_, n) => n)])
     const beyond = await ask('/agents?limit=10&offset=9999')
     expect([beyond.json, beyond.headers['x-total-count'], beyond.headers.link]).toEqual([[], '2500', undefined])
+    const rest = await ask('/agents?offset=2498')
+    expect([ids(rest.json), rest.headers['x-total-count'], rest.headers.link]).toEqual([
+      [2498, 2499],
+      '2500',
+      undefined,
+    ])
   })
 
   it('is never older than what was written before it was asked for', async () => {
