@@ -187,6 +187,7 @@ export class Heartbeat {
     let beats = 0
     let nextBeat = clock.monotonic()
     while (!this.#stop.signal.aborted) {
+      this.lastTick = clock.ms()
       try {
         if (clock.monotonic() >= nextBeat) {
           nextBeat = clock.monotonic() + this.#parts.config.heartbeat * 1000
@@ -213,7 +214,6 @@ export class Heartbeat {
     await this.#sweep.run(this.inFlight)
     const free = Math.max(config.max_concurrent_agents - this.#agents, 0)
     const leases = await scheduler.claim(free)
-    this.lastTick = ports.clock.ms()
     this.fault = undefined
     for (const lease of leases) this.#begin(lease)
     // Cycles without real waiting are all microtasks: without this turn of the loop nothing else would run.

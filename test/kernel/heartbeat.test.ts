@@ -307,6 +307,21 @@ it('a store that fails for a while is said in the log once each time, and stops 
   expect(house.home.logged('heartbeat: the disk is full')).toHaveLength(2)
 })
 
+it('a loop whose rounds fail comes round all the same, and says why: who asks is answered, and not told that all is well', async () => {
+  await using house = await agents(['ada'])
+  await settled(house.home)
+  const { heartbeat } = house.home.kernel
+  const claim = house.leases.claim
+  house.leases.claim = () => Promise.reject(new Error('the disk is full'))
+  await house.home.clock.advance(30_000)
+  expect(heartbeat.fault).toBe('the disk is full')
+  expect(house.home.clock.ms() - heartbeat.lastTick).toBeLessThan(1_000)
+  house.leases.claim = claim
+  await house.home.clock.advance(250)
+  await settled(house.home)
+  expect(heartbeat.fault).toBeUndefined()
+})
+
 it('a cycle whose end cannot be written is an error, and others go on', async () => {
   await using house = await agents(['ada', 'bob'])
   const commit = house.leases.commit.bind(house.leases)
