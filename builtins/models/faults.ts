@@ -1,4 +1,4 @@
-import { type Clock, sentenceOf, z } from '#kernel'
+import { type Clock, describeIssues, issuesOf, sentenceOf, z } from '#kernel'
 import { ModelError, type ModelFailure } from './contract.ts'
 import type { Endpoint } from './endpoints.ts'
 
@@ -42,7 +42,7 @@ interface Description {
 function describe(error: unknown, { base_url }: Endpoint, clock: Pick<Clock, 'ms'>): Description {
   if (error instanceof z.ZodError) {
     return {
-      problem: `${base_url} answered in another shape than its protocol has; check the base URL`,
+      problem: `${base_url} answered in another shape than its protocol has (${describeIssues(issuesOf(error).slice(0, 1))}); check the base URL`,
       kind: 'broken',
       interrupted: true,
     }

@@ -133,7 +133,7 @@ class ChunkReading {
     this.#over ||= data.startsWith(DONE)
     if (this.#over) return []
     const raw = JSON.parse(data)
-    if (raw?.error) throw reported(raw.error)
+    refuseReported(raw)
     const word = wordIn(raw)
     if (word !== undefined) return [{ type: 'text', text: word }]
     const { choices, usage } = Chunk.parse(raw)
@@ -161,13 +161,22 @@ function wordIn(raw: { choices?: unknown; usage?: unknown } | null): string | un
   return typeof content === 'string' && !(finish_reason || refusal || tool_calls) ? content : undefined
 }
 
-/** An error in the middle of a stream, as the `openai` package throws it. */
-function reported(error: { message?: unknown; code?: unknown }): Error {
-  const message = typeof error.message === 'string' ? error.message : JSON.stringify(error)
-  return Object.assign(new Error(message), { error, code: error.code })
+interface Reporting {
+  error?: unknown
+  choices?: { error?: unknown }[] | null
+}
+
+/** @throws an error that stands in the place of an answer, or in a choice of it, as the `openai` package throws one */
+function refuseReported(raw: Reporting | null): void {
+  const error = raw?.error || raw?.choices?.[0]?.error
+  if (!error) return
+  const body: { message?: unknown; code?: unknown } = typeof error === 'object' ? error : { message: error }
+  const message = typeof body.message === 'string' ? body.message : JSON.stringify(body)
+  throw Object.assign(new Error(message), { error: body, code: body.code })
 }
 
 function eventsOfCompletion(raw: unknown): ModelEvent[] {
+  refuseReported(raw as Reporting | null)
   const { choices, usage } = Completion.parse(raw)
   const { message, finish_reason } = choices[0]!
   const toolCalls = new ToolCallAssembly()

@@ -1,6 +1,7 @@
 import type { ChatCompletionCreateParams, ChatCompletionMessageParam } from 'openai/resources/chat/completions'
 import { z } from '#kernel'
 import type { Message, ModelEvent, ModelRequest } from './contract.ts'
+import { continues, textOfArguments } from './repair/arguments.ts'
 import { responseFormat } from './structured.ts'
 
 type Base = Omit<ChatCompletionCreateParams, 'stream' | 'stream_options'>
@@ -44,17 +45,21 @@ function wellFormed(text: string): string {
 const ToolCallPiece = z.object({
   index: z.number().int().nullish(),
   id: z.string().nullish(),
-  function: z
-    .object({
-      name: z.string().nullish(),
-      arguments: z.union([z.string(), z.record(z.string(), z.unknown())]).nullish(),
-    })
-    .nullish(),
+  // Some servers send the arguments as JSON rather than as its text.
+  function: z.object({ name: z.string().nullish(), arguments: z.unknown().optional() }).nullish(),
 })
 type ToolCallPiece = z.infer<typeof ToolCallPiece>
 
+/** A text, or parts of one; those of another type are a model's thoughts. */
+const Content = z.union([
+  z.string(),
+  z
+    .array(z.object({ type: z.string(), text: z.string().nullish() }))
+    .transform(parts => parts.map(({ type, text }) => (type === 'text' ? (text ?? '') : '')).join('')),
+])
+
 const Said = z.object({
-  content: z.string().nullish(),
+  content: Content.nullish(),
   refusal: z.string().nullish(),
   tool_calls: z.array(ToolCallPiece).nullish(),
 })
@@ -107,7 +112,7 @@ interface ToolCallSoFar {
 
 /**
  * Puts streamed tool calls together. Pieces belong together by `index`; servers that leave it out, or give each whole call
- * the index 0, are told by a new id with a name.
+ * the index 0, are told by a new id with a name, and those that leave out ids too by arguments that follow whole ones.
  */
 export class ToolCallAssembly {
   readonly #calls: ToolCallSoFar[] = []
@@ -118,7 +123,7 @@ export class ToolCallAssembly {
       const call = this.#find(piece) ?? this.#begin(piece)
       if (piece.id) call.id = piece.id
       if (name && !call.name.endsWith(name)) call.name += name
-      call.arguments += typeof args === 'string' ? args : args ? JSON.stringify(args) : ''
+      call.arguments += textOfArguments(args)
     }
   }
 
@@ -127,9 +132,10 @@ export class ToolCallAssembly {
   }
 
   #find({ index, id, function: fn }: ToolCallPiece): ToolCallSoFar | undefined {
-    const last =
-      index === null || index === undefined ? this.#calls.at(-1) : this.#calls.findLast(call => call.index === index)
-    const another = id && fn?.name && last?.name && (last.id !== id || index === null || index === undefined)
+    const isPlaced = index !== null && index !== undefined
+    const last = isPlaced ? this.#calls.findLast(call => call.index === index) : this.#calls.at(-1)
+    if (!fn?.name || !last?.name) return last
+    const another = id ? last.id !== id || !isPlaced : !continues(last.arguments, textOfArguments(fn.arguments))
     return another ? undefined : last
   }
 

@@ -2,7 +2,7 @@ import { PassThrough, Readable } from 'node:stream'
 import { expect, test } from 'vitest'
 import { EventData } from '../../builtins/models/sse.ts'
 import { text, together, toolCall } from '../support/model-server.ts'
-import { IMPATIENT, modelHouse } from './models-house.ts'
+import { IMPATIENT, modelHouse, QUICK } from './models-house.ts'
 
 test('requests carry messages, tools and limits as the protocol has them', async () => {
   const { call, server } = await modelHouse([text('Done.')])
@@ -107,6 +107,101 @@ test.for([
     { id: 'a', name: 'one', arguments: '{}' },
     { id: 'b', name: 'two', arguments: '{}' },
   ])
+})
+
+test('calls that came whole, without ids or an index, are several', async () => {
+  const calls = [piece(undefined, 'one', '{"n":1}'), piece(undefined, 'one', { n: 2 }), piece(undefined, 'two', '{', 0)]
+  const { call } = await streaming([...calls, piece(undefined, undefined, '}', 0), piece(undefined, 'two', {}, 0)])
+  const { tool_calls } = await call()
+  expect(tool_calls.map(each => [each.name, each.arguments])).toEqual([
+    ['one', '{"n":1}'],
+    ['one', '{"n":2}'],
+    ['two', '{}'],
+    ['two', '{}'],
+  ])
+  expect(new Set(tool_calls.map(({ id }) => id)).size).toBe(4)
+})
+
+/** A server that answers whole, instead of the scripted one; its streams break off. */
+function whole(answer: object) {
+  return modelHouse(undefined, {
+    config: { ...QUICK, daemon: { max_retries: 1 } },
+    ports: {
+      fetch: async (_, init) =>
+        JSON.parse(String(init?.body)).stream
+          ? new Response('', { headers: { 'content-type': 'text/event-stream' } })
+          : Response.json(answer),
+    },
+  })
+}
+
+const LOOK = { name: 'look', description: 'Looks.', parameters: { type: 'object', properties: { n: {} } } }
+
+test.for([
+  [{ n: 1 }, '{"n":1}'],
+  [[{ n: 1 }], '{"n":1}'],
+  [5, '5'],
+  [false, 'false'],
+  [null, ''],
+])(
+  'arguments that are JSON rather than its text, as %j, are read; what is no object is handed on',
+  async ([given, read]) => {
+    const said = piece('a', 'look', given, 0)
+    const streamed = await streaming([said])
+    expect((await streamed.call({ tools: [LOOK] })).tool_calls).toMatchObject([{ name: 'look', arguments: read }])
+    const plain = await whole({ choices: [{ message: said, finish_reason: 'tool_calls' }] })
+    expect((await plain.call({ tools: [LOOK] })).tool_calls).toMatchObject([{ name: 'look', arguments: read }])
+  },
+)
+
+test("a plugin's provider may give arguments as an object too", async () => {
+  const { call } = await modelHouse(undefined, {
+    plugins: {
+      'own-provider.ts': `import { definePlugin, ModelProviders } from 'svc'
+        export default definePlugin({ name: 'own-provider', setup(svc) {
+          svc.add(ModelProviders, {
+            name: 'own',
+            availability: async () => ({ available: true, reason: null }),
+            async *stream() {
+              yield { type: 'tool_call', id: 'a', name: 'look', arguments: { n: 1 } }
+              yield { type: 'tool_call', id: 'b', name: 'unknown', arguments: { n: 1 } }
+              yield { type: 'done', finish_reason: 'tool_calls' }
+            },
+          })
+        } })`,
+    },
+  })
+  const { tool_calls } = await call({ model: 'own:one', tools: [LOOK] })
+  expect(tool_calls.map(each => each.arguments)).toEqual(['{"n":1}', '{"n":1}'])
+})
+
+test('of a text that comes in parts, thoughts are no part', async () => {
+  const content = [
+    { type: 'thinking', thinking: [{ type: 'text', text: 'Hm.' }] },
+    { type: 'text', text: 'It is ' },
+    { type: 'text', text: 'noon.' },
+  ]
+  const { call } = await streaming([{ content }])
+  expect((await call()).text).toBe('It is noon.')
+  const plain = await whole({ choices: [{ message: { content }, finish_reason: 'stop' }] })
+  expect((await plain.call()).text).toBe('It is noon.')
+})
+
+test('an error that stands in the place of an answer is told in its own words', async () => {
+  const message = 'the model is on fire'
+  for (const answer of [
+    { error: { message, code: 500 } },
+    { error: message },
+    { choices: [{ error: { message }, message: { content: '' } }] },
+  ]) {
+    const { failing } = await whole(answer)
+    expect((await failing()).message).toMatch(/reported: the model is on fire\.$/)
+  }
+})
+
+test('an answer of another shape is told with the place that is wrong', async () => {
+  const { failing } = await whole({ detail: 'out of memory' })
+  expect((await failing()).message).toContain('another shape than its protocol has (choices: Invalid input')
 })
 
 test('a refusal of the model is told as such', async () => {

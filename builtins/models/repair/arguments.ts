@@ -13,6 +13,17 @@ export interface Mended {
 const ENVELOPES = ['arguments', 'parameters', 'args', 'input', 'kwargs']
 const MAX_NESTING = 2
 
+/** Arguments as the text of JSON, also where a server or a plugin's provider gave them as what that means. */
+export function textOfArguments(given: unknown): string {
+  if (typeof given === 'string') return given
+  return given === undefined || given === null ? '' : JSON.stringify(given)
+}
+
+/** Whether a piece can go on with what came before: nothing but space stands behind a whole object. */
+export function continues(before: string, piece: string): boolean {
+  return !(/^\s*\{/.test(piece) && isObject(parsed(before)))
+}
+
 /**
  * The arguments of a call of this tool, mended where that leaves one meaning only; undefined where it does not, or where they
  * are no object. Values that are missing are never made up.

@@ -1,5 +1,5 @@
 import type { AskedCall, ModelEvent, ModelRequest, ToolSpec } from '../contract.ts'
-import { mendArguments } from './arguments.ts'
+import { mendArguments, textOfArguments } from './arguments.ts'
 import { Holding } from './holding.ts'
 import { callsInText } from './in-text.ts'
 import { toolNamed } from './names.ts'
@@ -27,7 +27,7 @@ export class Hearing {
     if (event.type === 'text') return [this.#holding ? { ...event, text: this.#holding.push(event.text) } : event]
     if (event.type === 'done') return [...this.#end(event.finish_reason === 'length'), event]
     if (event.type !== 'tool_call') return [event]
-    this.#calls.push({ id: event.id, name: event.name, arguments: event.arguments })
+    this.#calls.push({ id: event.id, name: event.name, arguments: textOfArguments(event.arguments) })
     return []
   }
 
