@@ -18,6 +18,8 @@ const HOMES: Record<string, string> = {
   'better-sqlite3': 'builtins/store/',
   umzug: 'builtins/store/',
   pg: 'builtins/cluster/',
+  ajv: 'builtins/tasks/json-schema.ts',
+  'ajv-formats': 'builtins/tasks/json-schema.ts',
   openai: 'builtins/models/',
   fastify: 'builtins/rest/',
   'eventsource-parser': 'builtins/',

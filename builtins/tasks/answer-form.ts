@@ -1,22 +1,25 @@
-import { type Issue, issuesOf, z } from '#kernel'
+import { InvalidInputError, type Issue, issuesOf, sentenceOf, z } from '#kernel'
 import { StructuredParseError } from './contract.ts'
+import { type Check, checkOf } from './json-schema.ts'
 import { objectsIn } from './objects-in.ts'
 
 type Json = Record<string, unknown>
 
 /** What a model's server calls the schema. */
 const NAME = 'answer'
-/** What stands in a schema as a value, whatever it looks like. */
-const VALUES = new Set(['const', 'enum', 'default', 'examples'])
 
-/**
- * The zod schema by which answers to a `response_schema` are checked. A `pattern` guides the model but is not checked: an
- * expression that anybody may send could take for ever on what a model says.
- * @throws an Error that says what is wrong with the schema
- */
-export function checkOf(schema: Json): z.ZodType {
-  if (schema.type !== 'object') throw new Error('its type must be "object"; put anything else into a property of one')
-  return z.fromJSONSchema(withoutPatterns(schema) as Parameters<typeof z.fromJSONSchema>[0])
+/** Refuses a schema by which answers could not be checked, or only by a part of it. @throws InvalidInputError */
+export async function admitSchema(schema: Json): Promise<void> {
+  // By its zod schema it is checked whole.
+  if (originals.has(schema)) return
+  try {
+    await checkOf(schema, what => {
+      throw new Error(`a part of it would not be checked: ${what}`)
+    })
+  } catch (error) {
+    const issue = { path: 'response_schema', message: `is no schema for an answer: ${sentenceOf(error)}` }
+    throw new InvalidInputError({ what: 'The request', issues: [issue] }, { errors: [issue] })
+  }
 }
 
 /**
@@ -53,19 +56,20 @@ export function originalOf(schema: object): z.ZodType | undefined {
 export class AnswerForm {
   /** As the model is given it. */
   readonly schema: { name: string; schema: Json }
-  readonly #check: z.ZodType
+  readonly #original: z.ZodType | undefined
+  #check: Promise<Check> | undefined
   readonly #repairs: number
   #tries: number
   #read: { value: Json; output: unknown } | { error: StructuredParseError } | undefined
 
   /**
    * @param repairs how often the model may mend its answer
-   * @param check in place of what the JSON Schema says: a zod schema with more to say
+   * @param original in place of what the JSON Schema says: a zod schema with more to say
    * @param tries how many answers were looked at before, by another process
    */
-  constructor(schema: Json, repairs: number, check: z.ZodType = checkOf(schema), tries = 0) {
+  constructor(schema: Json, repairs: number, original?: z.ZodType, tries = 0) {
     this.schema = { name: NAME, schema }
-    this.#check = check
+    this.#original = original
     this.#repairs = repairs
     this.#tries = tries
   }
@@ -106,18 +110,20 @@ export class AnswerForm {
     let issues: Issue[] = [{ path: '', message: 'there is no JSON object in it' }]
     // Of several the last: models draft, and then say it again.
     for (const value of objectsIn(text).reverse()) {
-      const parsed = await this.#check.safeParseAsync(value)
-      if (parsed.success) return { value, output: parsed.data }
-      issues = issuesOf(parsed.error)
+      const fit = await this.#fit(value)
+      if ('output' in fit) return { value, output: fit.output }
+      issues = fit.issues
     }
     return { error: StructuredParseError.of(text, issues, '') }
   }
-}
 
-function withoutPatterns(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(withoutPatterns)
-  if (typeof schema !== 'object' || schema === null) return schema
-  if ('patternProperties' in schema) throw new Error('patternProperties are not taken; name the properties')
-  const kept = Object.entries(schema).filter(([key, value]) => key !== 'pattern' || typeof value !== 'string')
-  return Object.fromEntries(kept.map(([key, value]) => [key, VALUES.has(key) ? value : withoutPatterns(value)]))
+  async #fit(value: Json): Promise<{ output: unknown } | { issues: Issue[] }> {
+    if (this.#original) {
+      const parsed = await this.#original.safeParseAsync(value)
+      return parsed.success ? { output: parsed.data } : { issues: issuesOf(parsed.error) }
+    }
+    this.#check ??= checkOf(this.schema.schema)
+    const issues = (await this.#check)(value)
+    return issues.length === 0 ? { output: value } : { issues }
+  }
 }

@@ -5,7 +5,7 @@ import { problemOf, ServerStoppingError } from '../rest/contract.ts'
 import { Sessions, sessionUsed } from '../sessions/contract.ts'
 import { appendEvent, Store } from '../store/contract.ts'
 import { type Admitted, admit, hashOf, type TaskInput } from './admission.ts'
-import { originalOf } from './answer-form.ts'
+import { admitSchema, originalOf } from './answer-form.ts'
 import { beginsAs } from './beginning.ts'
 import {
   IdempotencyKeyReusedError,
@@ -71,10 +71,12 @@ export class TaskDesk {
 
   /**
    * Begins a task, or finds the one that was begun with the same Idempotency-Key.
-   * @throws AgentNotFoundError, AgentDeadError, BudgetExhaustedError, IdempotencyKeyReusedError, and what sessions throw
+   * @throws AgentNotFoundError, AgentDeadError, BudgetExhaustedError, IdempotencyKeyReusedError, InvalidInputError for a schema by
+   * which no answer can be checked, and what sessions throw
    */
   async begin(input: TaskInput, call: OperationCall, streams: boolean): Promise<Begun> {
     if (this.#stopped) throw new StoppingError()
+    if (input.response_schema) await admitSchema(input.response_schema)
     // What a request was is asked only by its key.
     const request_hash = call.idempotency_key === undefined ? '' : hashOf(input)
     let asked: Admitted | undefined

@@ -1,9 +1,8 @@
-import { type OperationCall, operation, Page, type PluginHandle, sentenceOf, stream, z } from '#kernel'
+import { type OperationCall, operation, Page, type PluginHandle, stream, z } from '#kernel'
 import { AgentDeadError, AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '../agents/contract.ts'
 import { BudgetExhaustedError } from '../budget/contract.ts'
 import { OtherAgentSessionError, SessionClosedError, SessionNotFoundError, Sessions } from '../sessions/contract.ts'
 import { isoTime, Store } from '../store/contract.ts'
-import { checkOf } from './answer-form.ts'
 import {
   IdempotencyKeyReusedError,
   TASK_EVENTS,
@@ -36,13 +35,10 @@ const ResponseSchema = z
     'must be a JSON Schema, which is an object',
   )
   .superRefine((schema, { addIssue }) => {
-    try {
-      checkOf(schema)
-      const { length } = JSON.stringify(schema)
-      if (length > MAX_SCHEMA) throw new Error(`it has ${length} characters as JSON, at most ${MAX_SCHEMA} are taken`)
-    } catch (error) {
-      addIssue({ code: 'custom', message: `is no schema for an answer: ${sentenceOf(error)}` })
-    }
+    const refuse = (why: string) => addIssue({ code: 'custom', message: `is no schema for an answer: ${why}` })
+    if (schema.type !== 'object') refuse('its type must be "object"; put anything else into a property of one')
+    const { length } = JSON.stringify(schema)
+    if (length > MAX_SCHEMA) refuse(`it has ${length} characters as JSON, at most ${MAX_SCHEMA} are taken`)
   })
   .meta({ type: 'object', additionalProperties: true })
 

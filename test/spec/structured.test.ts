@@ -63,7 +63,7 @@ describe('a structured run', () => {
     await using home = await tasked((_, n) => json(n === 1 ? { ...BERN, inhabitants: 0 } : BERN))
     const response = await run(home, await spawn(home), 'Which city?', structured)
     expect(response).toMatchObject({ status: 'completed', parsed: BERN, steps_taken: 2 })
-    expect(asked(home)).toMatch(/inhabitants: .*>=1.* Answer again with one JSON object/)
+    expect(asked(home)).toMatch(/inhabitants: must be >= 1\. Answer again with one JSON object/)
     const bill = home.server.bill.map(({ input_tokens, output_tokens }) => input_tokens + output_tokens)
     expect(response.tokens).toBe(bill[0]! + bill[1]!)
   })
@@ -145,9 +145,14 @@ describe('a structured run', () => {
   it.each([
     ['a type that is not object', { type: 'array', items: {} }, 'type must be "object"'],
     ['no type', { properties: {} }, 'type must be "object"'],
-    ['an unknown type', { type: 'object', properties: { a: { type: 'nope' } } }, 'Unsupported type: nope'],
-    ['a reference to elsewhere', { type: 'object', properties: { a: { $ref: 'http://x.test/' } } }, '$ref'],
-    ['patterns of names', { type: 'object', patternProperties: { '^a': {} } }, 'name the properties'],
+    ['an unknown type', { type: 'object', properties: { a: { type: 'nope' } } }, '/properties/a/type must be'],
+    [
+      'a reference to elsewhere',
+      { type: 'object', properties: { a: { $ref: 'http://x.test/' } } },
+      'resolve reference http://x.test/',
+    ],
+    ['a pattern that is none', { type: 'object', properties: { a: { pattern: '(' } } }, 'Invalid regular expression'],
+    ['a format that nobody checks', { type: 'object', properties: { a: { format: 'tide' } } }, 'unknown format "tide"'],
     ['too much', { type: 'object', description: 'x'.repeat(32_001) }, 'at most 32000'],
     ['no object', 'string', 'must be a JSON Schema'],
   ])('is refused before anything is asked with %s', async (_, response_schema, problem) => {
@@ -158,11 +163,41 @@ describe('a structured run', () => {
     expect(home.server.requests).toHaveLength(0)
   })
 
-  it('checks no pattern, so that no expression can hold the process up', async () => {
+  it.each<[string, object, unknown, unknown]>([
+    ['pattern', { pattern: '^x' }, 'xy', 'yx'],
+    ['format', { type: 'string', format: 'date' }, '2026-01-31', '31.1.2026'],
+    ['minLength', { minLength: 2 }, 'xy', 'x'],
+    ['enum of objects', { enum: [{ x: 1 }] }, { x: 1 }, { x: 2 }],
+    ['const', { const: { x: 1 } }, { x: 1 }, { x: 2 }],
+    ['exclusiveMinimum', { exclusiveMinimum: 5 }, 6, 5],
+    ['maxItems', { type: 'array', maxItems: 1 }, ['x'], ['x', 'y']],
+    ['uniqueItems', { type: 'array', uniqueItems: true }, ['x', 'y'], ['x', 'x']],
+    ['items without a type', { items: { type: 'string' } }, ['x'], [1]],
+    ['required without properties', { type: 'object', required: ['x'] }, { x: 1 }, {}],
+    ['additionalProperties', { type: 'object', additionalProperties: false }, {}, { x: 1 }],
+    ['patternProperties', { patternProperties: { '^n_': { type: 'number' } } }, { n_x: 1 }, { n_x: 'x' }],
+    ['$ref', { $ref: '#/$defs/short', minLength: 1 }, 'x', ''],
+    ['oneOf', { oneOf: [{ type: 'number' }, { minimum: 5 }] }, 1, 6],
+    ['anyOf beside a type', { type: 'object', anyOf: [{ required: ['x'] }] }, { x: 1 }, {}],
+    ['allOf', { allOf: [{ type: 'string' }, { minLength: 2 }] }, 'xy', 'x'],
+    ['not', { not: { type: 'string' } }, 1, 'x'],
+    ['if', { if: { type: 'number' }, else: { minLength: 2 } }, 'xy', 'x'],
+  ])('checks what the schema says with %s', async (_, a, good, bad) => {
+    const $defs = { short: { type: 'string', maxLength: 1 } }
+    const response_schema = { type: 'object', properties: { a }, required: ['a'], $defs }
+    await using home = await tasked((_, n) => json({ a: n === 1 ? bad : good }))
+    const response = await run(home, await spawn(home), 'Say a.', { response_schema })
+    expect(response).toMatchObject({ status: 'completed', parsed: { a: good }, steps_taken: 2 })
+  })
+
+  it('is held up for ever by no pattern', async () => {
     const schema = { type: 'object', properties: { a: { type: 'string', pattern: '^(a+)+$' } }, required: ['a'] }
-    await using home = await tasked(() => json({ a: `${'a'.repeat(5000)}!` }))
+    await using home = await tasked(() => json({ a: `${'a'.repeat(5000)}!` }), {
+      config: { tasks: { parse_repairs: 0 } },
+    })
     expect(await run(home, await spawn(home), 'Say a.', { response_schema: schema })).toMatchObject({
-      status: 'completed',
+      ...{ status: 'failed', parsed: null },
+      error: { code: 'structured_parse_error', detail: expect.stringContaining('make its patterns simpler') },
     })
   })
 })
