@@ -238,7 +238,7 @@ export interface Operations {
   'schedules.remove': { input: { schedule_id: string }; output: null }
   /** Enable or disable a schedule; what it missed while disabled is forgotten. */
   'schedules.update': { input: { schedule_id: string; enabled: boolean }; output: Schedule }
-  /** Close a session; it stays as a record. */
+  /** Close a session, and end what runs or waits in it; it stays as a record. */
   'sessions.close': { input: { session_id: string }; output: null }
   /** Open a session with an agent, or find the running one of this user and key. */
   'sessions.create': { input: { agent_id: string; session_key?: string | null | undefined; task?: string | undefined; metadata?: Record<string, unknown> | null | undefined }; output: { session_id: string; agent_id: string; user_id: string; session_key: string | null; task: string; status: 'running' | 'expired' | 'closed'; started_at: string; last_active: string; completed_at: string | null; cost_usd: number; tokens: number; input_tokens: number; output_tokens: number; duration_ms: number; metadata: Record<string, unknown> | null; created: boolean } }

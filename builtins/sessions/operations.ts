@@ -80,7 +80,7 @@ export function sessionOperations(svc: PluginHandle, book: SessionBook) {
     }),
     operation({
       name: 'sessions.close',
-      summary: 'Close a session; it stays as a record',
+      summary: 'Close a session, and end what runs or waits in it; it stays as a record',
       input: z.object({ session_id }),
       output: z.null(),
       http: { method: 'DELETE', path: '/sessions/{session_id}', status: 204 },

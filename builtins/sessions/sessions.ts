@@ -1,6 +1,7 @@
 import type { PluginHandle } from '#kernel'
 import { AgentDeadError, AgentNotFoundError, Agents } from '../agents/contract.ts'
 import { isoTime, Store, usdOf } from '../store/contract.ts'
+import { Tasks } from '../tasks/contract.ts'
 import {
   OtherAgentSessionError,
   type Session,
@@ -70,10 +71,11 @@ export class SessionBook implements Sessions {
     return shown(row)
   }
 
-  /** Closing what is closed changes nothing. */
+  /** Nothing works, or waits, in what is closed. Closing what is closed changes nothing. */
   async close(session_id: string, tenant: string): Promise<void> {
     await this.get(session_id, tenant)
     await this.#store.apply([closeSession({ session_id })])
+    if (this.#svc.has(Tasks)) await this.#svc.use(Tasks).cancelIn(session_id)
   }
 
   async expire(): Promise<number> {

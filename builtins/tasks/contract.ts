@@ -99,6 +99,8 @@ export interface Tasks {
   follow(task_id: string, after: string | undefined, signal: AbortSignal): AsyncIterable<StreamEvent>
   /** Ends it, wherever it runs. @throws TaskNotFoundError, TaskOverError */
   cancel(task_id: string, tenant: string): Promise<Task>
+  /** Ends what runs or waits in a session. */
+  cancelIn(session_id: string): Promise<void>
 }
 export const Tasks = token<Tasks>('tasks')
 

@@ -23,6 +23,7 @@ import {
   findTask,
   lostTasks,
   newRow,
+  openTasks,
   type TaskRow,
   type TextMode,
   textEnd,
@@ -167,6 +168,16 @@ export class TaskDesk {
         appendEvent({ type: 'task_ended', agent_id, data: { agent_id, task_id, session_id, status: 'failed' } }),
       ])
       if (seized) return
+    }
+  }
+
+  /** Ends all tasks of a session that are not over. */
+  async cancelIn(session_id: string): Promise<void> {
+    for (const task_id of await openTasks(this.#store, session_id)) {
+      await this.cancel(task_id).catch(error => {
+        // It ended by itself meanwhile.
+        if (!(error instanceof TaskOverError || error instanceof TaskNotFoundError)) throw error
+      })
     }
   }
 

@@ -168,6 +168,15 @@ export function lostTasks(store: Store, now: number): Promise<TaskRow[]> {
   return store.all<TaskRow>(`SELECT * FROM task_runs WHERE ${OPEN} AND status = 'running' AND lease_until < ?`, [now])
 }
 
+/** The tasks of a session that are not over. */
+export async function openTasks(store: Store, session_id: string): Promise<string[]> {
+  const rows = await store.all<{ task_id: string }>(
+    `SELECT task_id FROM task_runs WHERE ${OPEN} AND session_id = ? ORDER BY created_at, task_id`,
+    [session_id],
+  )
+  return rows.map(({ task_id }) => task_id)
+}
+
 /** Tasks that wait for the operator although everything is decided; of all, or this one. */
 export async function decidedTasks(store: Store, task_id?: string): Promise<string[]> {
   const waiting = await store.all<{ task_id: string; approval_ids: string }>(

@@ -31,5 +31,6 @@ export function tasksService(svc: PluginHandle, desk: TaskDesk): Tasks {
       await desk.cancel(task_id)
       return taskOf(await desk.find(task_id))
     },
+    cancelIn: session_id => desk.cancelIn(session_id),
   }
 }

@@ -88,6 +88,18 @@ describe('a task with a tool that needs approval', () => {
     expect(sent).toEqual([])
   })
 
+  it('ends, and leaves nothing to decide, once its session is closed', async () => {
+    const { sent, plugin } = mailbox()
+    await using home = await tasked(() => text('It is sent.'), { config: GATED, builtins: [plugin] })
+    home.server.enqueue(toolCall('send', { to: 'ann' }))
+    const { task_id, session_id } = await run(home, await spawn(home), 'Write to Ann.')
+    await home.kernel.invoke('sessions.close', { session_id })
+    expect(await taskOf(home, task_id)).toMatchObject({ status: 'failed', error: { code: 'task_stopped' } })
+    await home.kernel.hooks.emit('beat', { beat: 1 })
+    expect(await home.kernel.invoke('approvals.queue')).toEqual([])
+    expect(sent).toEqual([])
+  })
+
   it('waits for each of several decisions without a model call', async () => {
     const { sent, plugin } = mailbox()
     await using home = await tasked(() => text('Both are sent.'), { config: GATED, builtins: [plugin] })
