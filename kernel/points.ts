@@ -12,7 +12,7 @@ export interface PointOptions<C> {
   stage?: (contribution: C) => number | undefined
   /** What a contribution must be: zod's, or what else throws. Those of the builtins are looked at by their tests, and by no start. */
   shape?: { parse: (contribution: C) => unknown }
-  /** What else no other contribution may have, as an error names it: `GET /agents/{}`. */
+  /** What else no other contribution may have, of this point or another, as an error names it: `GET /agents/{}`. */
   claims?: (contribution: C) => readonly string[]
   /** Refuses a bad contribution, also beside those that are there, by throwing. */
   check?: (contribution: C, others: readonly Contribution<C>[]) => void
@@ -38,7 +38,6 @@ interface Registry {
   /** Frozen once somebody has them: then a change begins with a copy. */
   contributions: Contribution<unknown>[]
   byKey: Map<string, Contribution<unknown>>
-  byClaim: Map<string, Contribution<unknown>>
   hook: Hook<unknown, unknown>
   listeners: Set<() => void>
 }
@@ -48,6 +47,7 @@ export class Points {
   readonly #hooks: Hooks
   readonly #clock: Clock
   readonly #registries = new Map<string, Registry>()
+  readonly #byClaim = new Map<string, Contribution<unknown>>()
 
   constructor(hooks: Hooks, clock: Clock) {
     this.#hooks = hooks
@@ -71,7 +71,7 @@ export class Points {
     }
     const claims = point.options.claims?.(value) ?? []
     for (const claim of claims) {
-      const other = registry.byClaim.get(claim)
+      const other = this.#byClaim.get(claim)
       if (!other) continue
       throw new ConflictError({
         sentence: `"${owner}" adds "${key}" to ${point.name} with ${claim}, but "${other.key}" of "${other.owner}" already has it; give one of them another.`,
@@ -88,13 +88,13 @@ export class Points {
     if (Object.isFrozen(registry.contributions)) registry.contributions = [...registry.contributions]
     registry.contributions.push(contribution)
     registry.byKey.set(key, contribution)
-    for (const claim of claims) registry.byClaim.set(claim, contribution)
+    for (const claim of claims) this.#byClaim.set(claim, contribution)
     this.#tell(registry)
     return () => {
       void untap?.()
       registry.contributions = registry.contributions.filter(other => other !== contribution)
       if (registry.byKey.get(key) === contribution) registry.byKey.delete(key)
-      for (const claim of claims) if (registry.byClaim.get(claim) === contribution) registry.byClaim.delete(claim)
+      for (const claim of claims) if (this.#byClaim.get(claim) === contribution) this.#byClaim.delete(claim)
       this.#tell(registry)
     }
   }
@@ -129,7 +129,7 @@ export class Points {
     let registry = this.#registries.get(point.name)
     if (!registry) {
       const hook = this.#hooks.declare<unknown, unknown>(point.name, { kind: 'bail', clock: this.#clock })
-      registry = { contributions: [], byKey: new Map(), byClaim: new Map(), hook, listeners: new Set() }
+      registry = { contributions: [], byKey: new Map(), hook, listeners: new Set() }
       this.#registries.set(point.name, registry)
     }
     return registry

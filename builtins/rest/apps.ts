@@ -45,14 +45,13 @@ export class Apps {
     this.#stale = false
     const { svc } = this.#parts
     const table = routeTable(svc.list(Operations), svc.list(StaticRoutes), svc.list(ProtocolRoutes))
-    const { routes, refused, pages, protocols } = table
+    const { routes, pages, protocols } = table
     const shape = JSON.stringify([
-      ...[routes, refused, pages.map(({ path }) => path)],
+      ...[routes, pages.map(({ path }) => path)],
       protocols.map(({ path, methods, open }) => [path, methods, open]),
     ])
     if (before && shape === this.#shape) return before
     this.#shape = shape
-    for (const { operation, why } of refused) svc.log.error({ operation }, `has no route: ${why}`)
     try {
       return await createApp(this.#parts, table)
     } catch (error) {

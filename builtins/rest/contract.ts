@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { defineError, type OperationCall, point, type SvcError, token, z } from '#kernel'
+import { defineError, type OperationCall, point, type SvcError, shapeOf, token, z } from '#kernel'
 
 /** The section `server`. All of it is read at start. */
 export const ServerConfig = z.object({
@@ -73,7 +73,10 @@ export interface StaticRoute {
   headers?: Readonly<Record<string, string>>
   body(): string | Buffer | Promise<string | Buffer>
 }
-export const StaticRoutes = point<StaticRoute>('static_routes', { key: route => route.path })
+export const StaticRoutes = point<StaticRoute>('static_routes', {
+  key: route => route.path,
+  claims: ({ path }) => [`GET ${path}`],
+})
 
 /** One request of another protocol than that of the operations. */
 export interface ProtocolExchange {
@@ -102,7 +105,10 @@ export interface ProtocolRoute {
   /** Writes the answer itself; what it throws before that is answered with a problem document. */
   handle(exchange: ProtocolExchange): Promise<void>
 }
-export const ProtocolRoutes = point<ProtocolRoute>('protocol_routes', { key: route => route.path })
+export const ProtocolRoutes = point<ProtocolRoute>('protocol_routes', {
+  key: route => route.path,
+  claims: ({ methods, path }) => methods.map(method => `${method} ${shapeOf(path)}`),
+})
 
 /** So many wrong places are told, each with so much of its path: what was sent may have any number, of any length. */
 const MOST_ERRORS = 100

@@ -1,4 +1,4 @@
-import { type HttpFace, type Operation, shapeOf } from '#kernel'
+import type { HttpFace, Operation } from '#kernel'
 import type { ProtocolRoute, StaticRoute } from './contract.ts'
 
 /** A place in the URL space, and the name of the operation that answers there; the name is resolved at each request. */
@@ -13,28 +13,18 @@ export interface RouteTable {
   routes: Route[]
   pages: readonly StaticRoute[]
   protocols: readonly ProtocolRoute[]
-  /** Operations that get no place, each with a sentence that says why. */
-  refused: { operation: string; why: string }[]
 }
 
-/** Everything that has a place. Where two want the same one, pages and protocols win over operations. */
+/** Everything that has a place. No two have the same one: each is a claim of its point. */
 export function routeTable(
   operations: readonly Operation[],
   pages: readonly StaticRoute[],
   protocols: readonly ProtocolRoute[],
 ): RouteTable {
-  const taken = new Map(pages.map(page => [`GET ${page.path}`, `the page ${page.path}`]))
-  for (const { methods, path } of protocols)
-    for (const method of methods) taken.set(`${method} ${shapeOf(path)}`, `the protocol at ${path}`)
-  const table: RouteTable = { routes: [], pages, protocols, refused: [] }
-  for (const { name, http } of operations) {
-    if (!http) continue
-    const { method, path } = http
-    const owner = taken.get(`${method} ${shapeOf(path)}`)
-    if (owner) table.refused.push({ operation: name, why: `${method} ${path} already belongs to ${owner}` })
-    else table.routes.push({ method, path, operation: name, open: http.open ?? false })
-  }
-  return table
+  const routes = operations.flatMap(({ name, http }) =>
+    http ? [{ method: http.method, path: http.path, operation: name, open: http.open ?? false }] : [],
+  )
+  return { routes, pages, protocols }
 }
 
 /** The names of the parameters in a path such as `/agents/{id}`. */

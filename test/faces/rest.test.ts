@@ -463,12 +463,12 @@ describe('the set of routes', () => {
     await waiting.catch(() => {})
   })
 
-  it('leaves a page where it is, and says which operation got no place', async () => {
-    const { kernel, ask, log } = await kitchenHouse()
+  it('is refused where a page is', async () => {
+    const { kernel, ask } = await kitchenHouse()
     kernel.points.add(StaticRoutes, { path: '/menu', contentType: 'text/plain', body: async () => 'tea' }, 'kitchen')
-    kernel.points.add(Operations, extra('menu.other', '/menu', 'mine') as never, 'greedy')
+    const greedy = () => kernel.points.add(Operations, extra('menu.other', '/menu', 'mine') as never, 'greedy')
+    expect(greedy).toThrow('to operations with GET /menu, but "/menu" of "kitchen" already has it')
     expect((await ask('/menu')).text).toBe('tea')
-    expect(log.join('')).toContain('GET /menu already belongs to the page /menu')
   })
 })
 

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import authoring from '../../builtins/authoring/index.ts'
+import docs from '../../builtins/docs/index.ts'
+import mcp from '../../builtins/mcp/index.ts'
 import { project } from '../cli/project.ts'
 import { example } from '../examples/example.ts'
 import { type HouseOptions, house, leakLedger, svc } from '../support/index.ts'
@@ -20,7 +22,7 @@ const asks = (face: string) =>
 /** What is said of a file that lies beside the plugins' folder. */
 async function check(source: string, options: HouseOptions = {}): Promise<Check> {
   const files = { 'drafts/draft.ts': source }
-  await using home = await house({ ...options, builtins: [...ROOMS, authoring], files, roles: ['cli'] })
+  await using home = await house({ ...options, builtins: [...ROOMS, authoring, docs, mcp], files, roles: ['cli'] })
   return (await home.kernel.invoke('plugins.check', { file: 'drafts/draft.ts' })) as Check
 }
 
@@ -138,6 +140,16 @@ describe('a check says where a reload would fail', () => {
       'a route that another operation has, by whatever names of its parameters',
       plugin(asks("http: { method: 'DELETE', path: '/agents/{id}' }")),
       /"draft" adds "draft\.do" to operations with DELETE \/agents\/\{\}, but "agents\.delete" of "agents" already has it/,
+    ],
+    [
+      'a route where a page is',
+      plugin(asks("http: { method: 'GET', path: '/docs' }")),
+      /"draft" adds "draft\.do" to operations with GET \/docs, but "\/docs" of "docs" already has it/,
+    ],
+    [
+      'a route where another protocol is spoken',
+      plugin(asks("http: { method: 'POST', path: '/mcp' }")),
+      /"draft" adds "draft\.do" to operations with POST \/mcp, but "\/mcp" of "mcp" already has it/,
     ],
     [
       'a command that another operation has',
