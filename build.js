@@ -267,8 +267,9 @@ async function writeCommands() {
   try {
     const svc = await Svc.open(project, { roles: [], log: { level: 'warn' } })
     const commands = commandsOf(svc.kernel.list(Operations))
+    const rooms = svc.kernel.host.list().map(({ name }) => name)
     const exits = Object.fromEntries(errorCatalogue().flatMap(({ code, exit }) => (exit === 1 ? [] : [[code, exit]])))
-    await writeFile(join(made, 'commands.json'), `${JSON.stringify({ version, commands, exits })}\n`)
+    await writeFile(join(made, 'commands.json'), `${JSON.stringify({ version, commands, rooms, exits })}\n`)
     await mkdir(join(made, 'schema'))
     const schemas = { config: configSchema(svc.kernel.config.keys()), profile: await profileSchema() }
     for (const [name, schema] of Object.entries(schemas)) {

@@ -59,6 +59,8 @@ export interface CommandSpec {
 export interface CommandTree {
   version: string
   commands: readonly CommandSpec[]
+  /** The names of the parts of the program. */
+  rooms: readonly string[]
   /** Exit codes by error code, where they are not 1. */
   exits: Readonly<Record<string, number>>
 }

@@ -18,7 +18,7 @@ async function writeCommands(svc: PluginHandle): Promise<void> {
   const { files } = svc.ports
   try {
     const commands = commandsOf(pluginOperations(svc))
-    const text = `${JSON.stringify({ version: '', commands, exits: {} } satisfies CommandTree)}\n`
+    const text = `${JSON.stringify({ version: '', commands, rooms: [], exits: {} } satisfies CommandTree)}\n`
     const there = await files.readFile(file, 'utf8').catch(() => undefined)
     if (there === undefined && commands.length === 0) return
     if (there !== text) await replaceFile(files, file, text)

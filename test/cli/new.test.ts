@@ -21,7 +21,10 @@ async function writeAll(dir: TempDir): Promise<void> {
 
 /** The command in this process, for what is refused before anything is written. */
 const context = (root: string) =>
-  ({ ports: systemPorts(), named: root, house: { packageRoot: ROOT }, json: false }) as unknown as Context
+  ({
+    ...{ ports: systemPorts(), named: root, house: { packageRoot: ROOT }, json: false },
+    tree: { rooms: [], commands: [] },
+  }) as unknown as Context
 
 describe('svc new plugin', () => {
   it('writes a plugin and its test, and says how to go on', async () => {
@@ -79,6 +82,16 @@ describe('svc new plugin', () => {
       })
     }
     expect(await readdir(join(dir.path, 'plugins'))).toEqual(['folder', 'here.mjs', 'tested.test.ts'])
+  })
+
+  it('refuses a name that would be refused when the plugin is loaded', async () => {
+    await using dir = await project()
+    // A part of the program, a toolkit of it, and a word of its commands.
+    for (const name of ['store', 'file', 'config']) {
+      const { code, stderr } = await svc(['new', 'plugin', name], { cwd: dir.path })
+      expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(`take another, as in my-${name}`) })
+    }
+    expect(await readdir(join(dir.path, 'plugins'))).toEqual([])
   })
 
   it('says what a name and a kind must be', async () => {

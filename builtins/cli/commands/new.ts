@@ -1,7 +1,7 @@
 import { join, relative } from 'node:path'
 import { defineError, type Ports } from '#kernel'
 import type { Context, HandWritten } from '../context.ts'
-import { UsageError } from '../contract.ts'
+import { type CommandTree, UsageError } from '../contract.ts'
 import { cannotWrite, makeFile } from '../making.ts'
 import { findProject } from '../project.ts'
 import { PLUGIN_KINDS, type PluginKind } from '../scaffold/kinds.ts'
@@ -30,6 +30,10 @@ export const newPlugin: HandWritten = async ({ name, kind: asked = 'mix' }, cont
     const problem = `new plugin: a name is at most 64 lower-case letters, digits and hyphens, as in office-hours, not "${name}"`
     throw new UsageError({ problem, usage: PLUGIN_USAGE })
   }
+  if (isOurs(String(name), context.tree)) {
+    const problem = `new plugin: "${name}" is the name of a part of svc, or a word of its commands; take another, as in my-${name}`
+    throw new UsageError({ problem, usage: PLUGIN_USAGE })
+  }
   const root = await findProject(context.ports, context.named)
   const made = await writePlugin(root, String(name), kind, context)
   tell(context, made, [
@@ -39,6 +43,11 @@ export const newPlugin: HandWritten = async ({ name, kind: asked = 'mix' }, cont
     `How to go on:       ${nearest(join(context.house.packageRoot, 'plugins', 'README.md'))}`,
   ])
   return 0
+}
+
+/** Whether a plugin of this name, or the toolkit, route or command that it begins with, would be refused. */
+function isOurs(name: string, { rooms, commands }: CommandTree): boolean {
+  return rooms.includes(name) || rooms.includes(`toolkit-${name}`) || commands.some(({ path }) => path[0] === name)
 }
 
 /** Writes a preset of agents. */
