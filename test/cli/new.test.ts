@@ -117,7 +117,12 @@ describe('svc new profile', () => {
     expect(spawned.stderr).toBe('')
     expect(JSON.parse(spawned.stdout)).toMatchObject({ preset: 'night-watch' })
     expect((await svc(['new', 'profile', 'coder'], { cwd: dir.path })).stderr).toContain('is there already')
+    // Of two that differ in case alone none could be used.
+    expect((await svc(['new', 'profile', 'Coder'], { cwd: dir.path })).stderr).toContain('profiles/coder.yaml is there')
     expect((await svc(['new', 'profile', '../x'], { cwd: dir.path })).code).toBe(2)
+    // A number in YAML, but no less a name.
+    await svc(['new', 'profile', '007'], { cwd: dir.path })
+    expect((await svc(['spawn', '007'], { cwd: dir.path })).stderr).toBe('')
   })
 })
 

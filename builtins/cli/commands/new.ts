@@ -57,7 +57,7 @@ export const newProfile: HandWritten = async ({ name }, context) => {
     throw new UsageError({ problem, usage: 'svc new profile <name>' })
   }
   const root = await findProject(context.ports, context.named)
-  await refuseExisting(root, [`profiles/${name}.yaml`, `profiles/${name}.yml`], context.ports)
+  await refuseSamePreset(root, String(name), context.ports)
   const made = await write(root, [[`profiles/${name}.yaml`, scaffoldProfile(String(name))]], context.ports)
   await writeProfileSchema(root, context)
   tell(context, made, [`An agent of it:  svc spawn ${name}`])
@@ -91,6 +91,13 @@ async function refuseExisting(root: string, paths: readonly string[], { files }:
     const there = await files.lstat(join(root, path)).catch(() => undefined)
     if (there) throw new AlreadyThereError({ path })
   }
+}
+
+/** Of two presets whose names differ in case alone none can be used. @throws AlreadyThereError before anything is written */
+async function refuseSamePreset(root: string, name: string, { files }: Ports): Promise<void> {
+  const there = await files.readdir(join(root, 'profiles')).catch((): string[] => [])
+  const same = there.find(file => file.toLowerCase().replace(/\.ya?ml$/, '') === name.toLowerCase())
+  if (same) throw new AlreadyThereError({ path: `profiles/${same}` })
 }
 
 /** @returns the paths. @throws CannotWriteError, AlreadyThereError */

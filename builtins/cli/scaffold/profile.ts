@@ -3,7 +3,7 @@ import { SCHEMA_OF } from '../schemas.ts'
 /** A first version of a preset. */
 export function scaffoldProfile(name: string): string {
   return `${SCHEMA_OF.profile}
-name: ${name}
+name: ${JSON.stringify(name)}
 role: Finds out how things are connected, and writes it down in plain words.
 
 personality:
