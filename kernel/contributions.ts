@@ -65,7 +65,10 @@ export interface WakeSource {
   /** Resolves when there is a reason to wake; asked again after each answer. Ends when the signal is aborted. */
   wait(signal: AbortSignal): Promise<Wake>
 }
-export const WakeSources = point<WakeSource>('wake_sources', { key: source => source.name })
+export const WakeSources = point<WakeSource>('wake_sources', {
+  key: source => source.name,
+  has: { name: 'text', wait: 'function' },
+})
 
 /** What a goal strategy is told of the idle agent. Rooms add their part by merging into this interface. */
 export interface GoalContext {

@@ -3,8 +3,9 @@ import { createRequire } from 'node:module'
 import { basename, dirname, extname, join, relative, resolve } from 'node:path'
 import { z } from 'zod'
 import { compile, type Jiti, openJiti, type Source } from './compiler.ts'
-import { SvcError, sentenceOf } from './errors.ts'
+import { describeIssues, SvcError, sentenceOf } from './errors.ts'
 import type { Log } from './log.ts'
+import { issuesOf } from './operations.ts'
 import type { PluginDefinition, Project } from './plugin.ts'
 import { type Ports, within } from './ports.ts'
 import type { Supervisor } from './supervisor.ts'
@@ -266,7 +267,8 @@ export function whereOf(error: unknown, origin: string): string {
 
 /** What is wrong, without the place that a parser puts at the end of it. */
 export function problemOf(error: unknown): string {
-  return sentenceOf(error).replace(/\s+\/\S+:\d+:(\d+)\s*$/, ' (column $1)')
+  const sentence = error instanceof z.ZodError ? describeIssues(issuesOf(error)) : sentenceOf(error)
+  return sentence.replace(/\s+\/\S+:\d+:(\d+)\s*$/, ' (column $1)')
 }
 
 /** The places that a stack or a message names, as `file:line`. */

@@ -137,6 +137,7 @@ export interface AutoReply {
 }
 export const AutoReplies = point<AutoReply>('auto_replies', {
   key: rule => rule.name,
+  has: { name: 'text', types: 'list', answer: 'function' },
   stage: rule => rule.stage,
   ask: async (rule, { message, recipient }: { message: A2AMessage; recipient: AgentRow }) =>
     rule.types.includes(message.type) ? rule.answer(message, recipient) : undefined,

@@ -151,7 +151,10 @@ export interface ProfileShape {
   passing?: boolean
   shape(agent: NewAgent, profile: Profile): Profile | Promise<Profile>
 }
-export const ProfileShapes = point<ProfileShape>('profile_shapes', { key: ({ name }) => name })
+export const ProfileShapes = point<ProfileShape>('profile_shapes', {
+  key: ({ name }) => name,
+  has: { name: 'text', shape: 'function' },
+})
 
 /** What all of these make of a profile, one after another; most agents are nothing special to most of them, which say so at once. */
 export function shapeProfile(
@@ -174,14 +177,20 @@ export interface AgentFacet {
   /** null when it has none */
   read(agent: AgentRow): Promise<AgentDetail[AgentFacet['name']]>
 }
-export const AgentFacets = point<AgentFacet>('agent_facets', { key: ({ name }) => name })
+export const AgentFacets = point<AgentFacet>('agent_facets', {
+  key: ({ name }) => name,
+  has: { name: 'text', read: 'function' },
+})
 
 /** Keeps something of an agent that is about to be deleted, while its rows are there. What it throws stops nothing. */
 export interface Farewell {
   name: string
   part(agent: AgentRow): Promise<void>
 }
-export const Farewells = point<Farewell>('farewells', { key: ({ name }) => name })
+export const Farewells = point<Farewell>('farewells', {
+  key: ({ name }) => name,
+  has: { name: 'text', part: 'function' },
+})
 
 /** Why an agent does not run, as far as one room knows; `at`, in milliseconds, when it will. */
 export interface Hold {
@@ -192,6 +201,7 @@ export interface Hold {
 }
 export const Holds = point<Hold>('holds', {
   key: hold => hold.name,
+  has: { name: 'text', stage: 'number', why: 'function' },
   stage: hold => hold.stage,
   ask: (hold, agent: AgentRow) => hold.why(agent),
 })

@@ -113,7 +113,10 @@ export interface ApprovalReviewer {
     arguments: unknown
   }): Review | undefined | Promise<Review | undefined>
 }
-export const ApprovalReviewers = point<ApprovalReviewer>('approval_reviewers', { key: reviewer => reviewer.name })
+export const ApprovalReviewers = point<ApprovalReviewer>('approval_reviewers', {
+  key: reviewer => reviewer.name,
+  has: { name: 'text', review: 'function' },
+})
 
 declare module '#kernel' {
   interface Events {

@@ -14,6 +14,7 @@ export interface CheckpointPart<T = unknown> {
 }
 export const CheckpointParts = point<CheckpointPart>('checkpoint_parts', {
   key: ({ name }) => name,
+  has: { name: 'text', schema: 'schema', capture: 'function', restore: 'function' },
   stage: ({ stage }) => stage ?? 0,
 })
 
@@ -128,6 +129,7 @@ export interface Unpacked {
 }
 export const BundleParts = point<BundlePart>('bundle_parts', {
   key: ({ name }) => name,
+  has: { name: 'text', schema: 'schema', pack: 'function', unpack: 'function' },
   stage: ({ stage }) => stage ?? 0,
 })
 

@@ -86,7 +86,10 @@ export interface DaemonStart {
   /** In one that drives agents beside it; nothing unless told. */
   join?(): Promise<Undo | void>
 }
-export const DaemonStarts = point<DaemonStart>('daemon_starts', { key: start => start.name })
+export const DaemonStarts = point<DaemonStart>('daemon_starts', {
+  key: start => start.name,
+  has: { name: 'text', begin: 'function' },
+})
 
 export const DaemonFrozenError = defineError({
   code: 'daemon_frozen',

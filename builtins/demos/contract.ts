@@ -63,7 +63,10 @@ export interface Demo {
   /** @param part the name of the one chosen @throws what the signal was aborted with */
   play(stage: DemoStage, part: string | undefined): Promise<DemoReport>
 }
-export const Demos = point<Demo>('demos', { key: ({ name }) => name })
+export const Demos = point<Demo>('demos', {
+  key: ({ name }) => name,
+  has: { name: 'text', summary: 'text', play: 'function' },
+})
 
 const name = z.string().regex(/^[a-z][a-z0-9-]{0,39}$/, 'must be lower-case letters, digits and "-"')
 const line = z.string().min(1).max(600)

@@ -24,7 +24,10 @@ export interface DoctorCheck {
   /** Changes nothing, and takes a few seconds at most. */
   run(): Promise<DoctorFinding>
 }
-export const DoctorChecks = point<DoctorCheck>('doctor_checks', { key: check => check.name })
+export const DoctorChecks = point<DoctorCheck>('doctor_checks', {
+  key: check => check.name,
+  has: { name: 'text', run: 'function' },
+})
 
 /** What a check says. A remedy is what to do, in a few words. */
 export const finding = {

@@ -157,7 +157,10 @@ export interface NewsSource {
   /** What the agent has not been told yet; `told` belongs into the commit that records the answer to the prompt that held it. */
   news(agent_id: string): Promise<{ items: readonly NewsItem[]; told: readonly Effect[] }>
 }
-export const News = point<NewsSource>('news', { key: source => source.name })
+export const News = point<NewsSource>('news', {
+  key: source => source.name,
+  has: { name: 'text', news: 'function' },
+})
 
 /** A part of an agent's prompts: how it fares, who it is, what surrounds it. */
 export interface PromptSection {
@@ -172,14 +175,20 @@ export interface PromptSection {
    */
   text(agent: AgentRow, profile: Profile, known: Partial<GoalContext>): Promise<string | undefined>
 }
-export const PromptSections = point<PromptSection>('prompt_sections', { key: ({ name }) => name })
+export const PromptSections = point<PromptSection>('prompt_sections', {
+  key: ({ name }) => name,
+  has: { name: 'text', stage: 'number', prompts: 'list', text: 'function' },
+})
 
 /** Fields of `GoalContext` that a room knows; it declares them by merging into that interface. */
 export interface GoalContextPart {
   name: string
   part(agent: AgentRow, profile: Profile): Promise<Partial<GoalContext>>
 }
-export const GoalContextParts = point<GoalContextPart>('goal_context_parts', { key: ({ name }) => name })
+export const GoalContextParts = point<GoalContextPart>('goal_context_parts', {
+  key: ({ name }) => name,
+  has: { name: 'text', part: 'function' },
+})
 
 /** Text from outside that goes into a prompt: without control characters and simple HTML tags, however they are nested. */
 export function sanitize(text: string): string {

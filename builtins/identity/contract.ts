@@ -60,7 +60,10 @@ export interface LifeSummary {
   /** A few fields, of texts, numbers and lists of texts; undefined when there is nothing to say. */
   summarize(agent: AgentRow): Promise<Record<string, unknown> | undefined>
 }
-export const LifeSummaries = point<LifeSummary>('life_summaries', { key: ({ name }) => name })
+export const LifeSummaries = point<LifeSummary>('life_summaries', {
+  key: ({ name }) => name,
+  has: { name: 'text', title: 'text', summarize: 'function' },
+})
 
 /**
  * Types of events that become lines of an agent's narrative, each with the line made of its data; undefined makes none.
@@ -70,7 +73,10 @@ export interface NarrativeSource {
   event: string
   line(data: Record<string, unknown>): string | undefined
 }
-export const NarrativeSources = point<NarrativeSource>('narrative_sources', { key: ({ event }) => event })
+export const NarrativeSources = point<NarrativeSource>('narrative_sources', {
+  key: ({ event }) => event,
+  has: { event: 'text', line: 'function' },
+})
 
 declare module '#kernel' {
   interface GoalContext {

@@ -28,7 +28,10 @@ export interface McpResource {
   /** Types of events after which it reads differently, by how they begin. What is an agent's changes with any event of it. */
   changes?: readonly string[]
 }
-export const McpResources = point<McpResource>('mcp_resources', { key: resource => resource.uri })
+export const McpResources = point<McpResource>('mcp_resources', {
+  key: resource => resource.uri,
+  has: { uri: 'text', title: 'text', description: 'text', operation: 'text' },
+})
 
 /** A job that an operator may hand to a client's model. */
 export interface McpPrompt {
@@ -41,7 +44,10 @@ export interface McpPrompt {
   /** URIs of resources that go with it, written like the text. One whose argument was not given is left out. */
   attach?: readonly string[]
 }
-export const McpPrompts = point<McpPrompt>('mcp_prompts', { key: prompt => prompt.name })
+export const McpPrompts = point<McpPrompt>('mcp_prompts', {
+  key: prompt => prompt.name,
+  has: { name: 'text', title: 'text', description: 'text', arguments: 'list', text: 'text' },
+})
 
 /** What a client is offered, asked anew at each request. */
 export interface McpOffer {

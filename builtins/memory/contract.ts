@@ -69,6 +69,7 @@ export interface MemoryEmbeddings {
 }
 export const MemoryEmbeddings = point<MemoryEmbeddings>('memory_embeddings', {
   key: embeddings => embeddings.name,
+  has: { name: 'text', embed: 'function' },
   check({ name }, [other]) {
     if (name.trim() === '') throw new TypeError('Embeddings need a name, such as that of their model.')
     if (other)

@@ -109,7 +109,10 @@ export interface ModelProvider {
   /** The same without streaming, for a stream that broke off. */
   complete?(request: ModelRequest, signal: AbortSignal): Promise<ModelEvent[]>
 }
-export const ModelProviders = point<ModelProvider>('model_providers', { key: provider => provider.name })
+export const ModelProviders = point<ModelProvider>('model_providers', {
+  key: provider => provider.name,
+  has: { name: 'text', availability: 'function', stream: 'function' },
+})
 
 /**
  * What one call cost, over all of its attempts. That of an answer is booked by the caller, with `bookSpend` in the transaction
@@ -180,7 +183,10 @@ export interface CallLimit {
   /** The call is over, whatever way it ended. `spend` is null when nobody can have charged for it. */
   settle(call: { call_id: string; purpose: CallPurpose; spend: Spend | null; answered: boolean }): Promise<void>
 }
-export const CallLimits = point<CallLimit>('call_limits', { key: limit => limit.name })
+export const CallLimits = point<CallLimit>('call_limits', {
+  key: limit => limit.name,
+  has: { name: 'text', hold: 'function', settle: 'function' },
+})
 
 /** A call of one model, under the id that its spend is booked by. */
 export interface ObservedCall {
@@ -198,7 +204,10 @@ export interface CallObserver {
   /** A call begins. @returns what is told of its end. What either throws is logged, and changes nothing */
   began(call: ObservedCall): (end: ObservedEnd) => void
 }
-export const CallObservers = point<CallObserver>('call_observers', { key: observer => observer.name })
+export const CallObservers = point<CallObserver>('call_observers', {
+  key: observer => observer.name,
+  has: { name: 'text', began: 'function' },
+})
 
 export interface Models {
   /** `provider:model` for what people write. @throws ModelNameError, or ModelError when nothing can be called */

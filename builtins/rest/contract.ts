@@ -75,6 +75,7 @@ export interface StaticRoute {
 }
 export const StaticRoutes = point<StaticRoute>('static_routes', {
   key: route => route.path,
+  has: { path: 'text', contentType: 'text', body: 'function' },
   claims: ({ path }) => [`GET ${path}`],
 })
 
@@ -107,6 +108,7 @@ export interface ProtocolRoute {
 }
 export const ProtocolRoutes = point<ProtocolRoute>('protocol_routes', {
   key: route => route.path,
+  has: { path: 'text', methods: 'list', handle: 'function' },
   claims: ({ methods, path }) => methods.map(method => `${method} ${shapeOf(path)}`),
 })
 

@@ -15,14 +15,20 @@ export interface RetentionRule {
   /** Does at most `limit` of them, in one short transaction. @returns how many; fewer than `limit` means that none is left */
   piece(before: number, limit: number): Promise<number>
 }
-export const RetentionRules = point<RetentionRule>('retention_rules', { key: rule => rule.name })
+export const RetentionRules = point<RetentionRule>('retention_rules', {
+  key: rule => rule.name,
+  has: { name: 'text', count: 'function', piece: 'function' },
+})
 
 /** Who reads the log of events behind their writing, and up to which seq it has come: later ones are kept for it. */
 export interface EventReader {
   name: string
   seq(): Promise<number>
 }
-export const EventReaders = point<EventReader>('event_readers', { key: reader => reader.name })
+export const EventReaders = point<EventReader>('event_readers', {
+  key: reader => reader.name,
+  has: { name: 'text', seq: 'function' },
+})
 
 /** Rows of one table that may go when they are old. */
 export interface AgedRows {

@@ -23,7 +23,10 @@ export interface Invariant {
   broken(look: Look): string | undefined
 }
 /** Plugins add what must hold of their own. */
-export const Invariants = point<Invariant>('invariants', { key: invariant => invariant.name })
+export const Invariants = point<Invariant>('invariants', {
+  key: invariant => invariant.name,
+  has: { name: 'text', promise: 'text', tables: 'list', broken: 'function' },
+})
 
 export const Violation = z.object({
   invariant: z.string(),

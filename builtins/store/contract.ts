@@ -30,7 +30,10 @@ export interface EffectKind<P = unknown> {
   always?: boolean
 }
 
-export const Effects = point<EffectKind<never>>('effects', { key: kind => kind.name })
+export const Effects = point<EffectKind<never>>('effects', {
+  key: kind => kind.name,
+  has: { name: 'text', schema: 'schema', statements: 'function' },
+})
 
 /** Defines a kind of effect; the result makes effects of that kind, and its `kind` is what a room adds to `Effects`. */
 export function defineEffect<S extends z.ZodType>(
@@ -235,7 +238,10 @@ export interface StoreEngine {
 }
 /** The schema's steps, for an engine that takes over from another. */
 export const StoreSchema = token<EngineParts['schema']>('store_schema')
-export const StoreEngines = point<StoreEngine>('store_engines', { key: engine => engine.scheme })
+export const StoreEngines = point<StoreEngine>('store_engines', {
+  key: engine => engine.scheme,
+  has: { scheme: 'text', open: 'function' },
+})
 
 export const StoreEngineError = defineError({
   code: 'store_engine',

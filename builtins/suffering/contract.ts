@@ -64,6 +64,7 @@ export const StressorName = z
   .regex(/^[a-z][a-z0-9_-]{0,63}$/i, 'must be a letter, then at most 63 letters, digits, "_" or "-"')
 export const Stressors = point<Stressor>('stressors', {
   key: ({ name }) => name,
+  has: { name: 'text', description: 'text', condition: 'text' },
   check: ({ name }) => void parse(StressorName, name, 'The name of a stressor'),
 })
 
@@ -87,6 +88,7 @@ export interface MoodModel {
 }
 export const Moods = point<MoodModel>('moods', {
   key: ({ name }) => name,
+  has: { name: 'text', mood: 'function' },
   stage: ({ stage }) => stage,
   ask: (model, state: InnerState) => model.mood(state),
 })

@@ -8,12 +8,14 @@ export interface TaskType {
   /** Weights by the names of tools that were called. Each counts once. */
   tools: Readonly<Record<string, number>>
 }
+const Weights = z.record(z.string(), z.number())
 export const TaskTypes = point<TaskType>('task_types', {
   key: type => type.name,
-  check({ name }) {
-    if (!/^[a-z][a-z0-9_]{0,31}$/.test(name))
-      throw new TypeError(`the task type "${name}" needs a name in a-z, 0-9, "_"`)
-  },
+  shape: z.object({
+    name: z.string().regex(/^[a-z][a-z0-9_]{0,31}$/, 'must be in a-z, 0-9, "_"'),
+    words: Weights,
+    tools: Weights,
+  }),
 })
 
 /** How an agent does in one kind of work. */
@@ -129,7 +131,10 @@ export interface SwarmPolicy {
   name: string
   act(situation: SwarmSituation): SwarmAction[]
 }
-export const SwarmPolicies = point<SwarmPolicy>('swarm_policies', { key: policy => policy.name })
+export const SwarmPolicies = point<SwarmPolicy>('swarm_policies', {
+  key: policy => policy.name,
+  has: { name: 'text', act: 'function' },
+})
 
 /** Somebody to whom a task may be given. */
 export const RouteCandidate = z.object({

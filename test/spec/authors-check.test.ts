@@ -171,6 +171,21 @@ describe('a check says where a reload would fail', () => {
       plugin(asks("cli: { usage: 'draft <nr>' }")),
       /command "draft <nr>" of the operation "draft\.do" has "nr", but its input does not/,
     ],
+    [
+      'a contribution that lacks what its point asks for',
+      plugin('svc.add(SwarmPolicies, { name: "p" })', '').replace('z }', 'SwarmPolicies, z }'),
+      /drafts\/draft\.ts:2\): what "draft" adds to swarm_policies needs act\(\)/,
+    ],
+    [
+      'a contribution that has nothing',
+      plugin('svc.add(PromptSections, {})').replace('z }', 'PromptSections, z }'),
+      /what "draft" adds to prompt_sections needs name, a text; stage, a number; prompts, a list; text\(\)/,
+    ],
+    [
+      'a task type without tools',
+      plugin('svc.add(TaskTypes, { name: "anvils", words: { anvil: 2 } })').replace('z }', 'TaskTypes, z }'),
+      /draft\.ts:2\): tools: Invalid input: expected record/,
+    ],
     ['a command without words', plugin(asks("cli: { usage: '<id>' }")), /has no command in "<id>"; write one such as/],
   ]
   it.each(cases)('%s', async (_, source, says) => {

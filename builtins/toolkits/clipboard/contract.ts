@@ -8,4 +8,7 @@ export interface Copyable {
   text(agent_id: string, id: string): Promise<string | undefined>
 }
 /** What else than a plain text the tools of the clipboard can copy; the toolkit that has it contributes it. */
-export const Copyables = point<Copyable>('copyables', { key: ({ name }) => name })
+export const Copyables = point<Copyable>('copyables', {
+  key: ({ name }) => name,
+  has: { name: 'text', text: 'function' },
+})
