@@ -52,6 +52,8 @@ Object.defineProperty(SvcError, Symbol.hasInstance, {
 
 export interface ErrorDefinition<P> {
   code: string
+  /** What the class is called, where that does not follow from the code. */
+  name?: string
   status: number
   exit?: number
   title: string
@@ -79,7 +81,7 @@ export function errorCatalogue() {
 export function defineError<P = void>(definition: ErrorDefinition<P>): ErrorClass<P> {
   const { code, status, title } = definition
   catalogue.set(code, { code, status, exit: definition.exit ?? 1, title })
-  const name = `${code.replace(/_error$/, '').replace(/(^|_)(\w)/g, (_, _bar, letter: string) => letter.toUpperCase())}Error`
+  const { name = nameOf(code) } = definition
   const made = class extends SvcError {
     static readonly code = code
     static readonly status = status
@@ -91,6 +93,12 @@ export function defineError<P = void>(definition: ErrorDefinition<P>): ErrorClas
   }
   Object.defineProperty(made, 'name', { value: name })
   return made
+}
+
+/** `AgentNotFoundError` for `agent_not_found`. */
+function nameOf(code: string): string {
+  const stem = code.replace(/_error$/, '')
+  return `${stem.replace(/(^|_)(\w)/g, (_, _bar, letter: string) => letter.toUpperCase())}Error`
 }
 
 export const InvalidInputError = defineError({

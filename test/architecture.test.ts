@@ -154,6 +154,12 @@ describe('what is promised to the outside', () => {
     await expect(`${Object.keys(face).sort().join('\n')}\n`).toMatchFileSnapshot('kernel/public-face.txt')
   })
 
+  it('every error says the name by which it is imported', () => {
+    const errors = Object.entries(face).filter(([, value]) => typeof value === 'function' && 'code' in value)
+    expect(errors.length).toBeGreaterThan(50)
+    expect(errors.filter(([name, made]) => (made as { name: string }).name !== name)).toEqual([])
+  })
+
   it("every error's code is snake_case and its own", () => {
     const code = sources.map(({ text }) => text.replace(/^\s*\*.*$/gm, '')).join('\n')
     const codes = [...code.matchAll(/\bdefineError\(\{\s*code: '([^']*)'/g)].map(([, name]) => name!)

@@ -233,6 +233,7 @@ export const World = token<World>('world')
 /** A deed that the rules of the world don't allow just now; the sentence says what would help. */
 export const WorldError = defineError({
   code: 'world_refused',
+  name: 'WorldError',
   status: 409,
   title: 'Refused by the world',
   sentence: (p: { problem: string }) => p.problem,

@@ -285,6 +285,7 @@ export class ModelError extends defineError({
 }
 export const ModelNameError = defineError({
   code: 'unknown_model',
+  name: 'ModelNameError',
   status: 422,
   title: 'Unknown model',
   sentence: (p: { name: string; known: string[] }) =>

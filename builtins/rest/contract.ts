@@ -140,6 +140,7 @@ export function problemOf(error: SvcError, request_id: string): Problem {
 
 export const WideBindError = defineError({
   code: 'key_needed',
+  name: 'WideBindError',
   status: 500,
   title: 'Key needed',
   sentence: (p: { host: string }) =>
@@ -198,6 +199,7 @@ export const RequestTimeoutError = defineError({
 })
 export const RouteNotFoundError = defineError({
   code: 'not_found',
+  name: 'RouteNotFoundError',
   status: 404,
   title: 'Not found',
   sentence: (p: { path: string }) => `There is nothing at ${p.path}; GET /openapi.json lists what there is.`,

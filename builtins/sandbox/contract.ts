@@ -112,6 +112,7 @@ export const Jail = token<Jail>('jail')
 
 export const OutsideError = defineError({
   code: 'outside_workspace',
+  name: 'OutsideError',
   status: 403,
   title: 'Outside the workspace',
   sentence: (p: { path: string }) =>
@@ -119,6 +120,7 @@ export const OutsideError = defineError({
 })
 export const PathError = defineError({
   code: 'bad_path',
+  name: 'PathError',
   status: 422,
   title: 'Bad path',
   sentence: (p: { path: string; problem: string }) => `${JSON.stringify(p.path)} ${p.problem}.`,
@@ -132,6 +134,7 @@ export const NoSandboxError = defineError({
 })
 export const ProgramError = defineError({
   code: 'program_not_started',
+  name: 'ProgramError',
   status: 422,
   title: 'Program not started',
   sentence: (p: { program: string; problem: string }) => `${JSON.stringify(p.program)} was not run: ${p.problem}.`,

@@ -83,6 +83,7 @@ export const SessionClosedError = defineError({
 })
 export const OtherAgentSessionError = defineError({
   code: 'session_of_other_agent',
+  name: 'OtherAgentSessionError',
   status: 409,
   title: 'Session of another agent',
   sentence: (p: { session: string; agent_id: string }) =>
