@@ -1,10 +1,12 @@
 import { InvalidInputError, SvcError } from '#kernel'
 import { AgentNotFoundError, AmbiguousAgentError } from '../agents/contract.ts'
+import { MalformedRequestError } from '../rest/contract.ts'
 import { OtherAgentSessionError, SessionClosedError, SessionNotFoundError } from '../sessions/contract.ts'
 import { IdempotencyKeyReusedError, TaskNotFoundError, TaskOverError } from '../tasks/contract.ts'
 
 /** The codes of JSON-RPC, and those that the protocol adds. */
 export const CODES = {
+  parse_error: -32700,
   invalid_request: -32600,
   method_not_found: -32601,
   invalid_params: -32602,
@@ -41,6 +43,8 @@ export function told(error: unknown): RpcError | undefined {
   if (error instanceof RpcError) return error
   if (!(error instanceof SvcError)) return undefined
   const of = (code: keyof typeof CODES) => new RpcError(code, error.message, error.code)
+  // With a cause it is no JSON at all.
+  if (error.code === MalformedRequestError.code) return of(error.cause ? 'parse_error' : 'invalid_request')
   if (error.code === TaskNotFoundError.code) return of('task_not_found')
   if (error.code === TaskOverError.code) return of('task_not_cancelable')
   return of(ASKED_WRONGLY.some(({ code }) => code === error.code) ? 'invalid_params' : 'internal')

@@ -22,8 +22,9 @@ export function speaker(svc: PluginHandle, peer: Peer): (exchange: ProtocolExcha
     const { response, call } = exchange
     const stop = new AbortController()
     const signal = AbortSignal.any([call.signal, stop.signal])
-    const id = idOf(exchange.body)
+    let id: string | number | null = null
     try {
+      id = idOf(exchange.body)
       const answer = peer.answer({ ...asked(exchange), call: { ...call, signal } })
       if (answer instanceof Promise) return send(response, written({ jsonrpc: '2.0', id, result: await answer }))
       // What is wrong with the request is told before the stream begins.

@@ -58,7 +58,7 @@ export const Request = z.object({
   jsonrpc: z.literal('2.0'),
   id: z.union([z.string(), z.number()]),
   method: z.string().min(1).max(100),
-  params: z.unknown(),
+  params: z.unknown().optional(),
 })
 
 /** What a message says, as an instruction; undefined when some of it cannot be read here. */

@@ -65,8 +65,9 @@ export async function createApp(parts: AppParts, table: RouteTable): Promise<Fas
     schemaController: { compilersFactory: NO_SCHEMAS },
   })
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (_request: FastifyRequest, bytes: Buffer) =>
-    parseBody(bytes),
+  // What is wrong with a body, protocols tell in their own words.
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, bytes: Buffer) =>
+    request.routeOptions.config.protocol ? bytes : parseBody(bytes),
   )
   app.setErrorHandler(fail)
   app.addHook('onRequest', (request, reply, done) => {
@@ -110,7 +111,7 @@ function addProtocols(app: FastifyInstance, parts: AppParts, { protocols }: Rout
     app.route({
       method: methods.flatMap(withHead),
       url: urlOf(path),
-      config: { open },
+      config: { open, protocol: true },
       handler: (request, reply) => answerProtocol(parts, path, request, reply),
     })
   }
@@ -164,10 +165,15 @@ async function answerProtocol(
   const response = reply.raw
   for (const [name, value] of Object.entries(reply.getHeaders()))
     if (value !== undefined) response.setHeader(name, value)
+  let read: Record<string, unknown> | undefined
   try {
     await route.handle({
-      ...{ request: request.raw, response, body: request.body },
-      params: request.params as Record<string, string>,
+      ...{ request: request.raw, response, params: request.params as Record<string, string> },
+      get body() {
+        if (request.body === undefined) return undefined
+        read ??= parseBody(request.body as Buffer)
+        return read
+      },
       call: new RestCall(request, reply, door.local),
       stream: stop => streams.count(stop, door, response),
     })

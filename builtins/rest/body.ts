@@ -3,9 +3,10 @@ import { MalformedRequestError } from './contract.ts'
 /** Deeper JSON is refused: nothing that we take has more than a handful of levels. */
 const MAX_DEPTH = 32
 // A byte order mark is no JSON, and bytes that are no UTF-8 are refused rather than replaced.
+const NO_JSON = 'The body is not JSON in UTF-8.'
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** A request's body: a JSON object. @throws MalformedRequestError */
+/** A request's body: a JSON object. @throws MalformedRequestError, with a cause where it is no JSON at all */
 export function parseBody(bytes: Buffer): Record<string, unknown> {
   const body = parseJson(bytes)
   if (typeof body !== 'object' || body === null || Array.isArray(body)) refuse('The body must be a JSON object.')
@@ -14,11 +15,11 @@ export function parseBody(bytes: Buffer): Record<string, unknown> {
 }
 
 function parseJson(bytes: Buffer): unknown {
-  if (bytes.length === 0) refuse('The body is empty, though its Content-Type says that it is JSON.')
   try {
     return JSON.parse(utf8.decode(bytes))
-  } catch {
-    refuse('The body is not JSON in UTF-8.')
+  } catch (cause) {
+    const isEmpty = bytes.length === 0
+    refuse(isEmpty ? 'The body is empty, though its Content-Type says that it is JSON.' : NO_JSON, cause)
   }
 }
 
@@ -37,6 +38,6 @@ function holdsPrototype(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, 'prototype')
 }
 
-function refuse(problem: string): never {
-  throw new MalformedRequestError({ problem })
+function refuse(problem: string, cause?: unknown): never {
+  throw new MalformedRequestError({ problem }, { cause })
 }

@@ -86,8 +86,8 @@ export interface ProtocolExchange {
   response: ServerResponse
   /** What stands in the path for its parameters. */
   params: Readonly<Record<string, string>>
-  /** Parsed JSON, where the request has a body. */
-  body: unknown
+  /** Parsed JSON, where the request has a body. To look at one that is none throws MalformedRequestError, with a cause. */
+  readonly body: unknown
   /** Who asks. */
   call: OperationCall
   /**

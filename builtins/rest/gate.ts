@@ -90,5 +90,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Answers without a key. */
     open?: boolean
+    /** Another protocol is spoken there than that of the operations. */
+    protocol?: boolean
   }
 }

@@ -201,7 +201,16 @@ describe('the public Agent2Agent protocol', () => {
     expect(await code(at, 'SendMessage', hello, { 'a2a-version': '9.9' })).toBe(-32009)
     expect((await home.rpc('/a2a', 'SendMessage', hello)).json.error.message).toContain('2 agents live here')
     expect((await home.ask(at, { method: 'POST', body: { jsonrpc: '1.0', id: 1 } })).json.error.code).toBe(-32600)
-    expect((await home.ask(at, { method: 'POST', body: '{' })).status).toBeGreaterThanOrEqual(400)
+    // A method may take nothing.
+    const bare = { jsonrpc: '2.0', id: 1, method: 'Dance' }
+    expect((await home.ask(at, { method: 'POST', body: bare })).json.error.code).toBe(-32601)
+    const headers = { 'content-type': 'application/json' }
+    const badly = await Promise.all(['{', '', '[]'].map(body => home.ask(at, { method: 'POST', headers, body })))
+    expect(badly.map(({ status, json }) => [status, json.id, json.error.code])).toEqual([
+      [200, null, -32700],
+      [200, null, -32700],
+      [200, null, -32600],
+    ])
     const { json } = await home.rpc(at, 'SendMessage', hello, { 'x-svc-user': 'alice' })
     const { id } = json.result.task
     // A task is its user's own, and of its own agent.
