@@ -1,5 +1,6 @@
 import { definePlugin, ROLES } from '#kernel'
 import { ProfileShapes } from '../agents/contract.ts'
+import { Mirrors } from '../recordings/contract.ts'
 import { McpClientConfig } from './config.ts'
 import { McpToolChanged } from './contract.ts'
 import { mcpServerOperations } from './operations.ts'
@@ -16,6 +17,7 @@ export default definePlugin({
     svc.add(ProfileShapes, { name: 'mcp-client', shape: (agent, profile) => servers.profileFor(agent, profile) })
     svc.on('config_changed', ({ keys }) => (keys.includes('mcp.servers') ? servers.apply() : undefined))
     svc.on('beat', () => servers.look())
+    svc.add(Mirrors, { name: 'mcp-client', look: () => servers.look() })
     svc.start(
       async () => {
         await servers.apply()

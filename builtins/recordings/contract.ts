@@ -1,4 +1,4 @@
-import { defineError, token, z } from '#kernel'
+import { defineError, point, token, z } from '#kernel'
 
 const ForkPoint = z.object({
   run_id: z.string(),
@@ -144,6 +144,15 @@ export interface Recordings {
   diff(a: string, b: string): Promise<RunDiff>
 }
 export const Recordings = token<Recordings>('recordings')
+
+/** What a room keeps in memory of rows that its process writes outside of cycles: in a replay it is the tape that writes them. */
+export interface Mirror {
+  /** Of what, as in `mcp-servers`. */
+  name: string
+  /** Takes in what stands in the rows now. */
+  look(): Promise<void>
+}
+export const Mirrors = point<Mirror>('mirrors', { key: mirror => mirror.name })
 
 export const RecordingNotFoundError = defineError({
   code: 'recording_not_found',

@@ -13,7 +13,7 @@ import {
 } from '#kernel'
 import { Store } from '../store/contract.ts'
 import { TaskDriver } from '../tasks/contract.ts'
-import type { Divergence } from './contract.ts'
+import { type Divergence, Mirrors } from './contract.ts'
 import type { Digester } from './digest.ts'
 import { statements } from './effects.ts'
 import { type Entry, errorOf } from './entries.ts'
@@ -185,7 +185,10 @@ export class Playback implements Tape {
         const written = happening[1].map(([name, ...params]) => {
           return { sql: score.text(name), params: params.map(param => score.param(param)) }
         })
-        await act(BYSTANDER, () => this.#kernel!.use(Store).apply([statements(written)]))
+        await act(BYSTANDER, async () => {
+          await this.#kernel!.use(Store).apply([statements(written)])
+          for (const mirror of this.#kernel!.list(Mirrors)) await mirror.look()
+        })
         this.#readOn()
         return this.#compare()
       }

@@ -112,7 +112,7 @@ function playing(tape: Tape): PluginDefinition {
 
 /** What holds in a repeated run: all that did, but for what reaches outside. @param enabled whether it loads plugins' files */
 export function configFor(config: Readonly<Record<string, unknown>>, enabled = false): Tree {
-  const { store: _, telemetry: __, mcp: ___, ...rest } = config as Tree
+  const { store: _, telemetry: __, ...rest } = config as Tree
   return {
     ...rest,
     plugins: { ...(rest.plugins as Tree | undefined), enabled, allowlist: [] },

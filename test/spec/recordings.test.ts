@@ -3,13 +3,14 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
 import { expect, test, vi } from 'vitest'
-import { CycleEnd, Operations } from '#kernel'
+import { CycleEnd, Operations, Toolkits } from '#kernel'
 import { Digester } from '../../builtins/recordings/digest.ts'
 import type { Entry } from '../../builtins/recordings/entries.ts'
 import { RecordedActor, TapeRecorder } from '../../builtins/recordings/recorder.ts'
 import { RecordingShelf } from '../../builtins/recordings/shelf.ts'
 import { Store } from '../../builtins/store/contract.ts'
 import { type House, type ModelServerRequest, tempDir, text, together, toolCall, until } from '../support/index.ts'
+import { Scripted } from './mcp-client-house.ts'
 import { busy, recorded, replayOf, runOf, runsOf } from './recordings-house.ts'
 import { asksForGoal, goalsOf, spawn } from './rooms.ts'
 import { finish, scripted } from './runs-house.ts'
@@ -421,3 +422,27 @@ export default definePlugin({ name: 'thirst', config: z.object({ drink: z.string
   const goals = await home.kernel.use(Store).all<{ objective: string }>('SELECT objective FROM goals')
   expect(goals[0]?.objective).toBe('Drink coffee 1')
 }, 60_000)
+
+test('a run with the tools of an MCP server replays, also with those that it listed while the run went on', async () => {
+  await using server = await Scripted.make(['echo'])
+  const step = scripted(toolCall('local__echo'), finish, toolCall('local__relist'), finish)
+  await using home = await recorded(
+    async request => {
+      if (request.n === 3) {
+        await server.lists(['echo', 'relist'])
+        await home.kernel.invoke('mcp_servers.restart', { name: 'local' })
+      }
+      return step(request)
+    },
+    { mcp: { servers: { local: server.settings } } },
+  )
+  await home.start()
+  await until(() => home.kernel.list(Toolkits).some(({ name }) => name === 'mcp_local'))
+  const agent = await spawn(home)
+  await until(async () => (await goalsOf(home, agent)).filter(goal => goal.status === 'completed').length >= 2)
+  await home.stop()
+  expect(home.server.requests.at(-1)?.prompt).toContain('said')
+  const run = await runOf(home)
+  const verdict = await replayOf(home, run)
+  expect(verdict, JSON.stringify(verdict)).toMatchObject({ same: true, divergence: null, notes: [] })
+})
