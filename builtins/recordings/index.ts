@@ -23,6 +23,7 @@ export default definePlugin({
       piece: async (_, limit) => Math.min(await room.prune(), limit - 1),
     })
     svc.on('config_changed', () => room.configured())
+    svc.on('plugin_reloaded', ({ plugin, outcome }) => room.pluginChanged(plugin, outcome))
     // Every process may run a task.
     svc.start(() => () => room.close(), { in: ['daemon', 'server', 'mcp', 'cli'] })
     svc.add(DaemonStarts, { name: 'recordings', begin: () => room.record(), join: () => room.record() })

@@ -131,9 +131,13 @@ export class LiveRecording {
     const row = await this.#store().get<{ data_version: number }>('PRAGMA data_version')
     const seen = this.#data_version
     this.#data_version = row?.data_version
-    const told = 'another process wrote to the database'
-    if (seen === undefined || seen === row?.data_version || this.about.inexact.includes(told)) return
-    this.about.inexact.push(told)
+    if (seen !== undefined && seen !== row?.data_version) await this.lacks('another process wrote to the database')
+  }
+
+  /** Something has happened that is not on this tape, which is told once. */
+  async lacks(what: string): Promise<void> {
+    if (this.about.inexact.includes(what)) return
+    this.about.inexact.push(what)
     await this.#shelf.write(this.about)
   }
 

@@ -113,6 +113,11 @@ export class RecordingRoom implements Recordings {
     this.#live?.tape.add(['c', JSON.parse(config) as Record<string, unknown>])
   }
 
+  /** Plugins are code, which is not recorded: a replay has only today's. */
+  async pluginChanged(plugin: string, outcome: string): Promise<void> {
+    if (outcome !== 'failed') await this.#live?.lacks(`the plugin ${plugin} was ${outcome.replace('_', ' ')}`)
+  }
+
   /** Removes all but the newest, as many as there are runs kept. @returns how many went */
   async prune(): Promise<number> {
     const old = await this.old()

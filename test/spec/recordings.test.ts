@@ -446,3 +446,20 @@ test('a run with the tools of an MCP server replays, also with those that it lis
   const verdict = await replayOf(home, run)
   expect(verdict, JSON.stringify(verdict)).toMatchObject({ same: true, divergence: null, notes: [] })
 })
+
+test('a plugin that was replaced while a run went on is a note of its replays, which have today’s from the beginning', async () => {
+  const file = (word: string) => `import { definePlugin, tool, z } from 'svc'
+export default definePlugin({ name: 'cup', setup(svc) {
+  const sip = tool({ name: 'sip', description: '${word}', parameters: z.object({}), execute: () => 'hot' })
+  svc.toolkit({ name: 'cup', tools: [sip] })
+} })`
+  await using home = await recorded(scripted(finish), {}, { plugins: { 'cup.ts': file('Sips.') } })
+  await home.start()
+  const agent = await spawn(home)
+  await until(async () => (await goalsOf(home, agent)).some(goal => goal.status === 'completed'))
+  await home.write({ 'plugins/cup.ts': file('Drinks.') })
+  await home.kernel.invoke('plugins.reload', {})
+  await home.stop()
+  const verdict = await replayOf(home, await runOf(home))
+  expect(verdict).toMatchObject({ same: false, notes: ['the plugin cup was reloaded'] })
+})
