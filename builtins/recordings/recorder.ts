@@ -66,6 +66,8 @@ export class TapeRecorder implements Tape {
     const id = this.#actors++
     const cycle = [id, agent, kind, owner, epoch, cycle_num] as const
     this.add(right.kind === 'task' ? ['b', ...cycle, right.task_id] : ['b', ...cycle])
+    // While it waited for the cycle before it, somebody may have taken it over.
+    if (end.signal.aborted) this.add(['a', id, recordOf(end.signal.reason)])
     return this.actor(id, end)
   }
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
 import { expect, test, vi } from 'vitest'
-import { CycleEnd, Operations, Toolkits } from '#kernel'
+import { CycleEnd, FencedError, Operations, Toolkits } from '#kernel'
 import { Digester } from '../../builtins/recordings/digest.ts'
 import type { Entry } from '../../builtins/recordings/entries.ts'
 import { RecordedActor, TapeRecorder } from '../../builtins/recordings/recorder.ts'
@@ -263,6 +263,17 @@ test('what was given cannot be changed on the tape any more', () => {
   expect(values).toEqual([
     [0, { $j: { result: 'four sheep' } }],
     [new Digester(text => text).of(['How many?']), { $j: { text: 'Four.' } }],
+  ])
+})
+
+test('that a cycle was over before it began stands on the tape', () => {
+  const tape = new TapeRecorder(text => text)
+  const end = new CycleEnd()
+  end.abort(new FencedError({ agent_id: 'a' }))
+  tape.begin({ id: 'a', kind: 'agent', owner: 'o', epoch: 1, cycle_num: 1 }, end)
+  expect(JSON.parse(`[${tape.take()}]`)).toMatchObject([
+    ['b', 0, 'a', 'agent', 'o', 1, 1],
+    ['a', 0, { code: 'fenced' }],
   ])
 })
 
