@@ -175,6 +175,8 @@ export class RecordingRoom implements Recordings {
     const events = await this.events(run_id)
     if (within === null) return { about, entries, state, events }
     const task = taskIn(entries, run_id)
+    const cut = about.cut === null ? '' : ` (${about.cut})`
+    if (!task) throw new NotReplayableError({ run_id, why: `the recording of ${within} ends before it${cut}` })
     const last_seq = task.over ? (events.at(-1)?.seq ?? 0) : null
     return {
       about: { ...about, run_id, kind: 'task', within, events_of: run_id, last_seq },
@@ -216,7 +218,9 @@ export class RecordingRoom implements Recordings {
     const { within } = await this.#about(run_id)
     await this.#written(within ?? run_id)
     const entries = await this.shelf.entries(within ?? run_id)
-    return stepsIn(entries, within === null ? undefined : taskIn(entries, run_id).actor)
+    if (within === null) return stepsIn(entries)
+    const task = taskIn(entries, run_id)
+    return task ? stepsIn(entries, task.actor) : []
   }
 
   async save(run_id: string, file: string): Promise<void> {

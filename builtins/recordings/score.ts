@@ -176,13 +176,22 @@ export function countsIn(entries: readonly Entry[]): { cycles: number; steps: nu
   return { cycles, steps: stepsIn(entries).length }
 }
 
-/** A task on the tape of its process: who worked on it, and the tape up to its end. */
-export function taskIn(entries: readonly Entry[], run_id: string): { actor: number; entries: Entry[]; over: boolean } {
+export interface TaskOnTape {
+  /** Who worked on it. */
+  actor: number
+  /** The tape up to its end. */
+  entries: Entry[]
+  over: boolean
+}
+
+/** A task on the tape of its process; undefined where that ends before it. */
+export function taskIn(entries: readonly Entry[], run_id: string): TaskOnTape | undefined {
   const score = new Score(entries, { was: 0, is: 0 })
   const began = score.happenings.find(
     each => each[0] === 'v' && score.text(each[2]) === 'run' && score.value(each[4]) === run_id,
   )
-  const actor = (began?.[1] as number | undefined) ?? -1
+  if (began === undefined) return undefined
+  const actor = began[1] as number
   const end = entries.findIndex(entry => entry[0] === 'e' && entry[1] === actor)
   const over = end >= 0
   // What was drawn stands behind what it was drawn for.

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { constants, gunzip, gzip, gzipSync } from 'node:zlib'
 import { type PluginHandle, replaceFile } from '#kernel'
-import { Recording, RecordingNotFoundError } from './contract.ts'
+import { NotReplayableError, Recording, RecordingNotFoundError } from './contract.ts'
 import type { Entry } from './entries.ts'
 import type { EventRow } from './log.ts'
 
@@ -84,13 +84,18 @@ export class RecordingShelf {
     return sha
   }
 
-  /** @throws RecordingNotFoundError */
+  /** @throws RecordingNotFoundError, NotReplayableError for one that was torn as it was written */
   async about(run_id: string): Promise<Recording> {
     if (!RUN_ID.test(run_id)) throw new RecordingNotFoundError({ run_id })
-    const text = await this.#files.readFile(join(this.folderOf(run_id), ABOUT), 'utf8').catch(() => {
+    const file = join(this.folderOf(run_id), ABOUT)
+    const text = await this.#files.readFile(file, 'utf8').catch(() => {
       throw new RecordingNotFoundError({ run_id })
     })
-    return Recording.parse(JSON.parse(text))
+    try {
+      return Recording.parse(JSON.parse(text))
+    } catch (cause) {
+      throw new NotReplayableError({ run_id, why: `${file} is damaged` }, { cause })
+    }
   }
 
   /** Newest first. */

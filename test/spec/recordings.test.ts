@@ -372,6 +372,22 @@ test('what is recorded is bounded: by size, which cuts it and says so, and by ho
   expect((await home.ask('GET', `/runs/${first}/recording`)).code).toBe('recording_not_found')
 })
 
+test('a task that began when the tape of its process was full is said not to be on it, as one whose record was torn', async () => {
+  await using home = await recorded(request => (asksForGoal(request) ? text('nothing') : ofTask(request)), {
+    recordings: { max_mb: 0.0001 },
+    tasks: { toolkits: ['hands'] },
+  })
+  const agent = await spawn(home)
+  await home.start()
+  const daemon = await runOf(home)
+  await until(async () => (await home.ask('GET', `/runs/${daemon}/recording`)).cut)
+  const { task_id } = await home.ask('POST', `/agents/${agent}/tasks`, { instruction: 'look twice' })
+  const [run = ''] = await taskRunsOf(home, task_id)
+  await expect(replayOf(home, run)).rejects.toThrow(`the recording of ${daemon} ends before it (it is larger than`)
+  await writeFile(join(shelfOf(home).folderOf(run), 'recording.json'), '')
+  await expect(replayOf(home, run)).rejects.toThrow('recording.json is damaged')
+})
+
 test('recording can be switched off, and a database that is too large is left alone', async () => {
   await using off = await recorded(scripted(finish), { recordings: { enabled: false } })
   await off.start()
