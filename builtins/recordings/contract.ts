@@ -35,6 +35,7 @@ export const Recording = z
       .describe('Of the events in it; null while it goes on, or when its process was killed'),
     secrets: z.array(z.string()).describe('Names of variables whose values are hidden'),
     forked_from: ForkPoint.nullable(),
+    plugins: z.array(z.string()).nullable().default(null).describe('Those of files; null where that is not known'),
     config: z.record(z.string(), z.unknown()).describe('In force at its beginning, without secrets'),
   })
   .meta({ id: 'Recording' })

@@ -1,4 +1,4 @@
-import { inRound, maskJson, type PluginHandle, packageVersion, secretsIn, sentenceOf } from '#kernel'
+import { HostToken, inRound, maskJson, type PluginHandle, packageVersion, secretsIn, sentenceOf } from '#kernel'
 import { isoTime, Store } from '../store/contract.ts'
 import type { RecordingsConfig } from './config.ts'
 import type { Recording } from './contract.ts'
@@ -210,6 +210,10 @@ export async function beginRecording(
     ...{ events_of: run.run_id, within: null },
     secrets: Object.keys(ports.env).filter(name => secretsIn({ [name]: ports.env[name] }).length > 0),
     forked_from: null,
+    plugins: svc
+      .use(HostToken)
+      .ofFiles()
+      .map(({ name }) => name),
     config: JSON.parse(maskerOf(svc)(JSON.stringify(svc.config.tree('live')))) as Record<string, unknown>,
   }
   const size = await store.get<{ bytes: number }>(

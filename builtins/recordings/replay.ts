@@ -1,4 +1,4 @@
-import { type PluginHandle, systemPorts } from '#kernel'
+import { HostToken, type PluginHandle, systemPorts } from '#kernel'
 import { Store } from '../store/contract.ts'
 import { type Divergence, NotReplayableError, type ReplayOptions, type ReplayVerdict } from './contract.ts'
 import { Digester } from './digest.ts'
@@ -111,6 +111,21 @@ export async function replay(
     ...{ hash: comparison.expected.value, replayed_hash: comparison.replayed.value },
     duration_ms: Math.round(svc.clock.monotonic() - began),
     divergence,
-    notes: [...about.inexact, ...(about.cut === null ? [] : [about.cut])],
+    notes: [...about.inexact, ...(about.cut === null ? [] : [about.cut]), ...otherPlugins(svc, original, stage)],
   }
+}
+
+/** Plugins that a recorded run had and its replay has not, and the other way round: their tools stand in every prompt. */
+function otherPlugins(svc: PluginHandle, { about: { plugins } }: Original, { kernel }: Stage): string[] {
+  if (plugins === null) return []
+  const live = kernel.host.outline().filter(({ state }) => state === 'live' || state === 'suspended')
+  const gone = plugins.filter(plugin => live.every(({ name }) => name !== plugin))
+  const come = svc
+    .use(HostToken)
+    .ofFiles()
+    .filter(({ name }) => !plugins.includes(name))
+  return [
+    ...gone.map(name => `the plugin ${name} was there, and is not here`),
+    ...come.map(({ name }) => `the plugin ${name} is here, and was not there`),
+  ]
 }

@@ -129,7 +129,7 @@ export class WorldTapes {
         ...{ run_id, kind: 'daemon', within: null, v: TAPE_VERSION, svc_version: '', seed: 0, pid: process.pid, owner },
         ...{ started_at: isoTime(started_at), ended_at: null, state: '', state_bytes: state.length, bytes: 0 },
         ...{ cycles: 0, steps: 0, cut: null, inexact: [], events_of: run_id, secrets: [], forked_from: null, config },
-        last_seq,
+        ...{ last_seq, plugins: null },
       }
       made.push({ about, entries, state, events })
     }

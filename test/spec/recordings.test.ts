@@ -1,4 +1,4 @@
-import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
@@ -487,6 +487,14 @@ export default definePlugin({ name: 'cup', setup(svc) {
   await home.write({ 'plugins/cup.ts': file('Drinks.') })
   await home.kernel.invoke('plugins.reload', {})
   await home.stop()
-  const verdict = await replayOf(home, await runOf(home))
-  expect(verdict).toMatchObject({ same: false, notes: ['the plugin cup was reloaded'] })
+  const run = await runOf(home)
+  expect(await replayOf(home, run)).toMatchObject({ same: false, notes: ['the plugin cup was reloaded'] })
+  // So is one that is not there any more, and one that has come since.
+  await rename(join(home.root, 'plugins/cup.ts'), join(home.root, 'plugins/mug.ts'))
+  await home.write({ 'plugins/mug.ts': file('Sips.').replaceAll('cup', 'mug') })
+  await home.kernel.invoke('plugins.reload', {})
+  expect((await replayOf(home, run)).notes.slice(1)).toEqual([
+    'the plugin cup was there, and is not here',
+    'the plugin mug is here, and was not there',
+  ])
 })
