@@ -9,6 +9,7 @@ import {
   taken,
 } from '#kernel'
 import { askedIn, type CallPurpose, Models } from '../models/contract.ts'
+import { Profiles } from '../profiles/contract.ts'
 import { Store } from '../store/contract.ts'
 import type { ForkOptions, Recording } from './contract.ts'
 import { TAPE_VERSION } from './entries.ts'
@@ -135,12 +136,13 @@ async function liveOn(
   }
 }
 
-/** Its models are the project's, and so are its bills. */
+/** Its models are the project's, with their bills, and so are the profiles that its agents live by. */
 function askingFor(svc: PluginHandle, model: string | null): PluginDefinition {
   return definePlugin({
-    name: 'fork-models',
-    description: "Asks the project's models.",
+    name: 'fork',
+    description: "Asks the project's models, for agents with its profiles.",
     setup(stage) {
+      stage.provide(Profiles, svc.use(Profiles))
       stage.provide(Models, {
         resolve: name => svc.use(Models).resolve(model ?? name),
         call(call) {

@@ -165,6 +165,15 @@ test('a task is left at a step, too: with another model, and with a plugin that 
   expect(await replayOf(home, again.fork.run_id)).toMatchObject({ same: true, divergence: null })
 }, 60_000)
 
+test('agents of a fork live on by the profiles of the project', async () => {
+  await using home = await recorded(scripted(look('a'), finish))
+  const run = await oneGoal(home)
+  const { fork } = await home.ask('POST', `/runs/${run}/replay`, { from: 2, cycles: 4 })
+  const events = await shelfOf(home).events(fork.run_id)
+  expect(events?.filter(({ type, cycle_num }) => type === 'model_called' && cycle_num === 3)).toHaveLength(1)
+  expect(await replayOf(home, fork.run_id)).toMatchObject({ same: true, divergence: null })
+})
+
 test('a fork ends where nobody is left who lives on', { timeout: 60_000 }, async () => {
   await using home = await recorded(request => (asksForGoal(request) ? text('nothing') : ofTask(request)), {
     tasks: { toolkits: ['hands', 'memory'] },
