@@ -5,7 +5,7 @@ import { house } from './house.ts'
 /**
  * Repeats a recording that `svc replay <run> --save <file>` wrote, offline and with today's code.
  * @param plugins those that the recorded project had, as `import plugin from './plugins/mine.ts'` gives them
- * @example expect(await replayed('test/bad-night.svcrec')).toMatchObject({ same: true })
+ * @example expect(await replayed('test/bad-night.svcrec')).toMatchObject({ same: true, divergence: null })
  */
 export async function replayed(file: string, plugins: readonly PluginDefinition[] = []): Promise<ReplayVerdict> {
   const { BUILTINS } = await import('../../builtins/index.ts')
