@@ -25,7 +25,7 @@ export function simulationOf(svc: PluginHandle): Simulation {
       ...{ opener, ground: await laid, also: svc.use(HostToken).ofFiles() },
       belongings: await belongingsOf(svc, options.presets ?? []),
     })
-    return watched(world)
+    return watched(world, () => svc.clock.yield())
   }
   return {
     live,
@@ -38,8 +38,11 @@ export function simulationOf(svc: PluginHandle): Simulation {
   }
 }
 
-/** An error that nobody in a world catches is a fault of that world, and not the end of this process. */
-export async function watched(world: World): Promise<SimulatedRun> {
+/**
+ * An error that nobody in a world catches is a fault of that world, and not the end of this process.
+ * @param turn resolves in the next turn of the event loop
+ */
+export async function watched(world: World, turn: () => Promise<void>): Promise<SimulatedRun> {
   const uncaught = (error: unknown) => {
     if (!(error instanceof DeadProcess)) world.witness.uncaught(error)
   }
@@ -47,7 +50,10 @@ export async function watched(world: World): Promise<SimulatedRun> {
   Error.stackTraceLimit = STACK_FRAMES
   process.on('unhandledRejection', uncaught)
   try {
-    return await world.live()
+    const run = await world.live()
+    // Node tells of promises that nobody caught only when nothing else is left to do, which in a world is never.
+    await turn()
+    return { ...run, violation: world.witness.violation }
   } finally {
     process.off('unhandledRejection', uncaught)
     Error.stackTraceLimit = stackTraceLimit

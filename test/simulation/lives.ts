@@ -1,4 +1,4 @@
-import { Kernel, type Opener } from '#kernel'
+import { Kernel, type Opener, type PluginDefinition } from '#kernel'
 import { BUILTINS } from '../../builtins/index.ts'
 import type { Original } from '../../builtins/recordings/replay.ts'
 import type { SimulatedRun, SimulationOptions } from '../../builtins/simulation/contract.ts'
@@ -27,7 +27,12 @@ async function worldOf(options: Options, more: Partial<Pick<WorldParts, 'rewrite
 
 /** One world, whose statements may be others than the program's: a broken build. */
 export async function live(options: Options, rewrite?: (sql: string) => string): Promise<SimulatedRun> {
-  return watched(await worldOf(options, rewrite ? { rewrite } : {}))
+  return watched(await worldOf(options, rewrite ? { rewrite } : {}), turn)
+}
+
+/** One world with a plugin of its own. */
+export async function livedWith(plugin: PluginDefinition, options: Options): Promise<SimulatedRun> {
+  return watched(await worldOf(options, { also: [plugin] }), turn)
 }
 
 /** One world, and the recordings of the daemon's runs in it. */
@@ -35,7 +40,7 @@ export async function taped(options: Options): Promise<{ run: SimulatedRun; reco
   const tapes = new WorldTapes()
   const world = await worldOf(options, { also: [tapes.plugin] })
   tapes.follow(world)
-  return { run: await watched(world), recordings: await tapes.recordings() }
+  return { run: await watched(world, turn), recordings: await tapes.recordings() }
 }
 
 /** Of each world of these tests, unless told. */

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
+import { definePlugin, type PluginDefinition } from '#kernel'
 import { BROKEN_BUILDS } from './broken-builds.ts'
-import { live, told } from './lives.ts'
+import { live, livedWith, told } from './lives.ts'
 
 describe('a world', () => {
   it('is the same again for the same seed, byte for byte, whatever was lived before it', async () => {
@@ -22,6 +23,18 @@ describe('a world', () => {
     expect(run.acts).toBeGreaterThan(5)
     expect(Object.keys(run.faults).length).toBeGreaterThan(3)
     expect(run.checks).toBeGreaterThan(run.cycles)
+  })
+})
+
+describe('a plugin that is broken', () => {
+  const broken = (setup: PluginDefinition['setup']) =>
+    livedWith(definePlugin({ name: 'broken', setup }), { seed: 1, cycles: 3, faults: 'none' })
+
+  it('is found by the promise that it leaves behind', async () => {
+    const { violation } = await broken(svc => {
+      svc.on('cycle_start', () => void Promise.reject(new Error('loose end')))
+    })
+    expect(violation).toMatchObject({ invariant: 'caught', found: expect.stringContaining('loose end') })
   })
 })
 
