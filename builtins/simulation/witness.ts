@@ -1,4 +1,4 @@
-import type { Kernel, Tool, ToolCall } from '#kernel'
+import { type Kernel, sentenceOf, type Tool, type ToolCall } from '#kernel'
 import type { ModelRequest } from '../models/contract.ts'
 import { canonicalJson } from '../runtime/contract.ts'
 import type { Invariant, Look, Violation } from './contract.ts'
@@ -98,8 +98,17 @@ export class Witness {
     for (const invariant of this.#invariants.values()) {
       if (touched && !invariant.tables.some(table => touched.has(table))) continue
       this.counts.checks++
-      const found = invariant.broken(this.#parts.look)
+      const found = this.#lookAt(invariant)
       if (found !== undefined) this.fail(invariant.name, invariant.promise, found)
+    }
+  }
+
+  /** One that fails, as with a statement that SQLite does not take, holds nothing. */
+  #lookAt(invariant: Invariant): string | undefined {
+    try {
+      return invariant.broken(this.#parts.look)
+    } catch (error) {
+      return `it could not be looked at: ${sentenceOf(error)}`
     }
   }
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { definePlugin, type PluginDefinition } from '#kernel'
+import { Invariants } from '../../builtins/simulation/contract.ts'
 import { BROKEN_BUILDS } from './broken-builds.ts'
 import { live, livedWith, told } from './lives.ts'
 
@@ -35,6 +36,18 @@ describe('a plugin that is broken', () => {
       svc.on('cycle_start', () => void Promise.reject(new Error('loose end')))
     })
     expect(violation).toMatchObject({ invariant: 'caught', found: expect.stringContaining('loose end') })
+  })
+
+  it('is found by its invariant that fails', async () => {
+    const look = { name: 'ledger_balances', promise: 'Debits and credits are equal.', tables: ['goals'] }
+    const { violation } = await broken(svc => {
+      svc.add(Invariants, {
+        ...look,
+        broken: ({ get }) => (get('SELECT 1 FROM ledger') ? 'a debit too many' : undefined),
+      })
+    })
+    const found = 'it could not be looked at: no such table: ledger'
+    expect(violation).toMatchObject({ invariant: look.name, promise: look.promise, found })
   })
 })
 
