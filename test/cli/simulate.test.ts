@@ -43,4 +43,7 @@ it('svc simulate lives through worlds, shows what broke in a plugin, and repeats
   expect(repeated.code).toBe(1)
   const first = (text: string) => /event log of seed .*/.exec(text)?.[0]
   expect(first(repeated.stdout)).toBe(first(broken.stdout))
+  // From elsewhere too.
+  const named = await svc(['simulate', ...command!.split(' '), '--root', dir.path], { cwd: '/' })
+  expect(named.stdout).toContain(`Again: svc simulate ${command} --root "${dir.path}"\n`)
 })

@@ -57,7 +57,7 @@ const simulate: HandWritten = async (input, context) => {
       throw cannotWrite(file, error)
     })
   }
-  const again = last?.violation ? commandFor(asked, last.seed) : null
+  const again = last?.violation ? commandFor(asked, last.seed, named) : null
   if (json) {
     const { log: _, ...told } = last ?? { log: [] }
     terminal.out(printableJson(JSON.stringify({ ...sums, last: told, again }, null, 2)))
@@ -95,9 +95,10 @@ function add(sums: Sums, { cycles, model_calls, tool_runs, acts, kills, faults, 
   sums.faults += Object.values(faults).reduce((sum, times) => sum + times, 0)
 }
 
-function commandFor({ cycles, faults, presets }: Asked, seed: number): string {
+function commandFor({ cycles, faults, presets }: Asked, seed: number, named: string | undefined): string {
   const profile = presets ? ` --profile ${presets.join(',')}` : ''
-  return `svc simulate --seed ${seed} --cycles ${cycles} --faults ${faults}${profile}`
+  const root = named === undefined ? '' : ` --root "${named}"`
+  return `svc simulate --seed ${seed} --cycles ${cycles} --faults ${faults}${profile}${root}`
 }
 
 function told(sums: Sums, last: SimulatedRun | undefined, again: string | null): string[] {
