@@ -62,6 +62,8 @@ export class Witness {
   #billed = 0
   #spendSeen = 0
   #eventsSeen = 0
+  /** Since when all agents are frozen, on the clock that never jumps. */
+  #frozen: number | undefined
   #tick = 0
 
   constructor(parts: WitnessParts) {
@@ -90,6 +92,7 @@ export class Witness {
     if (touched.has('nudges')) this.#readNudges()
     if (touched.has('events')) this.#readEvents(process)
     if (touched.has('spend')) this.#checkSpend()
+    if (touched.has('plugin_values')) this.#readFreeze()
     this.check(touched)
   }
 
@@ -318,17 +321,15 @@ export class Witness {
   }
 
   #phaseBegins({ phase, agent_id }: { phase: string; agent_id: string }): void {
-    const frozen = this.#frozenSince()
-    if (frozen !== undefined && frozen < this.#parts.look.now) {
-      this.#broken('no_phase_when_frozen', `${agent_id} enters ${phase}, frozen since ${frozen}`)
+    if (this.#frozen !== undefined && this.#frozen < this.#parts.elapsed()) {
+      this.#broken('no_phase_when_frozen', `${agent_id} enters ${phase}, frozen since ${this.#frozen / 1000} s`)
     }
   }
 
-  #frozenSince(): number | undefined {
-    const row = this.#parts.look.get<{ value: string }>(
-      "SELECT value FROM plugin_values WHERE namespace = 'daemon' AND key = 'frozen'",
-    )
-    return row && Number(row.value)
+  /** A freeze holds from when it was written: one that waited for a locked database says that it is older. */
+  #readFreeze(): void {
+    const row = this.#parts.look.get("SELECT 1 FROM plugin_values WHERE namespace = 'daemon' AND key = 'frozen'")
+    this.#frozen = row === undefined ? undefined : (this.#frozen ?? this.#parts.elapsed())
   }
 
   #checkSpend(): void {

@@ -27,6 +27,10 @@ describe('a world', () => {
   })
 })
 
+it('a phase that is entered in the moment in which a freeze that waited is written breaks nothing', async () => {
+  expect(told(await live({ seed: 114, cycles: 5, faults: 'many' }), 'many', 5)).toEqual([])
+})
+
 describe('a plugin that is broken', () => {
   const broken = (setup: PluginDefinition['setup']) =>
     livedWith(definePlugin({ name: 'broken', setup }), { seed: 1, cycles: 3, faults: 'none' })
