@@ -133,7 +133,10 @@ export class RecordingRoom implements Recordings {
     const kept = runs.slice(0, keep)
     // What holds a task is kept with it.
     const needed = new Set([this.#live?.about.run_id, ...kept.flatMap(({ run_id, within }) => [run_id, within])])
-    return all.filter(({ run_id }) => !needed.has(run_id)).map(({ run_id }) => run_id)
+    // Another process may have begun a moment ago, and not have told of its first task yet.
+    const since = runs.length > keep ? kept.at(-1)!.started_at : ''
+    const isNew = ({ kind, started_at }: Recording) => kind === PROCESS && started_at >= since
+    return all.filter(about => !needed.has(about.run_id) && !isNew(about)).map(({ run_id }) => run_id)
   }
 
   async get(run_id: string): Promise<Recording> {

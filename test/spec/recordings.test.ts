@@ -381,6 +381,21 @@ test('what is recorded is bounded: by size, which cuts it and says so, and by ho
   expect((await home.ask('GET', `/runs/${first}/recording`)).code).toBe('recording_not_found')
 })
 
+test('what another process has begun to record is left alone, before it has told of a task', async () => {
+  await using home = await recorded(scripted(finish))
+  const run_id = 'run-20990101-000000-abcdef'
+  const about = await shelfOf(home).about(await oneGoal(home))
+  await shelfOf(home).write({
+    ...about,
+    run_id,
+    kind: 'process',
+    started_at: '2099-01-01T00:00:00.000Z',
+    ended_at: null,
+  })
+  await home.kernel.invoke('retention.run')
+  expect(await shelfOf(home).about(run_id)).toMatchObject({ kind: 'process', ended_at: null })
+})
+
 test('a task that began when the tape of its process was full is said not to be on it, as one whose record was torn', async () => {
   await using home = await recorded(request => (asksForGoal(request) ? text('nothing') : ofTask(request)), {
     recordings: { max_mb: 0.0001 },
