@@ -174,7 +174,7 @@ export class RecordingRoom implements Recordings {
     const { within } = await this.#about(run_id)
     const about = await this.get(within ?? run_id)
     const entries = await this.shelf.entries(about.run_id)
-    const state = about.state === null ? Buffer.alloc(0) : await this.shelf.state(about.state)
+    const state = await this.#stateOf(about)
     const events = await this.events(run_id)
     if (within === null) return { about, entries, state, events }
     const task = taskIn(entries, run_id)
@@ -186,6 +186,13 @@ export class RecordingRoom implements Recordings {
       entries: task.entries,
       ...{ state, events },
     }
+  }
+
+  async #stateOf({ run_id, state }: Recording): Promise<Buffer> {
+    if (state === null) return Buffer.alloc(0)
+    return this.shelf.state(state).catch(cause => {
+      throw new NotReplayableError({ run_id, why: 'the database with which it begins is gone or damaged' }, { cause })
+    })
   }
 
   /** The event log of a run, from wherever it still is. @throws RunNotFoundError */

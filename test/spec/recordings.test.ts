@@ -1,4 +1,4 @@
-import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
@@ -410,6 +410,8 @@ test('a task that began when the tape of its process was full is said not to be 
   await expect(replayOf(home, run)).rejects.toThrow(`the recording of ${daemon} ends before it (it is larger than`)
   await writeFile(join(shelfOf(home).folderOf(run), 'recording.json'), '')
   await expect(replayOf(home, run)).rejects.toThrow('recording.json is damaged')
+  await rm(join(home.root, '.svc/recordings/states'), { recursive: true })
+  await expect(replayOf(home, daemon)).rejects.toThrow('the database with which it begins is gone')
 })
 
 test('recording can be switched off, and a database that is too large is left alone', async () => {
