@@ -9,6 +9,7 @@ import {
   type Kernel,
   outside,
   type Right,
+  sentenceOf,
   type Tape,
 } from '#kernel'
 import { Store } from '../store/contract.ts'
@@ -185,10 +186,19 @@ export class Playback implements Tape {
         const written = happening[1].map(([name, ...params]) => {
           return { sql: score.text(name), params: params.map(param => score.param(param)) }
         })
-        await act(BYSTANDER, async () => {
-          await this.#kernel!.use(Store).apply([statements(written)])
-          for (const mirror of this.#kernel!.list(Mirrors)) await mirror.look()
-        })
+        try {
+          await act(BYSTANDER, async () => {
+            await this.#kernel!.use(Store).apply([statements(written)])
+            for (const mirror of this.#kernel!.list(Mirrors)) await mirror.look()
+          })
+        } catch (error) {
+          // As with rows that belong to some that another process wrote.
+          const expected = told(written.map(({ sql }) => sql).join('; '))
+          return this.#diverge(happening, 'what others than agents wrote cannot be written', {
+            expected,
+            got: sentenceOf(error),
+          })
+        }
         this.#readOn()
         return this.#compare()
       }

@@ -381,6 +381,21 @@ test('what is recorded is bounded: by size, which cuts it and says so, and by ho
   expect((await home.ask('GET', `/runs/${first}/recording`)).code).toBe('recording_not_found')
 })
 
+test('a replay differs where what was written belongs to rows that another process had written', async () => {
+  await using home = await recorded(scripted(finish))
+  const run = await oneGoal(home)
+  const entries = await shelfOf(home).entries(run)
+  const spawns = entries.find(entry => entry[0] === 's' && /INSERT INTO agents\b/.test(entry[2]))?.[1]
+  const without = entries.map(entry => (entry[0] === 'o' ? ['o', entry[1].filter(([sql]) => sql !== spawns)] : entry))
+  await writeFile(join(shelfOf(home).folderOf(run), 'tape.gz'), '')
+  const written = await shelfOf(home).tape(run)
+  await written.append(JSON.stringify(without))
+  await written.close()
+  const { same, divergence } = await replayOf(home, run)
+  expect(same).toBe(false)
+  expect(divergence?.what).toBe('what others than agents wrote cannot be written')
+})
+
 test('what another process has begun to record is left alone, before it has told of a task', async () => {
   await using home = await recorded(scripted(finish))
   const run_id = 'run-20990101-000000-abcdef'
