@@ -26,6 +26,6 @@ export default definePlugin({
     svc.on('plugin_reloaded', ({ plugin, outcome }) => room.pluginChanged(plugin, outcome))
     // Every process may run a task.
     svc.start(() => () => room.close(), { in: ['daemon', 'server', 'mcp', 'cli'] })
-    svc.add(DaemonStarts, { name: 'recordings', begin: () => room.record(), join: () => room.record() })
+    svc.add(DaemonStarts, { name: 'recordings', begin: () => room.record(true), join: () => room.record(false) })
   },
 })

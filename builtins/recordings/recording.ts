@@ -1,5 +1,5 @@
 import { HostToken, inRound, maskJson, type PluginHandle, packageVersion, secretsIn, sentenceOf } from '#kernel'
-import { isoTime, Store } from '../store/contract.ts'
+import { isoTime, type Overheard, Store } from '../store/contract.ts'
 import type { RecordingsConfig } from './config.ts'
 import type { Recording } from './contract.ts'
 import { TAPE_VERSION } from './entries.ts'
@@ -11,6 +11,7 @@ const WRITE_MS = 1_000
 /** So long a piece of it becomes, in characters: short enough to be packed at once, which takes a fraction of a millisecond. */
 const PIECE = 80_000
 const MB = 1024 * 1024
+const WRITTEN_BY_ANOTHER = 'another process wrote to the database'
 
 /** A recording that is being made: from the tape in memory to its file, behind the cycles' backs. */
 export class LiveRecording {
@@ -29,6 +30,7 @@ export class LiveRecording {
   /** Runs of tasks that are on this tape, of which nobody can know yet. */
   #held: Recording[] = []
   #noting: Promise<void> = Promise.resolve()
+  #overheard: Overheard | undefined
 
   constructor(
     svc: PluginHandle,
@@ -99,6 +101,7 @@ export class LiveRecording {
     await this.write()
     this.tape.stop()
     await this.#close()
+    await this.listenNoMore()
     const last = await this.#store().get<{ seq: number | null }>(
       'SELECT max(seq) AS seq FROM events WHERE run_id = ?',
       [this.about.events_of],
@@ -126,12 +129,27 @@ export class LiveRecording {
     else if (isFirst && this.about.cycles > 0) await this.#shelf.write(this.about)
   }
 
-  /** Another process that wrote is not on this tape. */
+  /** From the moment of the call on; what others have written before is in its beginning. @param overhears has them tell of it */
+  async listen(overhears: boolean): Promise<void> {
+    if (overhears) this.#overheard = await this.#store().overhear?.()
+    else await this.#lookAround()
+  }
+
+  async listenNoMore(): Promise<void> {
+    await this.#overheard?.end().catch(() => {})
+    this.#overheard = undefined
+  }
+
+  /** What another process has written is not on this tape unless it told of it. */
   async #lookAround(): Promise<void> {
+    if (this.#overheard) {
+      if (await this.#overheard.look()) await this.lacks(WRITTEN_BY_ANOTHER)
+      return
+    }
     const row = await this.#store().get<{ data_version: number }>('PRAGMA data_version')
     const seen = this.#data_version
     this.#data_version = row?.data_version
-    if (seen !== undefined && seen !== row?.data_version) await this.lacks('another process wrote to the database')
+    if (seen !== undefined && seen !== row?.data_version) await this.lacks(WRITTEN_BY_ANOTHER)
   }
 
   /** Something has happened that is not on this tape, which is told once. */
@@ -148,6 +166,7 @@ export class LiveRecording {
     this.about.cut ??= why
     this.#svc.log.warn({}, `the recording of ${this.about.run_id} ends here: ${why}`)
     void this.#shelf.write(this.about).catch(() => {})
+    void this.listenNoMore()
     void this.#close()
   }
 
@@ -185,6 +204,7 @@ export function maskerOf(svc: PluginHandle, isJson = true): (text: string) => st
 
 /**
  * What a recording begins with: a copy of the database, in the same moment in which the tape begins.
+ * @param overhears has other processes tell of what they write; one at a time may
  * @returns undefined where the engine makes no copies
  */
 export async function beginRecording(
@@ -193,6 +213,7 @@ export async function beginRecording(
   config: RecordingsConfig,
   run: { run_id: string; kind: string },
   starts: (tape: TapeRecorder) => void,
+  overhears = false,
 ): Promise<LiveRecording | undefined> {
   const store = svc.use(Store)
   if (!store.image) return undefined
@@ -229,8 +250,14 @@ export async function beginRecording(
   }
   const image = store.image()
   starts(live.tape)
-  about.state = await shelf.keepState(await image)
-  await shelf.write(about)
+  try {
+    await live.listen(overhears)
+    about.state = await shelf.keepState(await image)
+    await shelf.write(about)
+  } catch (error) {
+    await live.listenNoMore()
+    throw error
+  }
   live.begin()
   return live
 }

@@ -49,8 +49,8 @@ export class RecordingRoom implements Recordings {
     this.shelf = new RecordingShelf(svc)
   }
 
-  /** Records the daemon's run that has just begun in this process. @returns its end */
-  async record(): Promise<(() => Promise<void>) | undefined> {
+  /** Records the daemon's run that has just begun in this process. @param overhears it is the project's own @returns its end */
+  async record(overhears: boolean): Promise<(() => Promise<void>) | undefined> {
     if (!this.#config.enabled) return undefined
     const run = await this.#svc
       .use(Store)
@@ -60,7 +60,7 @@ export class RecordingRoom implements Recordings {
       )
     if (!run) return undefined
     await this.#endTasks()
-    return this.#begin(run)
+    return this.#begin(run, overhears)
   }
 
   follow(): Promise<void> | undefined {
@@ -90,11 +90,13 @@ export class RecordingRoom implements Recordings {
     this.#end = async () => {}
   }
 
-  async #begin(run: { run_id: string; kind: string }): Promise<(() => Promise<void>) | undefined> {
+  async #begin(run: { run_id: string; kind: string }, overhears = false): Promise<(() => Promise<void>) | undefined> {
     let unhang: Undo = () => {}
-    const live = await beginRecording(this.#svc, this.shelf, this.#config, run, tape => {
+    const starts = (tape: Tape) => {
       unhang = this.#hang(tape)
-    }).catch(error => this.#svc.log.warn({}, `this run is not recorded: ${sentenceOf(error)}`))
+    }
+    const begun = beginRecording(this.#svc, this.shelf, this.#config, run, starts, overhears)
+    const live = await begun.catch(error => this.#svc.log.warn({}, `this run is not recorded: ${sentenceOf(error)}`))
     // Nobody would ever write what an abandoned tape holds.
     if (!live) await unhang()
     if (!live) return undefined

@@ -125,6 +125,13 @@ export const setValue = defineEffect({
   ],
 })
 
+/** How other processes tell of what they write. */
+export interface Overheard {
+  /** Takes in what has come, about once a second. @returns whether something was written of which it is not known what, or when */
+  look(): Promise<boolean>
+  end(): Promise<void>
+}
+
 /** The database: the only write paths are `commit` and `apply`. Every method waits up to 5 s for another process's lock. */
 export interface Store {
   /** A cycle's write: effects and the lease's next state, in one transaction, fenced. */
@@ -165,6 +172,11 @@ export interface Store {
   copyTo?(file: string): Promise<void>
   /** The bytes of such a file with all of its pages: many times faster, and larger. Absent where the engine cannot. */
   image?(): Promise<Buffer>
+  /**
+   * Has the other processes of the project tell of all that they write from the moment of the call on: it reaches the tape between
+   * this one's own writes and reads, where it was. One process at a time. Absent where the engine cannot.
+   */
+  overhear?(): Promise<Overheard>
   /** Puts the write-ahead log back into the file when it has grown large. What a reader still needs of it stays. */
   trimLog(): Promise<void>
   /** Waits, at most 10 s, while readers keep a long log from being put back: before each piece of what could as well be written later. */

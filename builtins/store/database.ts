@@ -8,6 +8,7 @@ import {
   type Statement,
 } from './contract.ts'
 import { isDamage, unusable } from './damage.ts'
+import type { Neighbours } from './neighbours.ts'
 
 const LOCK_LIMIT_MS = 5_000
 const WRITE = 'write'
@@ -31,6 +32,8 @@ export class Database {
   #writes = 0
   /** What records or repeats all that is written. */
   tape: () => Tape | undefined = () => undefined
+  /** The other processes that have it open. */
+  neighbours: Neighbours | undefined
   #noted: Noted[] | undefined
 
   constructor(file: string, sqlite: Connection, clock: Clock) {
@@ -96,29 +99,56 @@ export class Database {
     const transact = () => {
       const tape = who ? undefined : this.tape()
       const noted: Noted[] = []
-      this.run({ sql: 'BEGIN IMMEDIATE' })
-      try {
-        if (tape) this.#noted = noted
-        const result = work()
-        this.#noted = undefined
-        this.run({ sql: tape?.pretends ? 'ROLLBACK' : 'COMMIT' })
-        this.#writes++
-        tape?.wrote(noted)
-        return result
-      } catch (error) {
-        this.#noted = undefined
-        // Some faults, a full disk among them, have rolled back already.
-        if (this.#sqlite.inTransaction) this.run({ sql: 'ROLLBACK' })
-        throw error
-      }
+      const result = this.#transact(
+        () => {
+          this.neighbours?.heard()
+          const isTold = this.neighbours?.listening && !this.tape()?.pretends
+          if (tape || isTold) this.#noted = noted
+          const result = work()
+          this.#noted = undefined
+          if (isTold) this.neighbours?.tell(noted)
+          return result
+        },
+        tape?.pretends ? 'ROLLBACK' : 'COMMIT',
+      )
+      tape?.wrote(noted)
+      return result
     }
     return this.waiting(who ? () => who.turn(what, transact) : transact)
+  }
+
+  /** The same as `write`, of what is no part of what happens: nobody records or repeats it. */
+  unseen<T>(work: () => T): Promise<T> {
+    return this.waiting(() => this.#transact(work, 'COMMIT'))
+  }
+
+  #transact<T>(work: () => T, end: 'COMMIT' | 'ROLLBACK'): T {
+    this.run({ sql: 'BEGIN IMMEDIATE' })
+    try {
+      const result = work()
+      this.run({ sql: end })
+      this.#writes++
+      return result
+    } catch (error) {
+      this.#noted = undefined
+      // Some faults, a full disk among them, have rolled back already.
+      if (this.#sqlite.inTransaction) this.run({ sql: 'ROLLBACK' })
+      throw error
+    }
   }
 
   /** The same as `waiting`, between those writes where whoever is at work reads. @param sql says what it is */
   read<T>(sql: string, work: () => T): Promise<T> {
     const who = actor()
-    return this.waiting(who ? () => who.read(sql, work) : work)
+    return this.waiting(who ? () => who.read(sql, () => this.#alone(work)) : work)
+  }
+
+  /** Reads again what somebody else may have written meanwhile: before that is known, nobody can say which of both came first. */
+  #alone<T>(work: () => T): T {
+    for (;;) {
+      const done = work()
+      if (!this.neighbours?.heard()) return done
+    }
   }
 
   /** The bytes of its file as it is now, with what only the write-ahead log holds yet. */

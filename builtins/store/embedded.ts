@@ -1,6 +1,7 @@
 import { hostname } from 'node:os'
 import { type PluginHandle, TapeToken } from '#kernel'
 import { type EngineParts, Medium, type OpenedStore, wakeAgents } from './contract.ts'
+import { Neighbours } from './neighbours.ts'
 import { openDatabase } from './open.ts'
 import { LocalScheduler } from './scheduler.ts'
 import { SqliteStore } from './store.ts'
@@ -17,10 +18,16 @@ export async function openEmbedded(
     medium: svc.has(Medium) ? svc.use(Medium) : undefined,
   })
   database.tape = () => (svc.has(TapeToken) ? svc.use(TapeToken) : undefined)
+  const owner = svc.ports.ids.make(`${hostname()}:${process.pid}`, 8)
+  const neighbours = new Neighbours(database, owner)
+  database.neighbours = neighbours
+  const stays = !svc.roles.has('daemon') && (svc.roles.has('server') || svc.roles.has('mcp'))
+  // A disk that is full keeps nobody from coming or going: what he then does untold is noticed.
+  if (stays) await neighbours.come(process.pid).catch(() => {})
   const store = new SqliteStore(svc, database, planner)
   store.scheduler = new LocalScheduler({
     database,
-    owner: svc.ports.ids.make(`${hostname()}:${process.pid}`, 8),
+    owner,
     now: () => svc.clock.ms(),
     monotonic: () => svc.clock.monotonic(),
     heartbeat,
@@ -29,5 +36,9 @@ export async function openEmbedded(
     write: (effects, fence, now) => store.write(effects, fence, now),
     wake: async (agents, reason) => void (await store.apply([wakeAgents({ ...(agents ? { agents } : {}), reason })])),
   })
-  return { store, scheduler: store.scheduler, close: async () => database.close() }
+  const close = async () => {
+    if (stays) await neighbours.go().catch(() => {})
+    database.close()
+  }
+  return { store, scheduler: store.scheduler, close }
 }

@@ -12,6 +12,7 @@ import {
   type EffectPlanner,
   type EventEnvelope,
   isoTime,
+  type Overheard,
   type PlannedEffect,
   RemovedMeanwhileError,
   type Store,
@@ -187,6 +188,12 @@ export class SqliteStore implements Store {
     return this.#database.waiting(() => this.#database.image())
   }
 
+  async overhear(): Promise<Overheard> {
+    const { neighbours } = this.#database
+    await neighbours!.overhear(isAlive)
+    return neighbours!
+  }
+
   trimLog(): Promise<void> {
     return trimLog(this.#database, this.#svc.ports.files)
   }
@@ -222,6 +229,14 @@ export class SqliteStore implements Store {
       }
     }
     return fenced ? 'fenced' : 'ok'
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
   }
 }
 

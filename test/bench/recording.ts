@@ -127,7 +127,7 @@ class Switch {
         return typeof value === 'function' ? value.bind(own) : value
       },
     })
-    this.live = (await beginRecording(svc, new RecordingShelf(svc), config, run, () => {}))!
+    this.live = (await beginRecording(svc, new RecordingShelf(svc), config, run, () => {}, true))!
     return this.live
   }
 }

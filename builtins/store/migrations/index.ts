@@ -18,6 +18,7 @@ import { rest } from './019-rest.ts'
 import { runSettings } from './020-run-settings.ts'
 import { fewerPages } from './021-fewer-pages.ts'
 import { reservations } from './022-reservations.ts'
+import { neighbours } from './023-neighbours.ts'
 
 /** `svc1` in ASCII: how a file of ours is told from another program's. */
 export const APPLICATION_ID = 0x73766331
@@ -52,4 +53,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '020-run-settings', sql: runSettings },
   { name: '021-fewer-pages', sql: fewerPages },
   { name: '022-reservations', sql: reservations },
+  { name: '023-neighbours', sql: neighbours },
 ]

@@ -1,0 +1,84 @@
+import { expect, test } from 'vitest'
+import { BUILTINS } from '../../builtins/index.ts'
+import { Store } from '../../builtins/store/contract.ts'
+import { type House, house, type ModelServerRequest, text, toolCall, until } from '../support/index.ts'
+import Sqlite from '../support/sqlite.ts'
+import { busy, recorded, replayOf, runOf } from './recordings-house.ts'
+import { asksForGoal, goalsOf, spawn } from './rooms.ts'
+import { finish, scripted } from './runs-house.ts'
+
+/** Another process of the same project, as `svc serve` is one. */
+const beside = ({ root }: House, url = '') =>
+  house({
+    ...{ root, builtins: BUILTINS, roles: ['server'], clock: 'system', seed: 4711 },
+    env: { OPENAI_BASE_URL: url, OPENAI_API_KEY: 'test-key-of-the-house', OPENAI_MODEL: 'scripted' },
+  })
+
+const told = ({ kernel }: House) => kernel.use(Store).all('SELECT n FROM svc_told')
+const reached = async (home: House, agent: string) =>
+  (await goalsOf(home, agent)).filter(({ status }) => status === 'completed').length
+
+test.each(['before', 'after'] as const)(
+  'what a server writes that came %s the daemon is part of the daemon’s run, in its place',
+  async when => {
+    await using home = await recorded(busy(3), { approval: { enabled: false } })
+    const agents = [await spawn(home), await spawn(home), await spawn(home)]
+    const [first = ''] = agents
+    if (when === 'after') await home.start()
+    await using server = await beside(home)
+    if (when === 'before') await home.start()
+    // What it says of itself is heard at the next look.
+    await until(async () => (await told(home)).length === 0)
+    const { kernel } = server
+    for (let n = 0; (await reached(home, first)) < 6; n++) {
+      const id = agents[n % 3]
+      await kernel.invoke('agents.nudge', { id, message: `look ${n}` })
+      if (n % 7 === 3) await kernel.invoke('agents.pause', { id })
+      if (n % 7 === 5) for (const each of agents) await kernel.invoke('agents.resume', { id: each })
+      if (n % 7 === 6) await kernel.invoke('goals.add', { id, objective: `Count the ${n} chairs` })
+    }
+    await home.stop()
+    const verdict = await replayOf(home, await runOf(home))
+    expect(verdict, JSON.stringify(verdict)).toMatchObject({ same: true, divergence: null, notes: [] })
+    expect(verdict.events).toBeGreaterThan(50)
+    expect(await told(home)).toEqual([])
+  },
+  120_000,
+)
+
+test('a task of a server beside the daemon replays, whatever numbers its events were left', async () => {
+  const idle = scripted()
+  await using home = await recorded((request: ModelServerRequest) => {
+    if (asksForGoal(request)) return idle(request)
+    return request.prompt.includes('It is done') ? text('Done.') : toolCall('notepad_write', { text: 'It is done' })
+  })
+  const agent = await spawn(home)
+  await home.start()
+  const daemon = await runOf(home)
+  await using server = await beside(home, home.server.url)
+  await until(async () => (await told(home)).length === 0)
+  for (let n = 0; n < 3; n++) {
+    await server.kernel.invoke('tasks.run', { id: agent, instruction: `Note ${n}` })
+    await home.kernel.invoke('agents.nudge', { id: agent, message: `look ${n}` })
+  }
+  await server.close()
+  await home.stop()
+  const tasks = await home.kernel.use(Store).all<{ run_id: string }>("SELECT run_id FROM runs WHERE kind = 'task'")
+  expect(tasks).toHaveLength(3)
+  for (const { run_id } of tasks) {
+    expect(await replayOf(home, run_id)).toMatchObject({ same: true, divergence: null })
+  }
+  expect(await replayOf(home, daemon)).toMatchObject({ same: true, notes: [] })
+}, 120_000)
+
+test('what nobody tells, as a hand in the database, is a note', async () => {
+  await using home = await recorded(scripted(finish))
+  await home.start()
+  const agent = await spawn(home)
+  await until(async () => (await reached(home, agent)) > 0)
+  const sqlite = new Sqlite(home.kernel.project.database)
+  sqlite.prepare("UPDATE agents SET role = 'dancer'").run()
+  sqlite.close()
+  await home.stop()
+  expect((await replayOf(home, await runOf(home))).notes).toEqual(['another process wrote to the database'])
+})
