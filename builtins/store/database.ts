@@ -101,7 +101,7 @@ export class Database {
       const noted: Noted[] = []
       const result = this.#transact(
         () => {
-          this.neighbours?.heard()
+          if (this.neighbours?.near) this.neighbours.heard()
           const isTold = this.neighbours?.listening && !this.tape()?.pretends
           if (tape || isTold) this.#noted = noted
           const result = work()
@@ -140,7 +140,8 @@ export class Database {
   /** The same as `waiting`, between those writes where whoever is at work reads. @param sql says what it is */
   read<T>(sql: string, work: () => T): Promise<T> {
     const who = actor()
-    return this.waiting(who ? () => who.read(sql, () => this.#alone(work)) : work)
+    const once = who && this.neighbours?.near ? () => this.#alone(work) : work
+    return this.waiting(who ? () => who.read(sql, once) : work)
   }
 
   /** Reads again what somebody else may have written meanwhile: before that is known, nobody can say which of both came first. */

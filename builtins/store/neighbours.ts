@@ -96,9 +96,14 @@ export class Neighbours implements Overheard {
     this.#database.run({ sql: 'DELETE FROM svc_told' })
   }
 
-  /** Takes in what others have written, if this process records. @returns whether anybody has */
+  /** Whether this process has to look at what others write. */
+  get near(): boolean {
+    return this.#near && this.#records
+  }
+
+  /** Takes in what others have written. @returns whether anybody has */
   heard(): boolean {
-    return this.#near && this.#records && this.#takeIn() !== 'nothing'
+    return this.#takeIn() !== 'nothing'
   }
 
   /** Whether somebody else records, inside a transaction: it is to be told of it. */
