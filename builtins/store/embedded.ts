@@ -1,10 +1,13 @@
 import { hostname } from 'node:os'
-import { type PluginHandle, TapeToken } from '#kernel'
+import { type PluginHandle, type Role, TapeToken } from '#kernel'
 import { type EngineParts, Medium, type OpenedStore, wakeAgents } from './contract.ts'
 import { Neighbours } from './neighbours.ts'
 import { openDatabase } from './open.ts'
 import { LocalScheduler } from './scheduler.ts'
 import { SqliteStore } from './store.ts'
+
+/** Processes of these roles live for long, and write now and then. */
+const STAYING: readonly Role[] = ['daemon', 'server', 'mcp']
 
 /** The engine that every project has: one SQLite file of its own, and a scheduler on it. @throws DatabaseUnusableError */
 export async function openEmbedded(
@@ -21,7 +24,7 @@ export async function openEmbedded(
   const owner = svc.ports.ids.make(`${hostname()}:${process.pid}`, 8)
   const neighbours = new Neighbours(database, owner)
   database.neighbours = neighbours
-  const stays = !svc.roles.has('daemon') && (svc.roles.has('server') || svc.roles.has('mcp'))
+  const stays = STAYING.some(role => svc.roles.has(role))
   // A disk that is full keeps nobody from coming or going: what he then does untold is noticed.
   if (stays) await neighbours.come(process.pid).catch(() => {})
   const store = new SqliteStore(svc, database, planner)

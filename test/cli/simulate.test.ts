@@ -47,3 +47,12 @@ it('svc simulate lives through worlds, shows what broke in a plugin, and repeats
   const named = await svc(['simulate', ...command!.split(' '), '--root', dir.path], { cwd: '/' })
   expect(named.stdout).toContain(`Again: svc simulate ${command} --root "${dir.path}"\n`)
 })
+
+it('svc simulate lives through nothing where a plugin of the project is not live: it would be another world', async () => {
+  await using dir = await project({ 'plugins/torn.ts': 'export default {' })
+  const { code, stdout, stderr } = await svc(['simulate', '--cycles', '5'], { cwd: dir.path })
+  expect([code, stdout]).toEqual([1, ''])
+  expect(stderr).toMatch(
+    /torn\.ts.*\n(.*\n)*svc: no world was lived through, since it would be one without torn; see: svc plugins/,
+  )
+})

@@ -39,8 +39,8 @@ describe('a long list', () => {
     delay.disable()
     expect(ids(json)).toEqual(Array.from({ length: 10_000 }, (_, n) => n))
     expect(headers['x-total-count']).toBeUndefined()
-    // The answer is put together by the test's own side in the same loop: with that, too, a tenth of a second is not reached.
-    expect(delay.max / 1e6).toBeLessThan(150)
+    // It takes 30 ms, on a busy machine several times that; what grows with the square of the list would take longer than this.
+    expect(delay.max / 1e6).toBeLessThan(1_000)
   })
 
   it('comes in windows, each with how many there are and where the next one is', async () => {

@@ -27,7 +27,7 @@ type Sums = Record<'worlds' | 'cycles' | 'model_calls' | 'tool_runs' | 'acts' | 
 
 /**
  * Lives through worlds of many seeds.
- * @returns 1 when a promise was broken in one of them: it is told with the command that repeats it
+ * @returns 1 when a promise was broken in one of them, which is told with the command that repeats it, or a plugin is not live
  */
 const simulate: HandWritten = async (input, context) => {
   const { terminal, ports, house, json, named } = context
@@ -41,6 +41,12 @@ const simulate: HandWritten = async (input, context) => {
     terminal.err(printable(`svc: warning: ${msg}`))
   }
   await using kernel = await house.open({ root, roles: ['cli'], log: { level: 'error', write } })
+  const refused = kernel.host.list().filter(({ state }) => state === 'failed')
+  if (refused.length > 0) {
+    const names = refused.map(({ name }) => name).join(', ')
+    terminal.err(printable(`svc: no world was lived through, since it would be one without ${names}; see: svc plugins`))
+    return 1
+  }
   const stand = new Stand(terminal, json)
   const sums: Sums = { worlds: 0, cycles: 0, model_calls: 0, tool_runs: 0, acts: 0, kills: 0, faults: 0, checks: 0 }
   let last: SimulatedRun | undefined
