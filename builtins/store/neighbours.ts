@@ -5,6 +5,7 @@ import type { Database } from './database.ts'
 const SELECT = /^\s*SELECT/i
 /** So many transactions are told at most: whoever has not taken in the first of them does not record any more. */
 const MOST = 10_000
+const OTHERS = 'SELECT owner, pid FROM svc_neighbours WHERE owner <> ?'
 const RECORDER = 'SELECT owner FROM svc_recorder'
 const TELL = 'INSERT INTO svc_told (statements) VALUES (?)'
 const WAITING = 'SELECT coalesce(max(n) - min(n), 0) AS count FROM svc_told'
@@ -35,35 +36,43 @@ export class Neighbours implements Overheard {
 
   /** This process stays a while: whoever records is to look from now on. */
   come(pid: number): Promise<void> {
-    return this.#say({ sql: 'INSERT INTO svc_neighbours (owner, pid) VALUES (?, ?)', params: [this.#owner, pid] })
+    return this.#say(() => {
+      this.#others()
+      this.#database.run({ sql: 'INSERT INTO svc_neighbours (owner, pid) VALUES (?, ?)', params: [this.#owner, pid] })
+    })
   }
 
   go(): Promise<void> {
-    return this.#say({ sql: 'DELETE FROM svc_neighbours WHERE owner = ?', params: [this.#owner] })
+    return this.#say(() => this.#leave(this.#owner))
   }
 
-  #say(statement: Noted): Promise<void> {
+  #say(what: () => void): Promise<void> {
     return this.#database.unseen(() => {
-      this.#database.run(statement)
+      what()
       if (this.listening) this.tell([])
     })
   }
 
-  /**
-   * Has all others tell of what they write from this very moment on.
-   * @param isAlive whether there is a process of that number
-   */
-  async overhear(isAlive: (pid: number) => boolean): Promise<void> {
+  /** How many there are besides this one; those that were killed are none any more. */
+  #others(): number {
+    const others = this.#database.all<{ owner: string; pid: number }>(OTHERS, [this.#owner])
+    const gone = others.filter(({ pid }) => !isAlive(pid))
+    for (const { owner } of gone) this.#leave(owner)
+    return others.length - gone.length
+  }
+
+  #leave(owner: string): void {
+    this.#database.run({ sql: 'DELETE FROM svc_neighbours WHERE owner = ?', params: [owner] })
+  }
+
+  /** Has all others tell of what they write from this very moment on. */
+  async overhear(): Promise<void> {
     this.#version = this.#now()
     await this.#database.unseen(() => {
-      const others = this.#database.all<{ owner: string; pid: number }>('SELECT owner, pid FROM svc_neighbours')
-      for (const { owner, pid } of others) {
-        if (isAlive(pid)) this.#near ||= owner !== this.#owner
-        else this.#database.run({ sql: 'DELETE FROM svc_neighbours WHERE owner = ?', params: [owner] })
-      }
+      this.#near = this.#others() > 0
       this.#deafen()
       this.#database.run({ sql: 'INSERT INTO svc_recorder (owner) VALUES (?)', params: [this.#owner] })
-      this.#last = this.#database.get<{ n: number }>(LAST)!.n
+      this.#last = this.#forgotten = this.#database.get<{ n: number }>(LAST)!.n
     })
     this.#records = true
   }
@@ -148,6 +157,14 @@ export class Neighbours implements Overheard {
     const written = JSON.parse(statements) as [string, ...Packed[]][]
     this.#database.tape()?.wrote(written.map(([sql, ...params]) => ({ sql, params: params.map(unpacked) })))
     return written.length > 0
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
   }
 }
 

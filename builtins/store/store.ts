@@ -190,7 +190,7 @@ export class SqliteStore implements Store {
 
   async overhear(): Promise<Overheard> {
     const { neighbours } = this.#database
-    await neighbours!.overhear(isAlive)
+    await neighbours!.overhear()
     return neighbours!
   }
 
@@ -229,14 +229,6 @@ export class SqliteStore implements Store {
       }
     }
     return fenced ? 'fenced' : 'ok'
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
   }
 }
 
