@@ -66,6 +66,8 @@ export interface Tape {
   wrote(statements: readonly Noted[]): void
   /** What others than actors write is only pretended: it is part of what is repeated. */
   readonly pretends: boolean
+  /** It is in a project of its own, which nobody else has open, whatever its database says. */
+  readonly repeats: boolean
 }
 export const TapeToken: Token<Tape> = token('tape')
 

@@ -52,6 +52,7 @@ export interface PlaybackParts {
 
 /** Repeats what a tape holds: every write of every actor in the one order in which they were, its reads between the same ones, and all else as it was given. */
 export class Playback implements Tape {
+  readonly repeats = true
   readonly #parts: PlaybackParts
   readonly #actors = new Map<number, ReplayedActor>()
   readonly #cycles = new Map<number, Promise<void>>()

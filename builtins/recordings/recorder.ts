@@ -32,6 +32,7 @@ function sha1(text: string): string {
  */
 export class TapeRecorder implements Tape {
   readonly pretends = false
+  readonly repeats = false
   readonly digester: Digester
   /** Cycles that have begun, and answers of models. */
   readonly counts = { cycles: 0, steps: 0 }

@@ -15,7 +15,7 @@ import {
   TapeToken,
   type Tree,
 } from '#kernel'
-import { Effects } from '../store/contract.ts'
+import { Effects, Store } from '../store/contract.ts'
 import { ReplayClock } from './clock.ts'
 import { NotReplayableError } from './contract.ts'
 import { statements } from './effects.ts'
@@ -30,6 +30,8 @@ export const OfflineError = defineError({
   title: 'Offline',
   sentence: (p: { what: string }) => `A replay reaches nothing outside it, and this was asked of it: ${p.what}.`,
 })
+
+const OURS = 'UPDATE runs SET pid = ? WHERE pid = ? AND ended_at IS NULL'
 
 export interface Stage extends AsyncDisposable {
   readonly kernel: Kernel
@@ -84,6 +86,8 @@ export async function openStage(
       log: { level: 'silent', write: () => {} },
       also: [...svc.use(HostToken).ofFiles(), ...(options.also ?? []), playing(tape)],
     })
+    // By its process a run is told from those of daemons beside it.
+    await kernel.use(Store).apply([statements([{ sql: OURS, params: [process.pid, about.pid] }])])
     const close = async () => {
       await kernel.close()
       await leave()

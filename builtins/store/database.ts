@@ -95,6 +95,22 @@ export class Database {
    * @throws DatabaseLockedError after 5 s
    */
   write<T>(work: () => T, what = WRITE): Promise<T> {
+    const { neighbours } = this
+    return neighbours && !this.#isIntroduced(neighbours)
+      ? neighbours.introduce().then(() => this.#write(work, what))
+      : this.#write(work, what)
+  }
+
+  #isIntroduced(neighbours: Neighbours): boolean {
+    try {
+      return neighbours.introduced || this.tape()?.repeats === true
+    } catch {
+      // What is in the way here is in the way of the write itself, which tells of it.
+      return true
+    }
+  }
+
+  #write<T>(work: () => T, what: string): Promise<T> {
     const who = actor()
     const transact = () => {
       const tape = who ? undefined : this.tape()
@@ -102,7 +118,7 @@ export class Database {
       const result = this.#transact(
         () => {
           if (this.neighbours?.near) this.neighbours.heard()
-          const isTold = this.neighbours?.listening && !this.tape()?.pretends
+          const isTold = this.neighbours?.listening && !this.tape()?.repeats
           if (tape || isTold) this.#noted = noted
           const result = work()
           this.#noted = undefined

@@ -1,13 +1,10 @@
 import { hostname } from 'node:os'
-import { type PluginHandle, type Role, TapeToken } from '#kernel'
+import { type PluginHandle, TapeToken } from '#kernel'
 import { type EngineParts, Medium, type OpenedStore, wakeAgents } from './contract.ts'
 import { Neighbours } from './neighbours.ts'
 import { openDatabase } from './open.ts'
 import { LocalScheduler } from './scheduler.ts'
 import { SqliteStore } from './store.ts'
-
-/** Processes of these roles live for long, and write now and then. */
-const STAYING: readonly Role[] = ['daemon', 'server', 'mcp']
 
 /** The engine that every project has: one SQLite file of its own, and a scheduler on it. @throws DatabaseUnusableError */
 export async function openEmbedded(
@@ -22,11 +19,7 @@ export async function openEmbedded(
   })
   database.tape = () => (svc.has(TapeToken) ? svc.use(TapeToken) : undefined)
   const owner = svc.ports.ids.make(`${hostname()}:${process.pid}`, 8)
-  const neighbours = new Neighbours(database, owner)
-  database.neighbours = neighbours
-  const stays = STAYING.some(role => svc.roles.has(role))
-  // A disk that is full keeps nobody from coming or going: what he then does untold is noticed.
-  if (stays) await neighbours.come(process.pid).catch(() => {})
+  database.neighbours = new Neighbours(database, svc.clock, owner)
   const store = new SqliteStore(svc, database, planner)
   store.scheduler = new LocalScheduler({
     database,
@@ -39,9 +32,5 @@ export async function openEmbedded(
     write: (effects, fence, now) => store.write(effects, fence, now),
     wake: async (agents, reason) => void (await store.apply([wakeAgents({ ...(agents ? { agents } : {}), reason })])),
   })
-  const close = async () => {
-    if (stays) await neighbours.go().catch(() => {})
-    database.close()
-  }
-  return { store, scheduler: store.scheduler, close }
+  return { store, scheduler: store.scheduler, close: async () => database.close() }
 }

@@ -1,26 +1,35 @@
-import type { Noted } from '#kernel'
+import { type Clock, type Noted, outside } from '#kernel'
 import type { Overheard } from './contract.ts'
 import type { Database } from './database.ts'
 
 const SELECT = /^\s*SELECT/i
 /** So many transactions are told at most: whoever has not taken in the first of them does not record any more. */
 const MOST = 10_000
-const OTHERS = 'SELECT owner, pid FROM svc_neighbours WHERE owner <> ?'
-const RECORDER = 'SELECT owner FROM svc_recorder'
+/** Whoever records is waited for so long at most, once, until it looks; in milliseconds, as how often that is seen. */
+const PATIENCE_MS = 2_000
+const LOOK_MS = 25
+const RECORDER = 'SELECT owner, pid FROM svc_recorder'
 const TELL = 'INSERT INTO svc_told (statements) VALUES (?)'
 const WAITING = 'SELECT coalesce(max(n) - min(n), 0) AS count FROM svc_told'
 const LAST = "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'svc_told'), 0) AS n"
 const TOLD = 'SELECT n, statements FROM svc_told WHERE n > ? ORDER BY n'
 
-/** What others have written since the last look: nothing, told transactions, or what nobody has told. */
+/** What others have written since the last look: nothing, words that they are there, told transactions, or what nobody has told. */
 type Heard = 'nothing' | 'words' | 'writes' | 'silence'
+
+interface Recorder {
+  owner: string
+  pid: number
+}
 
 /**
  * The other processes of a project, which are part of what happens to the one that records. Each tells it of all that it writes,
- * in the same transaction; it takes that in before its own next write, and with its next read, and so where it was.
+ * in the same transaction; it takes that in before its own next write, and with its next read, and so where it was. As long as
+ * nobody else has come it does not look: a process says that it is there before it first writes, and waits until that is heard.
  */
 export class Neighbours implements Overheard {
   readonly #database: Database
+  readonly #clock: Clock
   readonly #owner: string
   #records = false
   /** Others are there: each step of this process is taken with a look at what they have written. */
@@ -28,50 +37,23 @@ export class Neighbours implements Overheard {
   #version = 0
   #last = 0
   #forgotten = 0
+  /** The one that records knows that this process is there. */
+  #knownTo = ''
+  #introducing: Promise<void> | undefined
 
-  constructor(database: Database, owner: string) {
+  constructor(database: Database, clock: Clock, owner: string) {
     this.#database = database
+    this.#clock = clock
     this.#owner = owner
-  }
-
-  /** This process stays a while: whoever records is to look from now on. */
-  come(pid: number): Promise<void> {
-    return this.#say(() => {
-      this.#others()
-      this.#database.run({ sql: 'INSERT INTO svc_neighbours (owner, pid) VALUES (?, ?)', params: [this.#owner, pid] })
-    })
-  }
-
-  go(): Promise<void> {
-    return this.#say(() => this.#leave(this.#owner))
-  }
-
-  #say(what: () => void): Promise<void> {
-    return this.#database.unseen(() => {
-      what()
-      if (this.listening) this.tell([])
-    })
-  }
-
-  /** How many there are besides this one; those that were killed are none any more. */
-  #others(): number {
-    const others = this.#database.all<{ owner: string; pid: number }>(OTHERS, [this.#owner])
-    const gone = others.filter(({ pid }) => !isAlive(pid))
-    for (const { owner } of gone) this.#leave(owner)
-    return others.length - gone.length
-  }
-
-  #leave(owner: string): void {
-    this.#database.run({ sql: 'DELETE FROM svc_neighbours WHERE owner = ?', params: [owner] })
   }
 
   /** Has all others tell of what they write from this very moment on. */
   async overhear(): Promise<void> {
     this.#version = this.#now()
     await this.#database.unseen(() => {
-      this.#near = this.#others() > 0
       this.#deafen()
-      this.#database.run({ sql: 'INSERT INTO svc_recorder (owner) VALUES (?)', params: [this.#owner] })
+      const params = [this.#owner, process.pid]
+      this.#database.run({ sql: 'INSERT INTO svc_recorder (owner, pid) VALUES (?, ?)', params })
       this.#last = this.#forgotten = this.#database.get<{ n: number }>(LAST)!.n
     })
     this.#records = true
@@ -82,8 +64,7 @@ export class Neighbours implements Overheard {
     const heard = await this.#database.waiting(() => this.#takeIn())
     if (heard !== 'nothing') this.#near = true
     if (this.#last > this.#forgotten) await this.#forget()
-    const recorder = this.#database.get<{ owner: string }>(RECORDER)
-    return recorder?.owner !== this.#owner || heard === 'silence' || (heard === 'writes' && !wasNear)
+    return this.#recorder?.owner !== this.#owner || heard === 'silence' || (heard === 'writes' && !wasNear)
   }
 
   /** What was taken in needs no telling any more. */
@@ -115,11 +96,45 @@ export class Neighbours implements Overheard {
     return this.#takeIn() !== 'nothing'
   }
 
-  /** Whether somebody else records, inside a transaction: it is to be told of it. */
+  get #recorder(): Recorder | undefined {
+    return this.#database.get<Recorder>(RECORDER)
+  }
+
+  /** Whether somebody else records, who is to be told of what is written. */
   get listening(): boolean {
     if (this.#records) return false
-    const recorder = this.#database.get<{ owner: string }>(RECORDER)
+    const recorder = this.#recorder
     return recorder !== undefined && recorder.owner !== this.#owner
+  }
+
+  /** Whether this process may write: nobody else records, or who does knows of it. */
+  get introduced(): boolean {
+    const recorder = this.#records ? undefined : this.#recorder
+    return recorder === undefined || recorder.owner === this.#owner || recorder.owner === this.#knownTo
+  }
+
+  /** Says that this process is there, and resolves when that was heard. */
+  introduce(): Promise<void> {
+    this.#introducing ??= outside(() => this.#introduce()).finally(() => {
+      this.#introducing = undefined
+    })
+    return this.#introducing
+  }
+
+  async #introduce(): Promise<void> {
+    const recorder = this.#recorder
+    if (!recorder) return
+    // It was killed.
+    if (!isAlive(recorder.pid)) return this.#database.unseen(() => this.#deafen())
+    const n = await this.#database.unseen(() => {
+      this.tell([])
+      return this.#database.get<{ n: number }>(LAST)!.n
+    })
+    const until = this.#clock.monotonic() + PATIENCE_MS
+    while (this.#database.get('SELECT n FROM svc_told WHERE n = ?', [n]) && this.#clock.monotonic() < until) {
+      await this.#clock.sleep(LOOK_MS)
+    }
+    this.#knownTo = recorder.owner
   }
 
   /** Tells whoever records of a transaction, as part of it. */

@@ -106,6 +106,7 @@ class Switch {
         },
         wrote: (...transaction) => (on ? this.live!.tape.wrote(...transaction) : undefined),
         pretends: false,
+        repeats: false,
       } satisfies Tape)
     },
   })

@@ -57,6 +57,16 @@ describe('a daemon that joins', () => {
     expect(stdout).toContain(`PID ${second.pid}) has stopped`)
     expect([await first.ended, await second.ended]).toEqual([0, 0])
     expect((await readdir(join(cwd, '.svc'))).filter(name => name.startsWith('daemon'))).toEqual([])
+
+    // What the second did is part of what happened to the first.
+    const recordings = JSON.parse((await svc(['recordings', '--json'], { cwd })).stdout) as {
+      run_id: string
+      pid: number
+    }[]
+    const { run_id } = recordings.find(({ pid }) => pid === first.pid)!
+    const replay = await svc(['replay', run_id], { cwd })
+    expect([replay.code, replay.stdout]).toEqual([0, expect.stringContaining(`${run_id}: the same again (`)])
+    expect(replay.stdout).not.toContain('note:')
   })
 
   it('is stopped alone by its PID, and goes on alone when the first is stopped', async () => {
