@@ -1,10 +1,12 @@
 import { hostname } from 'node:os'
-import { type PluginHandle, TapeToken } from '#kernel'
+import { type PluginHandle, type Role, TapeToken } from '#kernel'
 import { type EngineParts, Medium, type OpenedStore, wakeAgents } from './contract.ts'
 import { Neighbours } from './neighbours.ts'
 import { openDatabase } from './open.ts'
 import { LocalScheduler } from './scheduler.ts'
 import { SqliteStore } from './store.ts'
+
+const STAYING: readonly Role[] = ['daemon', 'server', 'mcp']
 
 /** The engine that every project has: one SQLite file of its own, and a scheduler on it. @throws DatabaseUnusableError */
 export async function openEmbedded(
@@ -20,6 +22,8 @@ export async function openEmbedded(
   database.tape = () => (svc.has(TapeToken) ? svc.use(TapeToken) : undefined)
   const owner = svc.ports.ids.make(`${hostname()}:${process.pid}`, 8)
   database.neighbours = new Neighbours(database, svc.clock, owner)
+  // Who stays for long is known by the time it has something to write.
+  if (STAYING.some(role => svc.roles.has(role))) void database.neighbours.introduce().catch(() => {})
   const store = new SqliteStore(svc, database, planner)
   store.scheduler = new LocalScheduler({
     database,
