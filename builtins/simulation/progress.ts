@@ -4,11 +4,13 @@ type Rows = Pick<Look, 'all' | 'get'>
 
 /** Agents with an active goal that must move once nothing is in the way, and when they run next, in milliseconds since 1970. */
 export function whoMustMove(look: Rows): { agent_id: string; run_at: number }[] {
-  // One that another agent works on a part of may wait for it; that part must move.
+  // One that another agent works on a part of may wait for it; that part must move. Who has asked since then is not answered.
   return look.all(
     `SELECT g.agent_id, l.run_at FROM goals g JOIN leases l ON l.agent_id = g.agent_id
      WHERE g.status = 'active' AND NOT EXISTS (SELECT 1 FROM goals sub
-       WHERE sub.parent_goal_id = g.goal_id AND sub.agent_id <> g.agent_id AND sub.status = 'active') ORDER BY g.goal_id`,
+       WHERE sub.parent_goal_id = g.goal_id AND sub.agent_id <> g.agent_id AND sub.status = 'active')
+     AND NOT EXISTS (SELECT 1 FROM approvals a WHERE a.agent_id = g.agent_id AND a.status = 'pending' AND a.task_id IS NULL)
+     ORDER BY g.goal_id`,
   )
 }
 

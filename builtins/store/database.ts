@@ -50,6 +50,11 @@ export class Database {
     return Number(this.#sqlite.pragma(name, { simple: true }))
   }
 
+  /** Another number whenever another process has written. */
+  dataVersion(): number {
+    return (this.#statement('PRAGMA data_version').get() as { data_version: number }).data_version
+  }
+
   /** Runs SQL of several statements, inside `write` or alone. */
   script(sql: string): void {
     this.#sqlite.exec(sql)
@@ -118,7 +123,7 @@ export class Database {
       const result = this.#transact(
         () => {
           if (this.neighbours?.near) this.neighbours.heard()
-          const isTold = this.neighbours?.listening && !this.tape()?.repeats
+          const isTold = this.neighbours?.listener && !this.tape()?.repeats
           if (tape || isTold) this.#noted = noted
           const result = work()
           this.#noted = undefined
@@ -175,7 +180,7 @@ export class Database {
 
   /** The same text again means that nobody has written anything in between, neither here nor in another process. */
   state(): string {
-    return `${this.get<{ data_version: number }>('PRAGMA data_version')!.data_version}.${this.#writes}`
+    return `${this.dataVersion()}.${this.#writes}`
   }
 
   /** Tries `work` until no other process is in its way; nearly always the first time, and without a promise more than that takes. */

@@ -37,6 +37,8 @@ export class Neighbours implements Overheard {
   #version = 0
   #last = 0
   #forgotten = 0
+  /** Who recorded when it was looked last, and when that was. */
+  #known: { recorder: Recorder | undefined; version: number } | undefined
   /** The one that records knows that this process is there. */
   #knownTo = ''
   #introducing: Promise<void> | undefined
@@ -49,7 +51,7 @@ export class Neighbours implements Overheard {
 
   /** Has all others tell of what they write from this very moment on. */
   async overhear(): Promise<void> {
-    this.#version = this.#now()
+    this.#version = this.#database.dataVersion()
     await this.#database.unseen(() => {
       this.#deafen()
       const params = [this.#owner, process.pid]
@@ -82,6 +84,7 @@ export class Neighbours implements Overheard {
 
   /** Nobody records any more. */
   #deafen(): void {
+    this.#known = undefined
     this.#database.run({ sql: 'DELETE FROM svc_recorder' })
     this.#database.run({ sql: 'DELETE FROM svc_told' })
   }
@@ -96,21 +99,23 @@ export class Neighbours implements Overheard {
     return this.#takeIn() !== 'nothing'
   }
 
+  /** Another process, to be told of what is written, because it records. */
+  get listener(): Recorder | undefined {
+    if (this.#records) return undefined
+    const version = this.#database.dataVersion()
+    if (this.#known?.version !== version) this.#known = { recorder: this.#recorder, version }
+    const { recorder } = this.#known
+    return recorder?.owner === this.#owner ? undefined : recorder
+  }
+
   get #recorder(): Recorder | undefined {
     return this.#database.get<Recorder>(RECORDER)
   }
 
-  /** Whether somebody else records, who is to be told of what is written. */
-  get listening(): boolean {
-    if (this.#records) return false
-    const recorder = this.#recorder
-    return recorder !== undefined && recorder.owner !== this.#owner
-  }
-
   /** Whether this process may write: nobody else records, or who does knows of it. */
   get introduced(): boolean {
-    const recorder = this.#records ? undefined : this.#recorder
-    return recorder === undefined || recorder.owner === this.#owner || recorder.owner === this.#knownTo
+    const { listener } = this
+    return listener === undefined || listener.owner === this.#knownTo
   }
 
   /** Says that this process is there, and resolves when that was heard. */
@@ -122,10 +127,10 @@ export class Neighbours implements Overheard {
   }
 
   async #introduce(): Promise<void> {
-    const recorder = this.#recorder
-    if (!recorder) return
+    const { listener } = this
+    if (!listener) return
     // It was killed.
-    if (!isAlive(recorder.pid)) return this.#database.unseen(() => this.#deafen())
+    if (!isAlive(listener.pid)) return this.#database.unseen(() => this.#deafen())
     const n = await this.#database.unseen(() => {
       this.tell([])
       return this.#database.get<{ n: number }>(LAST)!.n
@@ -134,7 +139,7 @@ export class Neighbours implements Overheard {
     while (this.#database.get('SELECT n FROM svc_told WHERE n = ?', [n]) && this.#clock.monotonic() < until) {
       await this.#clock.sleep(LOOK_MS)
     }
-    this.#knownTo = recorder.owner
+    this.#knownTo = listener.owner
   }
 
   /** Tells whoever records of a transaction, as part of it. */
@@ -147,7 +152,7 @@ export class Neighbours implements Overheard {
   }
 
   #takeIn(): Heard {
-    let version = this.#now()
+    let version = this.#database.dataVersion()
     if (version === this.#version) return 'nothing'
     let heard: Heard = 'silence'
     while (version !== this.#version) {
@@ -158,14 +163,9 @@ export class Neighbours implements Overheard {
         if (this.#hear(statements)) heard = 'writes'
       }
       // Nobody can write inside a transaction; outside of one somebody may have, between the two.
-      version = this.#now()
+      version = this.#database.dataVersion()
     }
     return heard
-  }
-
-  /** Another number whenever another process has written. */
-  #now(): number {
-    return this.#database.get<{ data_version: number }>('PRAGMA data_version')!.data_version
   }
 
   #hear(statements: string): boolean {
