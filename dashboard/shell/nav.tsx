@@ -3,7 +3,7 @@ import { api } from '../api/client.ts'
 import { ofKinds, useQuery } from '../api/query.ts'
 import { QUEUE, useWaiting } from '../api/waiting.ts'
 import { to } from '../routes.ts'
-import { INTO_VIEW } from '../ui/tabs.tsx'
+import { showChosen } from '../ui/tabs.tsx'
 import type { Item } from '../ui/types.ts'
 import { Icon } from './icons.tsx'
 
@@ -18,7 +18,7 @@ export function Nav({ pages, here, exact }: NavProps) {
   const waiting = useWaiting().data?.length ?? 0
   const broken = useBroken()
   const bar = useRef<HTMLElement>(null)
-  useEffect(() => bar.current?.querySelector('[aria-current]')?.scrollIntoView(INTO_VIEW), [here])
+  useEffect(() => showChosen(bar.current), [here])
   const counts: Record<string, { number: number; words: string; bad?: boolean }> = {
     approvals: { number: waiting, words: 'waiting' },
     plugins: { number: broken, words: 'broken', bad: true },

@@ -1,8 +1,19 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 
-/** Where a bar is wider than the window, what is beside the chosen one is seen too. */
-export const INTO_VIEW = { block: 'nearest', inline: 'center' } as const
+/**
+ * Where a bar is wider than the window, what is beside the chosen one is seen too. The bar itself is scrolled: where something
+ * was scrolled into view, there Tab goes on in some browsers.
+ */
+export function showChosen(bar: HTMLElement | null): void {
+  const chosen = bar?.querySelector('[aria-current]')
+  if (!bar || !chosen) return
+  const middle = (element: Element) => {
+    const { left, width } = element.getBoundingClientRect()
+    return left + width / 2
+  }
+  bar.scrollLeft += middle(chosen) - middle(bar)
+}
 
 /** Views of one thing, each with an address of its own. */
 export function Tabs({
@@ -15,7 +26,7 @@ export function Tabs({
   here: string
 }) {
   const bar = useRef<HTMLElement>(null)
-  useEffect(() => bar.current?.querySelector('[aria-current]')?.scrollIntoView(INTO_VIEW), [here])
+  useEffect(() => showChosen(bar.current), [here])
   return (
     <nav class="tabs" aria-label={label} ref={bar}>
       {tabs.map(({ id, name, href }) => (
