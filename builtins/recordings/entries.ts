@@ -5,6 +5,8 @@ import { ModelError } from '../models/contract.ts'
 
 /** What the file of a tape says of itself. */
 export const TAPE_VERSION = 6
+/** What `taken` calls the answers of models. */
+export const MODEL = 'model'
 
 /**
  * One entry of a tape. Actors, texts and statements are numbers; what is long stands apart, once.

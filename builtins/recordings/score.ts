@@ -1,6 +1,6 @@
 import type { ModelAnswer } from '../models/contract.ts'
 import type { RecordedStep } from './contract.ts'
-import type { Entry, ErrorRecord, Packed } from './entries.ts'
+import { type Entry, type ErrorRecord, MODEL, type Packed } from './entries.ts'
 import { Reads } from './reads.ts'
 
 /** An entry that happens at its place in the order; the others say what stands in it. */
@@ -139,7 +139,7 @@ export class Score {
   isStep(
     happening: Happening | undefined,
   ): happening is ['v', number, number, number | string, Packed, (ErrorRecord | null)?, number?] {
-    return happening?.[0] === 'v' && this.text(happening[2]) === 'model'
+    return happening?.[0] === 'v' && this.text(happening[2]) === MODEL
   }
 }
 

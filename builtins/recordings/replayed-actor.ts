@@ -1,0 +1,134 @@
+import { type Actor, type Asked, asActor, type CycleEnd, type Draw, outside } from '#kernel'
+import type { Playback } from './playback.ts'
+import type { Drawn } from './score.ts'
+
+/** What an actor has come to, until the tape has. */
+export interface Waiting {
+  kind: 't' | 'v'
+  what: string
+  isRead?: boolean
+  asked?: (() => Asked) | undefined
+  /** Does for real what is waited for. */
+  work: () => unknown
+  resolve: (value: unknown) => void
+  reject: (error: unknown) => void
+}
+
+/** A cycle that is repeated. */
+export class ReplayedActor implements Actor {
+  readonly waiting: Waiting[] = []
+  /** What it set timers for, in their order. */
+  readonly timers: (() => void)[] = []
+  readonly abort: CycleEnd
+  over = false
+  readonly #playback: Playback
+  readonly #drawn: Drawn
+  readonly last = { ms: 0, monotonic: 0 }
+  /** How much of what is on the tape it has drawn. */
+  readonly used = { ms: 0, monotonic: 0, ids: 0 }
+  /** How many reads it has had, may have by now, and has had by what the tape told so far. */
+  #reads = 0
+  #readable = 0
+  #readsTold = 0
+  #live: Actor | undefined
+
+  constructor(playback: Playback, drawn: Drawn, abort: CycleEnd) {
+    this.#playback = playback
+    this.#drawn = drawn
+    this.abort = abort
+  }
+
+  draw<T extends number | string>(kind: Draw, real: () => T): T {
+    if (this.#live) return this.#live.draw(kind, real)
+    if (kind === 'id') return (this.#drawn.ids[this.used.ids++] as T | undefined) ?? real()
+    this.last[kind] = this.#drawn[kind][this.used[kind]++] ?? this.last[kind]
+    return this.last[kind] as T
+  }
+
+  take<T>(what: string, work: () => T | Promise<T>, asked?: () => Asked): T | Promise<T> {
+    if (this.#live) return this.#live.take(what, work, asked)
+    return this.#wait({ kind: 'v', what, asked, work }) as Promise<T>
+  }
+
+  turn<T>(what: string, work: () => T): T | Promise<T> {
+    if (this.#live) return this.#live.turn(what, work)
+    // Done by whoever moves the tape on, but in this one's name.
+    return this.#wait({ kind: 't', what, work: () => asActor(this, work) }) as Promise<T>
+  }
+
+  read<T>(what: string, work: () => T): T | Promise<T> {
+    if (this.#live) return this.#live.read(what, work)
+    if (this.#reads >= this.#readable)
+      return this.#wait({ kind: 't', what, isRead: true, work: () => asActor(this, work) }) as Promise<T>
+    this.#reads++
+    this.#playback.moved()
+    return work()
+  }
+
+  /** It may have so many reads altogether. */
+  mayRead(reads: number): void {
+    this.#readable = reads
+    for (const waiting of this.waiting.filter(({ isRead }) => isRead).slice(0, Math.max(reads - this.#reads, 0))) {
+      this.waiting.splice(this.waiting.indexOf(waiting), 1)
+      this.#reads++
+      settle(waiting)
+    }
+  }
+
+  /** The tape tells of so many more. */
+  tellReads(reads: number): void {
+    this.#readsTold += reads
+  }
+
+  /** How many it has had that the tape has not told of yet; less than none where it is behind. */
+  get readsUntold(): number {
+    return this.#reads - this.#readsTold
+  }
+
+  timer(fn: () => void): () => void {
+    if (this.#live) return this.#live.timer(fn)
+    this.timers.push(fn)
+    this.#playback.moved()
+    // Time stands still, until all is live.
+    return fn
+  }
+
+  aside<T>(what: string, work: () => T | Promise<T>): T | undefined | Promise<T | undefined> {
+    if (this.#live) return this.#live.aside(what, work)
+    // That a cycle is over is known by those who keep what belongs to it; all else that they do is on the tape.
+    return what === 'cycle_end' ? outside(work) : undefined
+  }
+
+  end(): void {
+    this.over = true
+    this.#live?.end()
+    this.#playback.moved()
+  }
+
+  goLive(live: Actor): void {
+    this.#live = live
+    for (const { kind, what, isRead, asked, work, resolve, reject } of this.waiting.splice(0)) {
+      const again = () => {
+        if (kind === 'v') return live.take(what, work, asked)
+        return isRead ? live.read(what, work) : live.turn(what, work)
+      }
+      settle({ work: again, resolve, reject })
+    }
+  }
+
+  #wait(waiting: Omit<Waiting, 'resolve' | 'reject'>): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      this.waiting.push({ ...waiting, resolve, reject })
+      this.#playback.moved()
+    })
+  }
+}
+
+/** Does for real what is waited for. */
+export function settle({ work, resolve, reject }: Pick<Waiting, 'work' | 'resolve' | 'reject'>): void {
+  try {
+    resolve(work())
+  } catch (error) {
+    reject(error)
+  }
+}
