@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import type { Busy, Effect } from './cycle.ts'
 import { ConflictError } from './errors.ts'
 import { point } from './points.ts'
+import type { Busy, Effect } from './scheduler.ts'
 
 /** A question before a phase: may it be entered? */
 export interface Gate {

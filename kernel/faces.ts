@@ -1,4 +1,50 @@
-import type { CliFace, HttpFace, Operation } from './operations.ts'
+import type { z } from 'zod'
+
+export interface HttpFace {
+  method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
+  /** With `{name}` for path parameters. Input fields that are not in the path come from the query (GET, DELETE) or the body. */
+  path: string
+  /** Status of success; 200 unless told. */
+  status?: 200 | 201 | 202 | 204
+  /** The status of success, where it depends on the output. */
+  statusOf?: (output: never) => number
+  /** What `statusOf` may give besides `status`, each with what it means. */
+  statuses?: Readonly<Record<number, string>>
+  /** Takes an `Idempotency-Key`: the same key again is the same request again. */
+  idempotent?: boolean
+  /** The URL of what was created, for `Location`. */
+  location?: (output: never) => string
+  /** Answers without a key, also when one is set. */
+  open?: boolean
+  /** The media type of an answer that is a string; JSON unless told. */
+  produces?: string
+  /** Further headers of success, of what was asked for. */
+  headers?: (input: never) => Readonly<Record<string, string>>
+  /** Answered only by a process in which the heartbeat runs, though other faces run it anywhere. */
+  daemon?: boolean
+}
+
+export interface CliFace {
+  /** Words and arguments: `nudge <agent> <message>`; `[x]` is optional, `<x...>` takes the rest of the line. Other inputs become `--options`. */
+  usage: string
+  /** Values that these words fix, for words that share an operation. */
+  preset?: Record<string, unknown>
+  /** Values of options that are not given, where they are others than over HTTP. */
+  defaults?: Record<string, unknown>
+  /** Options that name a JSON file which holds the value of a field: `{ response_schema: 'schema' }` is `--schema <file>`. */
+  files?: Record<string, string>
+  /** Short names of options: `{ limit: 'n' }`. */
+  short?: Record<string, string>
+}
+
+/** What of an operation says where it is found. */
+export interface Faced<I extends z.ZodObject = z.ZodObject> {
+  /** `room.verb`, as in `agents.spawn`. */
+  name: string
+  input: I
+  http?: HttpFace
+  cli?: CliFace | CliFace[]
+}
 
 const METHODS: readonly string[] = ['GET', 'POST', 'PATCH', 'PUT', 'DELETE'] satisfies HttpFace['method'][]
 
@@ -6,12 +52,12 @@ const METHODS: readonly string[] = ['GET', 'POST', 'PATCH', 'PUT', 'DELETE'] sat
  * Refuses an operation whose route or command is none, or has what its input does not.
  * @throws TypeError that says what would be right
  */
-export function checkFaces(definition: Operation): void {
+export function checkFaces(definition: Faced): void {
   if (definition.http) checkRoute(definition, definition.http)
   for (const { usage } of facesOf(definition)) checkCommand(definition, usage)
 }
 
-function checkRoute(definition: Operation, { method, path }: HttpFace): void {
+function checkRoute(definition: Faced, { method, path }: HttpFace): void {
   if (!METHODS.includes(method) || !/^\/(?:[\w.~/-]|\{\w+\})*$/.test(path)) {
     throw new TypeError(
       `the operation "${definition.name}" has no route at "${method} ${path}"; write one such as GET /weather/{city}`,
@@ -21,7 +67,7 @@ function checkRoute(definition: Operation, { method, path }: HttpFace): void {
   refuseUnknown(definition, `path ${path}`, fields)
 }
 
-function checkCommand(definition: Operation, usage: string): void {
+function checkCommand(definition: Faced, usage: string): void {
   const { path, places } = readUsage(usage)
   if (path.length === 0 || path.some(word => !/^[\w][\w.-]*$/.test(word))) {
     throw new TypeError(
@@ -32,7 +78,7 @@ function checkCommand(definition: Operation, usage: string): void {
   refuseUnknown(definition, `command "${usage}"`, fields)
 }
 
-function refuseUnknown({ name, input }: Operation, where: string, fields: readonly string[]): void {
+function refuseUnknown({ name, input }: Faced, where: string, fields: readonly string[]): void {
   const unknown = fields.find(field => !Object.hasOwn(input.shape, field))
   if (unknown) throw new TypeError(`the ${where} of the operation "${name}" has "${unknown}", but its input does not`)
 }
@@ -41,7 +87,7 @@ function refuseUnknown({ name, input }: Operation, where: string, fields: readon
  * Where an operation is found, each place by what sets it apart. `runs` and `runs <id>` are two commands; of two with
  * the same words, both with or without arguments, one would never run, or be run by those who meant the other.
  */
-export function claimsOf(definition: Operation): string[] {
+export function claimsOf(definition: Faced): string[] {
   const commands = facesOf(definition).map(({ usage }) => {
     const { path, places } = readUsage(usage)
     return `svc ${path.join(' ')}${places.length > 0 ? ' <>' : ''}`
@@ -51,7 +97,7 @@ export function claimsOf(definition: Operation): string[] {
 }
 
 /** The commands of an operation, as its author wrote them. */
-export function facesOf({ cli = [] }: Pick<Operation, 'cli'>): readonly CliFace[] {
+export function facesOf({ cli = [] }: Pick<Faced, 'cli'>): readonly CliFace[] {
   return [cli].flat()
 }
 

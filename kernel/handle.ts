@@ -15,9 +15,10 @@ import {
   type WakeSource,
   WakeSources,
 } from './contributions.ts'
-import { type Busy, PHASES } from './cycle.ts'
+import { PHASES } from './cycle.ts'
 import { applied, type Declared } from './declared.ts'
 import { sentenceOf } from './errors.ts'
+import type { HeartbeatFace } from './heartbeat.ts'
 import {
   type EventName,
   type Events,
@@ -27,10 +28,11 @@ import {
   UnknownHookError,
 } from './hooks.ts'
 import type { Log } from './log.ts'
-import { type Operation, Operations, operation } from './operations.ts'
-import type { HeartbeatFace, Invoke, Project, Resource, Role } from './plugin.ts'
+import { type Invoke, type Operation, Operations, operation } from './operations.ts'
 import type { Contribution, Point, Points } from './points.ts'
 import { type Ports, within } from './ports.ts'
+import type { Project, Resource, Role } from './project.ts'
+import type { Busy } from './scheduler.ts'
 import type { Scope, Undo } from './scope.ts'
 import type { Services, Token } from './services.ts'
 

@@ -1,17 +1,9 @@
 import { z } from 'zod'
 import { act, CycleEnd, type Tape } from './actor.ts'
-import {
-  Cycle,
-  type CycleParts,
-  CycleTimeoutError,
-  FencedError,
-  type Lease,
-  runPhases,
-  type Scheduler,
-  StoppingError,
-} from './cycle.ts'
+import { Cycle, type CycleParts, CycleTimeoutError, FencedError, runPhases, StoppingError } from './cycle.ts'
 import { sentenceOf } from './errors.ts'
 import { inRound, untilRound } from './rounds.ts'
+import type { Lease, Scheduler } from './scheduler.ts'
 import { Sweep } from './sweep.ts'
 import { Waker } from './waker.ts'
 
@@ -74,6 +66,17 @@ interface Running {
   ended: Promise<void>
   /** Its end is being written, and then told. */
   ending?: true
+}
+
+/** What rooms may ask of the loop. */
+export interface HeartbeatFace {
+  readonly live: boolean
+  readonly inFlight: readonly string[]
+  readonly lastTick: number
+  readonly fault: string | undefined
+  start(): void
+  stop(): Promise<void>
+  hint(): void
 }
 
 /** The loop: claims what is due and runs a cycle for each, so that nobody waits for a slow neighbour. */

@@ -1,11 +1,11 @@
 import { AsyncSeriesBailHook, AsyncSeriesHook } from 'tapable'
 import { z } from 'zod'
 import { actor } from './actor.ts'
-import type { Busy } from './cycle.ts'
 import { ConflictError, defineError } from './errors.ts'
 import { meant } from './near.ts'
 import type { Clock } from './ports.ts'
 import { within } from './ports.ts'
+import type { Busy } from './scheduler.ts'
 import type { Undo } from './scope.ts'
 
 const agent_id = z.string()

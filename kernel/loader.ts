@@ -6,8 +6,9 @@ import { compile, type Jiti, openJiti, type Source } from './compiler.ts'
 import { describeIssues, SvcError, sentenceOf } from './errors.ts'
 import type { Log } from './log.ts'
 import { issuesOf } from './operations.ts'
-import type { PluginDefinition, Project } from './plugin.ts'
+import type { PluginDefinition, PluginFile } from './plugin.ts'
 import { type Ports, within } from './ports.ts'
+import type { Project } from './project.ts'
 import type { Supervisor } from './supervisor.ts'
 
 /** How long a file may take to load, in milliseconds. */
@@ -18,17 +19,6 @@ const MAX_FILES = 500
 export const SETTLE_MS = 200
 /** How often unsettled files are looked at again. One that changes for ever is loaded as it is. */
 const LOOKS = 25
-
-/** A plugin as it stands on disk: its file, and a hash over all that it is made of. */
-export interface PluginFile {
-  /** The file, or the `index.ts` of its folder. */
-  file: string
-  /** Its name without ending, or its folder's: how people refer to it. */
-  stem: string
-  fingerprint: string
-  /** When one of its files was last written, in milliseconds of the wall clock. */
-  written_ms: number
-}
 
 export interface LoaderParts {
   ports: Ports

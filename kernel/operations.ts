@@ -1,44 +1,7 @@
 import { z } from 'zod'
 import { type ErrorClass, InvalidInputError, type Issue } from './errors.ts'
-import { checkFaces, claimsOf } from './faces.ts'
+import { checkFaces, claimsOf, type Faced } from './faces.ts'
 import { point } from './points.ts'
-
-export interface HttpFace {
-  method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
-  /** With `{name}` for path parameters. Input fields that are not in the path come from the query (GET, DELETE) or the body. */
-  path: string
-  /** Status of success; 200 unless told. */
-  status?: 200 | 201 | 202 | 204
-  /** The status of success, where it depends on the output. */
-  statusOf?: (output: never) => number
-  /** What `statusOf` may give besides `status`, each with what it means. */
-  statuses?: Readonly<Record<number, string>>
-  /** Takes an `Idempotency-Key`: the same key again is the same request again. */
-  idempotent?: boolean
-  /** The URL of what was created, for `Location`. */
-  location?: (output: never) => string
-  /** Answers without a key, also when one is set. */
-  open?: boolean
-  /** The media type of an answer that is a string; JSON unless told. */
-  produces?: string
-  /** Further headers of success, of what was asked for. */
-  headers?: (input: never) => Readonly<Record<string, string>>
-  /** Answered only by a process in which the heartbeat runs, though other faces run it anywhere. */
-  daemon?: boolean
-}
-
-export interface CliFace {
-  /** Words and arguments: `nudge <agent> <message>`; `[x]` is optional, `<x...>` takes the rest of the line. Other inputs become `--options`. */
-  usage: string
-  /** Values that these words fix, for words that share an operation. */
-  preset?: Record<string, unknown>
-  /** Values of options that are not given, where they are others than over HTTP. */
-  defaults?: Record<string, unknown>
-  /** Options that name a JSON file which holds the value of a field: `{ response_schema: 'schema' }` is `--schema <file>`. */
-  files?: Record<string, string>
-  /** Short names of options: `{ limit: 'n' }`. */
-  short?: Record<string, string>
-}
 
 /** Who asks, and how to stop or follow. */
 export interface OperationCall {
@@ -62,17 +25,12 @@ export function traceparentOf(given: unknown): string | undefined {
   return typeof given === 'string' && /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/.test(given) ? given : undefined
 }
 
-export interface Operation<I extends z.ZodObject = z.ZodObject, O extends z.ZodType = z.ZodType> {
-  /** `room.verb`, as in `agents.spawn`. */
-  name: string
+export interface Operation<I extends z.ZodObject = z.ZodObject, O extends z.ZodType = z.ZodType> extends Faced<I> {
   summary: string
   description?: string
-  input: I
   output: O
   /** What a stream may send, by the name of the event; its `output` is then one message. */
   events?: Readonly<Record<string, z.ZodType>>
-  http?: HttpFace
-  cli?: CliFace | CliFace[]
   mcp?: boolean
   errors?: readonly ErrorClass<never>[]
   /** `store`: any process that has the database. `daemon`: only where the heartbeat runs. */
@@ -86,6 +44,9 @@ export interface Operation<I extends z.ZodObject = z.ZodObject, O extends z.ZodT
   /** How many there are without `limit` and `offset`, for an operation that lists. */
   count?(input: z.output<I>, call: OperationCall): number | Promise<number>
 }
+
+/** Runs an operation by its name. */
+export type Invoke = (name: string, input: unknown, call?: Partial<OperationCall>) => Promise<unknown>
 
 /** Keeps the types of one operation together. */
 export function operation<I extends z.ZodObject, O extends z.ZodType>(definition: Operation<I, O>): Operation {

@@ -1,11 +1,5 @@
 import type { z } from 'zod'
 import type { PluginHandle } from './handle.ts'
-import type { OperationCall } from './operations.ts'
-import type { Undo } from './scope.ts'
-
-export const ROLES = ['daemon', 'joined', 'server', 'mcp', 'cli'] as const
-/** What a process is for. One process may have several roles; `joined` is a daemon that may run beside the project's own. */
-export type Role = (typeof ROLES)[number]
 
 export interface PluginDefinition<C extends z.ZodObject = z.ZodObject> {
   name: string
@@ -29,30 +23,13 @@ export function definePlugin<C extends z.ZodObject>(definition: PluginDefinition
   return definition as unknown as PluginDefinition
 }
 
-/** Where things lie in the project. */
-export interface Project {
-  /** The folder that holds `.svc/`, `plugins/` and `profiles/`. */
-  readonly root: string
-  readonly svc: string
-  readonly config: string
-  readonly database: string
-  readonly workspaces: string
-  readonly plugins: readonly string[]
-}
-
-/** What rooms may ask of the loop. */
-export interface HeartbeatFace {
-  readonly live: boolean
-  readonly inFlight: readonly string[]
-  readonly lastTick: number
-  readonly fault: string | undefined
-  start(): void
-  stop(): Promise<void>
-  hint(): void
-}
-export type Invoke = (name: string, input: unknown, call?: Partial<OperationCall>) => Promise<unknown>
-
-export interface Resource {
-  start: (signal: AbortSignal) => Promise<Undo | void> | Undo | void
-  in: readonly Role[]
+/** A plugin as it stands on disk: its file, and a hash over all that it is made of. */
+export interface PluginFile {
+  /** The file, or the `index.ts` of its folder. */
+  file: string
+  /** Its name without ending, or its folder's: how people refer to it. */
+  stem: string
+  fingerprint: string
+  /** When one of its files was last written, in milliseconds of the wall clock. */
+  written_ms: number
 }

@@ -1,7 +1,8 @@
 import type { Config } from './config.ts'
 import type { ConfigKeyInfo } from './keys.ts'
-import type { PluginDefinition, Role } from './plugin.ts'
+import type { PluginDefinition } from './plugin.ts'
 import type { Points } from './points.ts'
+import type { Role } from './project.ts'
 import type { Version } from './version.ts'
 
 /** What a plugin would hold if it were live. */

@@ -1,4 +1,4 @@
-import type { PluginFile } from './loader.ts'
+import type { PluginFile } from './plugin.ts'
 import { type Token, token } from './services.ts'
 
 /** Whoever watches over the code of plugin files: a room may provide it. */

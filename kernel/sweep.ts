@@ -1,9 +1,10 @@
 import { Guards } from './contributions.ts'
-import { type Busy, type CycleParts, type Due, nobody, PHASES, type Scheduler } from './cycle.ts'
+import { type CycleParts, PHASES } from './cycle.ts'
 import { sentenceOf } from './errors.ts'
 import type { EventName } from './hooks.ts'
 import { HANDLER_LIMIT_MS } from './hooks.ts'
 import { within } from './ports.ts'
+import { type Busy, type Due, nobody, type Scheduler } from './scheduler.ts'
 
 /** Agents that are swept at a time: some ten milliseconds of the event loop. */
 const MOST = 1_000

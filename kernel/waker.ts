@@ -1,9 +1,9 @@
 import { type Wake, type WakeSource, WakeSources } from './contributions.ts'
-import type { Scheduler } from './cycle.ts'
 import { sentenceOf } from './errors.ts'
 import type { Log } from './log.ts'
 import type { Points } from './points.ts'
 import type { Clock } from './ports.ts'
+import type { Scheduler } from './scheduler.ts'
 import type { Undo } from './scope.ts'
 
 /** Between two wakes lies at least this, whatever their sources, in milliseconds. */

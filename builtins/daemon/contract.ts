@@ -1,9 +1,9 @@
 // No zod here: the command line reads this before it knows whether it needs a kernel.
 import { defineError, point, token, type Undo } from '#kernel'
 import type { TcpAddress } from '../rest/contract.ts'
-import type { DaemonStatus } from './status.ts'
+import type { DaemonStatus } from './shape.ts'
 
-export type { DaemonStatus } from './status.ts'
+export type { DaemonStatus } from './shape.ts'
 
 /**
  * What the project's own daemon is called; one that joined it is `daemon-<8 hex>`. In `.svc/` each leaves a plain PID for people

@@ -1,7 +1,8 @@
 import { operation, type PluginHandle, z } from '#kernel'
 import { isoTime, Store } from '../store/contract.ts'
 import { freeze, thaw } from './freeze.ts'
-import { DaemonStatus, daemonStatus } from './status.ts'
+import { DaemonStatus } from './shape.ts'
+import { daemonStatus } from './status.ts'
 
 const Frozen = z.object({
   status: z.enum(['paused', 'running']),

@@ -1,9 +1,26 @@
 import type { DemoReport, DemoStage, DetectiveCase, ReportBlock } from './contract.ts'
-import type { Detective, Theory } from './detective.ts'
 
 /** Points for the right suspect at the end, for the right motive, and for having been as sure as was justified all along. */
 const POINTS = { suspect: 50, motive: 20, calibration: 30 }
 const RULE = `${POINTS.suspect} points for the right suspect after the last round, ${POINTS.motive} for the right motive, and up to ${POINTS.calibration} for calibration: 1 minus the mean Brier score of the confidence over all rounds (Brier, Monthly Weather Review 78, 1950).`
+
+/** What somebody thinks after a round. */
+export interface Theory {
+  suspect: string
+  motive: string
+  confidence: number
+  reasoning: string
+}
+/** Null where there was no answer, with why. */
+export type Told = { theory: Theory } | { theory: null; why: string }
+export interface Detective {
+  name: string
+  role: string
+  /** One a round. */
+  told: Told[]
+  cost_usd: number
+  tokens: number
+}
 
 export interface Score {
   points: number

@@ -1,7 +1,7 @@
 import { type PluginHandle, z } from '#kernel'
 import type { TaskResponse } from '../tasks/contract.ts'
 import { type Demo, type DemoStage, type DetectiveCase, DetectiveCases } from './contract.ts'
-import { caseReport } from './detective-report.ts'
+import { caseReport, type Detective, type Told } from './detective-report.ts'
 
 /** Who takes up a case: each looks at the same clues with other eyes. */
 const DETECTIVES = [
@@ -11,24 +11,6 @@ const DETECTIVES = [
 ] as const
 const DOING =
   'You work on a case with two colleagues. Weigh what speaks for and against each suspect. Alibis that are proven count; appearances mislead. Say how sure you are as a probability that you would bet on: being sure and wrong costs more than doubt.'
-
-/** What somebody thinks after a round. */
-export interface Theory {
-  suspect: string
-  motive: string
-  confidence: number
-  reasoning: string
-}
-/** Null where there was no answer, with why. */
-export type Told = { theory: Theory } | { theory: null; why: string }
-export interface Detective {
-  name: string
-  role: string
-  /** One a round. */
-  told: Told[]
-  cost_usd: number
-  tokens: number
-}
 
 /** Three detectives and one case, in four rounds of clues; each commits to a theory after each. */
 export function detective(svc: PluginHandle): Demo {

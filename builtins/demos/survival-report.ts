@@ -1,12 +1,42 @@
+import type { AgentDetail } from '../agents/contract.ts'
+import type { LifeMoment } from '../economy/contract.ts'
+import type { Goal } from '../goals/contract.ts'
 import { dayOf } from './clock.ts'
 import type { DemoReport, DemoStage, ReportBlock } from './contract.ts'
-import type { Life } from './survival.ts'
 
 /** So many turning points of each are told. */
 const TURNING_POINTS = 5
 const LONGEST_QUOTE = 400
 const RULE =
   'Thriving is out of 100: up to 40 for money (credits / (credits + 300), nothing in debt), 25 for happiness, 20 for health, and up to 15 for the share of its goals that it completed.'
+
+/** How somebody stood at the end of a day. */
+export interface Evening {
+  day: number
+  /** Credits. */
+  balance: number
+  mood: string
+  load: number
+  crisis: boolean
+}
+/** Something that happened, in a sentence. */
+export interface Moment {
+  day: number
+  what: string
+  /** How much it weighs among the turning points. */
+  weight: number
+}
+export interface Life {
+  name: string
+  agent_id: string
+  evenings: Evening[]
+  moments: Moment[]
+  detail: AgentDetail
+  goals: readonly Goal[]
+  /** What it wrote for itself. */
+  journal: string
+  events: readonly LifeMoment[]
+}
 
 interface Standing {
   balance: number

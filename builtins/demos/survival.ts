@@ -7,7 +7,7 @@ import type { Goal } from '../goals/contract.ts'
 import { Profiles } from '../profiles/contract.ts'
 import type { Demo, DemoHouse, DemoStage } from './contract.ts'
 import { sparkline } from './spark.ts'
-import { survivalReport } from './survival-report.ts'
+import { type Life, survivalReport } from './survival-report.ts'
 
 const DAYS = 30
 const MOST_DAYS = 365
@@ -23,34 +23,6 @@ const CONFIG = {
   economy: { enabled: true },
   suffering: { time_scale: HOURS_FELT / 24 },
   plugins: { enabled: false },
-}
-
-/** How somebody stood at the end of a day. */
-export interface Evening {
-  day: number
-  /** Credits. */
-  balance: number
-  mood: string
-  load: number
-  crisis: boolean
-}
-/** Something that happened, in a sentence. */
-export interface Moment {
-  day: number
-  what: string
-  /** How much it weighs among the turning points. */
-  weight: number
-}
-export interface Life {
-  name: string
-  agent_id: string
-  evenings: Evening[]
-  moments: Moment[]
-  detail: AgentDetail
-  goals: readonly Goal[]
-  /** What it wrote for itself. */
-  journal: string
-  events: readonly LifeMoment[]
 }
 
 /** Three personalities, a small world with rent, and as many days as there are cycles. */

@@ -1,5 +1,5 @@
 import { amount, centsOf, type LifeMoment } from './contract.ts'
-import type { Ledger, WorldView } from './operations.ts'
+import type { Ledger, WorldView } from './views.ts'
 
 const credits = (value: number) => amount(centsOf(value))
 

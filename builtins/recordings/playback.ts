@@ -5,9 +5,7 @@ import {
   asActor,
   type Clock,
   type CycleEnd,
-  type Draw,
   type Kernel,
-  outside,
   type Right,
   sentenceOf,
   type Tape,
@@ -70,7 +68,7 @@ export class Playback implements Tape {
   begin(right: Right, abort: CycleEnd): Actor | undefined {
     if (this.#begins === undefined) return this.#live?.begin(right, abort)
     const id = this.#begins
-    const actor = new ReplayedActor(this, this.#parts.score.drawn(id), abort)
+    const actor = new ReplayedActor(this.#parts.score.drawn(id), abort, () => this.#moved())
     this.#actors.set(id, actor)
     actor.mayRead(this.#parts.score.readsBefore(id, this.#head))
     this.#begins = undefined
@@ -79,11 +77,6 @@ export class Playback implements Tape {
 
   wrote(noted: Parameters<Tape['wrote']>[0]): void {
     this.#live?.wrote(noted)
-  }
-
-  /** Something has come to where it waits, or to its end. */
-  moved(): void {
-    this.#moved()
   }
 
   /**

@@ -1,5 +1,4 @@
 import { type Actor, type Asked, asActor, type CycleEnd, type Draw, outside } from '#kernel'
-import type { Playback } from './playback.ts'
 import type { Drawn } from './score.ts'
 
 /** What an actor has come to, until the tape has. */
@@ -21,7 +20,7 @@ export class ReplayedActor implements Actor {
   readonly timers: (() => void)[] = []
   readonly abort: CycleEnd
   over = false
-  readonly #playback: Playback
+  readonly #moved: () => void
   readonly #drawn: Drawn
   readonly last = { ms: 0, monotonic: 0 }
   /** How much of what is on the tape it has drawn. */
@@ -32,8 +31,9 @@ export class ReplayedActor implements Actor {
   #readsTold = 0
   #live: Actor | undefined
 
-  constructor(playback: Playback, drawn: Drawn, abort: CycleEnd) {
-    this.#playback = playback
+  /** @param moved told when it has come to where it waits, or to its end */
+  constructor(drawn: Drawn, abort: CycleEnd, moved: () => void) {
+    this.#moved = moved
     this.#drawn = drawn
     this.abort = abort
   }
@@ -61,7 +61,7 @@ export class ReplayedActor implements Actor {
     if (this.#reads >= this.#readable)
       return this.#wait({ kind: 't', what, isRead: true, work: () => asActor(this, work) }) as Promise<T>
     this.#reads++
-    this.#playback.moved()
+    this.#moved()
     return work()
   }
 
@@ -88,7 +88,7 @@ export class ReplayedActor implements Actor {
   timer(fn: () => void): () => void {
     if (this.#live) return this.#live.timer(fn)
     this.timers.push(fn)
-    this.#playback.moved()
+    this.#moved()
     // Time stands still, until all is live.
     return fn
   }
@@ -102,7 +102,7 @@ export class ReplayedActor implements Actor {
   end(): void {
     this.over = true
     this.#live?.end()
-    this.#playback.moved()
+    this.#moved()
   }
 
   goLive(live: Actor): void {
@@ -119,7 +119,7 @@ export class ReplayedActor implements Actor {
   #wait(waiting: Omit<Waiting, 'resolve' | 'reject'>): Promise<unknown> {
     return new Promise((resolve, reject) => {
       this.waiting.push({ ...waiting, resolve, reject })
-      this.#playback.moved()
+      this.#moved()
     })
   }
 }

@@ -1,5 +1,4 @@
 import { z } from '#kernel'
-import type { RunEventRow } from './repository.ts'
 
 /** What is added up, as the columns are called; money in integer micro-dollars. */
 export const COUNTED = [
@@ -31,8 +30,17 @@ export const DEEDS: ReadonlySet<string> = new Set([
   ...Object.keys(GOALS),
 ])
 
+/** What counts of an event. */
+interface Counted {
+  type: string
+  at: number
+  agent_id: string | null
+  /** JSON. */
+  data: string
+}
+
 /** Adds up a batch of events, as a whole and by agent. */
-export function countsOf(rows: readonly RunEventRow[]): { totals: Counts; agents: AgentCounts[] } {
+export function countsOf(rows: readonly Counted[]): { totals: Counts; agents: AgentCounts[] } {
   const totals = zero()
   const agents = new Map<string, AgentCounts>()
   for (const row of rows) {
@@ -50,7 +58,7 @@ function agentOf(agents: Map<string, AgentCounts>, agent_id: string, at: number)
   return known
 }
 
-function add(counts: Counts, { type, data }: RunEventRow): void {
+function add(counts: Counts, { type, data }: Counted): void {
   const goals = GOALS[type]
   if (goals) counts[goals]++
   else if (type === 'cycle_done') counts.cycles++

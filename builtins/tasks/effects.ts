@@ -3,7 +3,7 @@ import { Message } from '../models/contract.ts'
 import { Problem } from '../rest/contract.ts'
 import { defineEffect, type Statement } from '../store/contract.ts'
 import { TASK_ENDS } from './contract.ts'
-import type { MessageRow } from './repository.ts'
+import type { MessageRow } from './transcript.ts'
 
 /** How long a task belongs to its process without a sign of life, in milliseconds. */
 const LEASE_MS = 15_000

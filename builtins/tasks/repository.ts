@@ -2,6 +2,7 @@ import type { Message } from '../models/contract.ts'
 import type { Store } from '../store/contract.ts'
 import type { Task } from './contract.ts'
 import type { NewTask } from './effects.ts'
+import type { MessageRow } from './transcript.ts'
 
 /** What of a task's answers is told as it comes: nothing, all, or nothing because guardrails are on. */
 export type TextMode = 'none' | 'shown' | 'suppressed'
@@ -98,11 +99,6 @@ export function earlierExchanges(store: Store, { session_id, created_at }: TaskR
      ORDER BY ended_at DESC, task_id DESC LIMIT ?`,
     [session_id, created_at, limit],
   )
-}
-
-export interface MessageRow {
-  seq: number
-  message: Message
 }
 
 export async function loadMessages(store: Store, task_id: string): Promise<MessageRow[]> {

@@ -39,10 +39,10 @@ import {
   releaseTask,
 } from './effects.ts'
 import { type Ending, endingOf } from './ending.ts'
-import { loadMessages, type MessageRow, type TaskRow } from './repository.ts'
+import { loadMessages, type TaskRow } from './repository.ts'
 import { makeWorkspace, type Prepared, prepareRun } from './request.ts'
 import { LiveText, type Piece } from './text.ts'
-import { Transcript } from './transcript.ts'
+import { type MessageRow, Transcript } from './transcript.ts'
 
 /** Another process has taken the task over, or it was removed with its agent. */
 class LostTask extends Error {}

@@ -1,6 +1,11 @@
 import type { Message } from '../models/contract.ts'
 import type { PlannedCall } from '../runtime/contract.ts'
-import type { MessageRow } from './repository.ts'
+
+/** A message by its place in the conversation of its task. */
+export interface MessageRow {
+  seq: number
+  message: Message
+}
 
 /** Numbers a task's messages. Results get their places when their calls are planned, so that they read in that order. */
 export class Transcript {

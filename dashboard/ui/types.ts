@@ -8,3 +8,10 @@ export type Agent = Answer<'agents.get'>
 export type AgentStatus = Agent['status']
 export type Goal = Item<'goals.list'>
 export type Approval = Answer<'approvals.show'>
+/** An approval that waits for the operator, as the queue lists it. */
+export type Waiting = Item<'approvals.queue'>
+/** An agent as the fleet shows it. */
+export type Member = Item<'agents.fleet'>
+/** A key of the configuration. */
+export type Key = Item<'config.keys'>
+export type Task = Item<'tasks.list'>

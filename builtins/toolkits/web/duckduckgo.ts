@@ -1,4 +1,9 @@
-import type { Hit } from './search.ts'
+/** One result of a search. */
+export interface Hit {
+  url: string
+  title: string
+  summary: string
+}
 
 /** A tag is looked at for so many characters, and so is what stands in it. */
 const LONGEST = 4_000

@@ -1,14 +1,7 @@
 import { defineError, type PluginHandle, sentenceOf, z } from '#kernel'
 import { GuardedFetch, WebPages } from '../../net/contract.ts'
 import type { WebConfig } from './config.ts'
-import { resultsIn } from './duckduckgo.ts'
-
-/** One result of a search. */
-export interface Hit {
-  url: string
-  title: string
-  summary: string
-}
+import { type Hit, resultsIn } from './duckduckgo.ts'
 
 /** Needs no key: https://duckduckgo.com/duckduckgo-help-pages/get-duckduckgo/non-javascript */
 const DUCKDUCKGO = 'https://html.duckduckgo.com/html/?q={query}'

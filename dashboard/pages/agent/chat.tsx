@@ -4,12 +4,10 @@ import { ofKinds, useQuery } from '../../api/query.ts'
 import { to } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
 import { Loaded, Trouble } from '../../ui/states.tsx'
-import type { Item } from '../../ui/types.ts'
+import type { Task } from '../../ui/types.ts'
 import { Ask } from './ask.tsx'
-import type { ViewProps } from './index.tsx'
 import { Turn } from './turn.tsx'
-
-export type Task = Item<'tasks.list'>
+import type { ViewProps } from './view.ts'
 
 const SHOWN = 30
 /** Of one session for each agent: a key belongs to one agent only. */

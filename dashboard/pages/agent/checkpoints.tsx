@@ -12,7 +12,7 @@ import type { Item } from '../../ui/types.ts'
 import { moment, plural, visible } from '../../ui/words.ts'
 import { Import } from '../fleet/import.tsx'
 import { Changes } from './changes.tsx'
-import type { ViewProps } from './index.tsx'
+import type { ViewProps } from './view.ts'
 
 type Kept = Item<'checkpoints.list'>
 

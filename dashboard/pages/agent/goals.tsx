@@ -10,8 +10,8 @@ import { Table } from '../../ui/table.tsx'
 import { When } from '../../ui/time.tsx'
 import type { Agent, Goal } from '../../ui/types.ts'
 import { newest, visible } from '../../ui/words.ts'
-import type { ViewProps } from './index.tsx'
 import { Steps } from './steps.tsx'
+import type { ViewProps } from './view.ts'
 
 const SHOWN = 200
 const CALLS = 200

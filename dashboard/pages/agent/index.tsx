@@ -1,10 +1,9 @@
 import type { ComponentType } from 'preact'
 import { api } from '../../api/client.ts'
-import { ofAgent, type Query, useQuery } from '../../api/query.ts'
+import { ofAgent, useQuery } from '../../api/query.ts'
 import { type Place, to } from '../../routes.ts'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { Tabs } from '../../ui/tabs.tsx'
-import type { Agent } from '../../ui/types.ts'
 import { visible } from '../../ui/words.ts'
 import { Chat } from './chat.tsx'
 import { Checkpoints } from './checkpoints.tsx'
@@ -17,13 +16,8 @@ import { Messages } from './messages.tsx'
 import { Overview } from './overview.tsx'
 import { Schedules } from './schedules.tsx'
 import { Tools } from './tools.tsx'
+import type { ViewProps } from './view.ts'
 import { World } from './world.tsx'
-
-export interface ViewProps {
-  agent: Agent
-  place: Place
-  reload: Query<Agent>['reload']
-}
 
 const VIEWS: readonly { id: string; name: string; view: ComponentType<ViewProps> }[] = [
   { id: 'overview', name: 'Now', view: Overview },

@@ -9,7 +9,7 @@ import { Tag } from '../../ui/status.tsx'
 import { When } from '../../ui/time.tsx'
 import type { Answer } from '../../ui/types.ts'
 import { percent, visible } from '../../ui/words.ts'
-import type { ViewProps } from './index.tsx'
+import type { ViewProps } from './view.ts'
 
 type Report = Answer<'suffering.get'>
 type Moment = Report['history'][number]

@@ -9,7 +9,7 @@ import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
 import { Tag } from '../../ui/status.tsx'
 import { When } from '../../ui/time.tsx'
 import { percent, visible } from '../../ui/words.ts'
-import type { ViewProps } from './index.tsx'
+import type { ViewProps } from './view.ts'
 
 const PIECE = 30
 

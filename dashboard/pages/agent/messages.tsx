@@ -6,7 +6,7 @@ import { Card } from '../../ui/card.tsx'
 import { Letter } from '../../ui/letter.tsx'
 import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
 import { newest, visible } from '../../ui/words.ts'
-import type { ViewProps } from './index.tsx'
+import type { ViewProps } from './view.ts'
 
 const SHOWN = 100
 

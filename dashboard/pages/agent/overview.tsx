@@ -9,10 +9,10 @@ import { When } from '../../ui/time.tsx'
 import type { Agent } from '../../ui/types.ts'
 import { count, dollars, duration, timed, visible } from '../../ui/words.ts'
 import { Request } from '../approvals/request.tsx'
-import type { ViewProps } from './index.tsx'
 import { Nudge } from './nudge.tsx'
 import { Persona } from './persona.tsx'
 import { Steps } from './steps.tsx'
+import type { ViewProps } from './view.ts'
 
 /** What it does now, what holds it, what wakes it next, and how it fares. */
 export function Overview({ agent, reload }: ViewProps) {

@@ -9,7 +9,7 @@ import { Table } from '../../ui/table.tsx'
 import { When } from '../../ui/time.tsx'
 import type { Item } from '../../ui/types.ts'
 import { duration, moment, plural, visible } from '../../ui/words.ts'
-import type { ViewProps } from './index.tsx'
+import type { ViewProps } from './view.ts'
 import { AddAlarm, AddSchedule } from './when-forms.tsx'
 
 type Schedule = Item<'schedules.list'>

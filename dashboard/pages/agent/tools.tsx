@@ -5,7 +5,7 @@ import { Loaded } from '../../ui/states.tsx'
 import { Tag } from '../../ui/status.tsx'
 import { Table } from '../../ui/table.tsx'
 import { visible } from '../../ui/words.ts'
-import type { ViewProps } from './index.tsx'
+import type { ViewProps } from './view.ts'
 
 /** What it is given to work with, and what that takes of each prompt. */
 export function Tools({ agent: { agent_id: id } }: ViewProps) {

@@ -3,8 +3,8 @@ import { to } from '../../routes.ts'
 import { Words } from '../../ui/said.tsx'
 import { Status } from '../../ui/status.tsx'
 import { When } from '../../ui/time.tsx'
+import type { Task } from '../../ui/types.ts'
 import { dollars, plural, visible } from '../../ui/words.ts'
-import type { Task } from './chat.tsx'
 
 type TurnProps = { task: Task } | { writing: { instruction: string; text: string; info: string } }
 

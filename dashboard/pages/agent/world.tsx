@@ -11,7 +11,7 @@ import { Table } from '../../ui/table.tsx'
 import { When } from '../../ui/time.tsx'
 import type { Answer } from '../../ui/types.ts'
 import { percent, plural, visible } from '../../ui/words.ts'
-import type { ViewProps } from './index.tsx'
+import type { ViewProps } from './view.ts'
 
 type Citizen = Answer<'economy.citizen'>
 type Entry = Answer<'economy.ledger'>['entries'][number]

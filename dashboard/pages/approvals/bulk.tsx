@@ -4,8 +4,8 @@ import { QUEUE } from '../../api/waiting.ts'
 import { to } from '../../routes.ts'
 import { focused } from '../../ui/focus.ts'
 import { Status } from '../../ui/status.tsx'
+import type { Waiting } from '../../ui/types.ts'
 import { plural, visible } from '../../ui/words.ts'
-import type { Waiting } from './request.tsx'
 
 /** What became of one of those that were decided in one act. */
 export interface Decided {

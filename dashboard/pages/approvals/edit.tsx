@@ -5,8 +5,7 @@ import { useQuery } from '../../api/query.ts'
 import { Diff } from '../../ui/diff.tsx'
 import { focused } from '../../ui/focus.ts'
 import { Loaded, Trouble } from '../../ui/states.tsx'
-import type { Approval } from '../../ui/types.ts'
-import type { Waiting } from './request.tsx'
+import type { Approval, Waiting } from '../../ui/types.ts'
 
 interface EditProps {
   approval: Waiting

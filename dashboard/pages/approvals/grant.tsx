@@ -1,8 +1,8 @@
 import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
 import { Trouble } from '../../ui/states.tsx'
+import type { Waiting } from '../../ui/types.ts'
 import { visible } from '../../ui/words.ts'
-import type { Waiting } from './request.tsx'
 
 /** Lets calls like this one run without asking, for a time or a number of times; this one is approved with it. */
 export function Grant({

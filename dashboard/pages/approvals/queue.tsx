@@ -2,9 +2,10 @@ import { useState } from 'preact/hooks'
 import { QUEUE, useWaiting } from '../../api/waiting.ts'
 import { to } from '../../routes.ts'
 import { Empty, Loaded } from '../../ui/states.tsx'
+import type { Waiting } from '../../ui/types.ts'
 import { plural } from '../../ui/words.ts'
 import { Bulk, type Decided, Results } from './bulk.tsx'
-import { isCut, Request, type Waiting } from './request.tsx'
+import { isCut, Request } from './request.tsx'
 
 /** All that waits, one by one or several in one act. */
 export function Queue() {

@@ -8,12 +8,10 @@ import { focused } from '../../ui/focus.ts'
 import { Trouble } from '../../ui/states.tsx'
 import { Tag } from '../../ui/status.tsx'
 import { When } from '../../ui/time.tsx'
-import type { Approval, Item } from '../../ui/types.ts'
+import type { Approval, Waiting } from '../../ui/types.ts'
 import { visible } from '../../ui/words.ts'
 import { Edit } from './edit.tsx'
 import { Grant } from './grant.tsx'
-
-export type Waiting = Item<'approvals.queue'>
 
 interface RequestProps {
   approval: Waiting

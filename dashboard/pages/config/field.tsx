@@ -1,5 +1,5 @@
 import { focused } from '../../ui/focus.ts'
-import type { Key } from './index.tsx'
+import type { Key } from '../../ui/types.ts'
 
 interface Shape {
   type?: string | readonly string[]

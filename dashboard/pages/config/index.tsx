@@ -4,11 +4,9 @@ import { ofKinds, useQuery } from '../../api/query.ts'
 import { type Place, refine, to } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
-import type { Item } from '../../ui/types.ts'
+import type { Key } from '../../ui/types.ts'
 import { plural } from '../../ui/words.ts'
 import { KeyRow } from './key.tsx'
-
-export type Key = Item<'config.keys'>
 
 /** Every key that may be set: what it does, its value and where that comes from, and when a change counts. */
 export function Config({ place }: { place: Place }) {

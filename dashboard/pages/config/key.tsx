@@ -4,9 +4,9 @@ import { api } from '../../api/client.ts'
 import { Trouble } from '../../ui/states.tsx'
 import { Tag } from '../../ui/status.tsx'
 import { toast } from '../../ui/toasts.tsx'
+import type { Key } from '../../ui/types.ts'
 import { visible } from '../../ui/words.ts'
 import { Field, parsedValue, textOf } from './field.tsx'
-import type { Key } from './index.tsx'
 
 /** One key: its words, its value, and its field when one changes it. */
 export function KeyRow({ found, onChanged }: { found: Key; onChanged: () => Promise<void> }) {

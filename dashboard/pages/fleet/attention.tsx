@@ -1,6 +1,6 @@
 import { to } from '../../routes.ts'
+import type { Member } from '../../ui/types.ts'
 import { plural, visible } from '../../ui/words.ts'
-import type { Member } from './index.tsx'
 
 /** So many reasons are told; those of most agents. */
 const REASONS = 4

@@ -1,9 +1,9 @@
 import { to } from '../../routes.ts'
 import { Figure } from '../../ui/card.tsx'
 import { When } from '../../ui/time.tsx'
+import type { Member } from '../../ui/types.ts'
 import { count, dollars, visible } from '../../ui/words.ts'
 import { HELD, isHeld } from './attention.tsx'
-import type { Member } from './index.tsx'
 
 /** The whole fleet in a few figures; each leads to those that it counts. */
 export function Glance({ members }: { members: readonly Member[] }) {

@@ -7,14 +7,12 @@ import { Empty, Loaded } from '../../ui/states.tsx'
 import { Status } from '../../ui/status.tsx'
 import { type Column, orderOf, Table } from '../../ui/table.tsx'
 import { When } from '../../ui/time.tsx'
-import type { Item } from '../../ui/types.ts'
+import type { Member } from '../../ui/types.ts'
 import { count, dollars, visible } from '../../ui/words.ts'
 import { Attention, HELD, isHeld } from './attention.tsx'
 import { Glance } from './glance.tsx'
 import { Import } from './import.tsx'
 import { Spawn } from './spawn.tsx'
-
-export type Member = Item<'agents.fleet'>
 
 /** Who does what, what it costs, who is stuck and why, and what wakes next. */
 export function Fleet({ place }: { place: Place }) {
