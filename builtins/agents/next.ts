@@ -43,7 +43,8 @@ export function ownHolds(svc: PluginHandle): Hold[] {
         if (svc.heartbeat.live || !svc.has(Daemon)) return undefined
         const found = await svc.use(Daemon).find()
         if (!found?.alive) return { reason: 'No daemon runs; svc start', at: null }
-        return found.stalled ? { reason: 'The daemon is stalled; if it stays so: svc restart', at: null } : undefined
+        const stalled = found.stalled || found.failing
+        return stalled ? { reason: 'The daemon is stalled; if it stays so: svc restart', at: null } : undefined
       },
     },
     {

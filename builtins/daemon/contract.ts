@@ -40,6 +40,8 @@ export interface FoundDaemon {
   ticked_at: number
   /** That was so long ago that it would not answer. */
   stalled: boolean
+  /** Its last round failed, as on a full disk: it comes round, and does nothing. */
+  failing: boolean
   /** Whether the process with its PID is still the one that described itself: only then may it be signalled. */
   isProven(): Promise<boolean>
 }

@@ -33,7 +33,8 @@ async function readDaemon(ports: FindPorts, svc: string, name: string): Promise<
   try {
     const holder = parseHolder(await ports.files.readFile(file, 'utf8'))
     if (!holder) return undefined
-    const { mtimeMs } = await ports.files.stat(file)
+    const failed = ports.files.stat(join(svc, `${name}.pid`)).catch(() => undefined)
+    const [{ mtimeMs }, fault] = await Promise.all([ports.files.stat(file), failed])
     return {
       name,
       joined: name !== OWN_NAME,
@@ -41,6 +42,7 @@ async function readDaemon(ports: FindPorts, svc: string, name: string): Promise<
       alive: await isAlive(ports, svc, holder),
       ticked_at: mtimeMs,
       stalled: ports.clock.ms() - mtimeMs > STALLED_AFTER_MS,
+      failing: fault?.mtimeMs === mtimeMs,
       isProven: async () => (await identityOf(ports, holder.pid)) === holder.process,
     }
   } catch {

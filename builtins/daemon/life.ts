@@ -71,7 +71,7 @@ export class DaemonLife {
       const listening = await this.#svc.use(Rest).listen({ socket: resolve(project.svc, holder.socket) })
       this.#undo.push(() => listening.close())
     }
-    this.#undo.push(this.#noteRounds(join(project.svc, `${name}.json`)), this.#watchOthers())
+    this.#undo.push(this.#noteRounds(join(project.svc, name), holder), this.#watchOthers())
     heartbeat.start()
     this.#undo.push(() => heartbeat.stop())
     log.info({}, `the daemon runs with PID ${process.pid}${joined ? ', beside another' : ''}`)
@@ -131,12 +131,14 @@ export class DaemonLife {
     if (freed > 0) this.#svc.log.warn({}, `another daemon is gone; ${freed} agents that it held go on here`)
   }
 
-  /** The age of the file is the age of the loop's last round: readable without asking the daemon. */
-  #noteRounds(file: string): Undo {
+  /** The age of `<name>.json` is that of the loop's last round, and of `<name>.pid` too where it failed: readable without asking. */
+  #noteRounds(path: string, { started_at }: Holder): Undo {
     const { clock, ports, heartbeat } = this.#svc
     let cancel = () => {}
     const note = () => {
-      if (heartbeat.lastTick > 0) ports.touch(file, heartbeat.lastTick)
+      const at = Math.max(heartbeat.lastTick, started_at)
+      ports.touch(`${path}.json`, at)
+      if (heartbeat.fault) ports.touch(`${path}.pid`, at)
       cancel = inRound(clock, NOTE_MS, note)
     }
     note()

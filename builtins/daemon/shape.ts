@@ -6,7 +6,7 @@ export const DaemonStatus = z.object({
   health: z
     .enum(['healthy', 'stalled', 'dead', 'stopped'])
     .describe('stalled: alive, but its loop fails, or has not moved for 10 s; dead: it ended without saying so'),
-  problem: z.string().nullable().describe('Why its loop fails, where it is the daemon that is asked'),
+  problem: z.string().nullable().describe('Why its loop fails: in its own words where it is the daemon that is asked'),
   pid: z.number().int().nullable(),
   started_at: z.iso.datetime().nullable(),
   uptime_s: z.number().nullable(),

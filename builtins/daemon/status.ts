@@ -35,7 +35,8 @@ function healthOf(
 ): Pick<DaemonStatus, 'health' | 'problem'> {
   if (!found) return { health: 'stopped', problem: null }
   if (!found.alive) return { health: 'dead', problem: null }
-  const problem = (found.holder.pid === process.pid && heartbeat.fault) || null
+  const fault = found.failing ? 'its rounds fail; svc logs says why' : null
+  const problem = (found.holder.pid === process.pid && heartbeat.fault) || fault
   return { health: found.stalled || problem ? 'stalled' : 'healthy', problem }
 }
 
@@ -51,8 +52,8 @@ function timesOf(found: FoundDaemon | undefined, now: number) {
   }
 }
 
-function joinedOf({ holder, stalled, ticked_at }: FoundDaemon, now: number) {
-  const health = stalled ? ('stalled' as const) : ('healthy' as const)
+function joinedOf({ holder, stalled, failing, ticked_at }: FoundDaemon, now: number) {
+  const health = stalled || failing ? ('stalled' as const) : ('healthy' as const)
   const { pid, started_at } = holder
   return { pid, health, started_at: isoTime(started_at), last_tick_age_s: secondsBetween(ticked_at, now) }
 }

@@ -49,6 +49,10 @@ export async function daemon(found: readonly FoundDaemon[], { clock }: Ports): P
       'see why in svc logs, then: svc restart',
     )
   }
+  const failing = alive.find(each => each.failing)
+  if (failing) {
+    return fail(`The rounds of the daemon (PID ${failing.holder.pid}) fail`, 'see why in svc logs')
+  }
   if (dead) {
     const { name, holder } = dead
     return warn(`.svc/${name}.pid is stale: process ${holder.pid} ended without saying so`, 'remove it with: svc stop')

@@ -41,6 +41,8 @@ describe('a full disk', () => {
     await using daemon = new RunningSvc(SERVE, { cwd: dir.path })
     const [, url = ''] = await daemon.says(/(http:\/\/127\.0\.0\.1:\d+)/)
     await daemon.says(/^Logs: /m)
+    await using beside = new RunningSvc(['serve', '--port', '0'], { cwd: dir.path })
+    const [, other = ''] = await beside.says(/(http:\/\/127\.0\.0\.1:\d+)/)
     const kept: string[] = []
     const first = await nudged(url)
     expect(first.status).toBe(202)
@@ -54,16 +56,21 @@ describe('a full disk', () => {
       return status !== 202
     })
     expect([...codes]).toEqual(['503 disk_full'])
-    const health = async () =>
-      (await (await fetch(`${url}/daemon`)).json()) as { health: string; problem: string | null }
+    const health = async (from = url) =>
+      (await (await fetch(`${from}/daemon`)).json()) as { health: string; problem: string | null }
     await until(async () => (await health()).health === 'stalled')
     expect((await health()).problem).toMatch(/^The disk that holds the project's database is full; make space/)
+    await until(async () => (await health(other)).health === 'stalled')
+    expect((await health(other)).problem).toBe('its rounds fail; svc logs says why')
+    expect((await svc(['doctor'], { cwd: dir.path })).stdout).toMatch(/The rounds of the daemon \(PID \d+\) fail/)
     expect((await svc(['daemon'], { cwd: dir.path })).stdout).toMatch(/^daemon +stalled \(PID .*\): The disk /m)
     expect((await fetch(`${url}/healthz`)).status).toBeLessThan(600)
     expect(daemon.process.exitCode).toBeNull()
     await rm(join(dir.path, '.svc/filler'))
     await until(async () => (await nudged(url)).status === 202)
     await until(async () => (await health()).health === 'healthy')
+    await until(async () => (await health(other)).health === 'healthy')
+    expect(await beside.end('SIGTERM')).toBe(0)
     expect(await daemon.end('SIGTERM')).toBe(0)
     const db = new Sqlite(join(dir.path, '.svc/svc.db'))
     expect(db.pragma('integrity_check', { simple: true })).toBe('ok')
