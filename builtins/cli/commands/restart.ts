@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import type { HandWritten } from '../context.ts'
+import { checkPresets, presetsOf } from '../announce.ts'
+import type { Context, HandWritten } from '../context.ts'
 import { detach } from '../detach.ts'
 import { heartbeatOf, writeHeartbeat } from '../heartbeat.ts'
 import { findProject } from '../project.ts'
@@ -14,6 +15,7 @@ const restart: HandWritten = async (input, context) => {
   const { terminal, json, ports, house, named } = context
   const root = await findProject(ports, named)
   const found = await house.findDaemon(ports, join(root, '.svc'))
+  await checkStart(root, input.profiles, context)
   const stopped = await stopDaemons(root, seconds, context)
   if (!json) terminal.out(inWords(stopped, seconds))
   // In the form of what the daemon that comes tells of its life.
@@ -28,3 +30,9 @@ const restart: HandWritten = async (input, context) => {
   return serve(served, context)
 }
 export default restart
+
+/** @throws what would keep the next daemon from starting, while the last still runs: a bad configuration, a preset that is none */
+async function checkStart(root: string, profiles: unknown, { house }: Context): Promise<void> {
+  await using kernel = await house.open({ root, roles: [], log: { level: 'silent' } })
+  await checkPresets(kernel, presetsOf(profiles))
+}
