@@ -60,7 +60,7 @@ export const UnknownConfigKeyError = defineError({
   exit: 2,
   title: 'Unknown configuration key',
   sentence: (p: { key: string; known: string[] }) =>
-    `"${p.key}" is not a key of the configuration; ${meant(p.key, p.known)}`,
+    `"${p.key}" is not a key of the configuration; ${meant(p.key, p.known, 'svc config')}`,
 })
 
 /** The keys that sections added, by their dotted paths. */

@@ -2,11 +2,16 @@
 export function near(word: string, names: readonly string[]): string[] {
   const limit = Math.ceil(word.length / 3)
   return names
-    .map(name => ({ name, steps: name.startsWith(word) && word.length > 2 ? 1 : distance(word, name) }))
+    .map(name => ({ name, steps: isPart(word, name) ? 1 : distance(word, name) }))
     .filter(({ steps }) => steps <= limit)
     .sort((a, b) => a.steps - b.steps)
     .slice(0, 2)
     .map(({ name }) => name)
+}
+
+/** Whether a name was left unfinished, or its section was. */
+function isPart(word: string, name: string): boolean {
+  return word.length > 2 && (name.startsWith(word) || name.endsWith(`.${word}`))
 }
 
 /** Letters to add, drop, change or swap with their neighbour: the restricted Damerau–Levenshtein distance. */
@@ -27,9 +32,10 @@ function distance(a: string, b: string): number {
   return rows[a.length]![b.length]!
 }
 
-/** The end of a sentence about a name that nobody knows: what was meant, or all there are. */
-export function meant(word: string, names: readonly string[]): string {
+/** The end of a sentence about a name that nobody knows: what was meant, or all there are. @param list where they are listed, if too many */
+export function meant(word: string, names: readonly string[], list?: string): string {
   const [first, second] = near(word, names)
+  if (first === undefined && list) return `${list} lists them`
   if (first === undefined) return names.length > 0 ? `there are: ${names.join(', ')}` : 'there is none'
   return `did you mean "${first}"${second === undefined ? '' : ` or "${second}"`}?`
 }

@@ -11,42 +11,51 @@ const SECRET_NAME =
   /(^|_)(KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|AUTH)(_|$)|(KEY|TOKEN|SECRET|PASSWORD)$/i
 
 export const McpServerSettings = z
-  .strictObject({
-    command: z.string().trim().min(1).max(1000).optional().describe('The program, for a server that is a process'),
-    args: z.array(z.string().max(10_000)).max(100).default([]).describe('Its arguments; no shell reads them'),
-    cwd: z
-      .string()
-      .min(1)
-      .optional()
-      .describe("Where it runs, relative to the project's folder, which it is unless told"),
-    env: z.record(Variable, z.string()).default({}).describe('Variables for it that are no secrets'),
-    pass_env: z.array(Variable).default([]).describe('Variables of our own environment that it gets, such as keys'),
-    url: z
-      .url({ protocol: /^https?$/ })
-      .optional()
-      .describe('For a server over HTTP: this very address is connected to'),
-    headers_env: z
-      .record(z.string().regex(/^[A-Za-z0-9-]+$/, 'is no name of a header'), Variable)
-      .default({})
-      .describe('Headers with the variables that hold their values; one word for Authorization is a bearer token'),
-    enabled: z.boolean().default(true),
-    start_timeout: Seconds.default(60).describe('Seconds until it must have answered and listed its tools'),
-    timeout: Seconds.default(60).describe('Seconds that one call may take; daemon.tool_timeout holds beside it'),
-    profiles: z.array(z.string()).nullable().default(null).describe('Presets whose agents get its tools; null for all'),
-    tools: z
-      .strictObject({ allow: Patterns.nullable().default(null), deny: Patterns.default([]) })
-      .prefault({})
-      .describe('Which of its tools are offered, by patterns such as read_*; what is denied is not allowed'),
-    require_approval: Patterns.default([]).describe('Tools that wait for the operator, where approvals are on'),
-    trust_annotations: z
-      .boolean()
-      .default(false)
-      .describe('Whether it is believed which of its tools may be run again when it is unknown whether they ran'),
-    pin: z
-      .boolean()
-      .default(false)
-      .describe('Whether tools that are new or changed since the first listing are held back until they are accepted'),
-  })
+  .strictObject(
+    {
+      command: z.string().trim().min(1).max(1000).optional().describe('The program, for a server that is a process'),
+      args: z.array(z.string().max(10_000)).max(100).default([]).describe('Its arguments; no shell reads them'),
+      cwd: z
+        .string()
+        .min(1)
+        .optional()
+        .describe("Where it runs, relative to the project's folder, which it is unless told"),
+      env: z.record(Variable, z.string()).default({}).describe('Variables for it that are no secrets'),
+      pass_env: z.array(Variable).default([]).describe('Variables of our own environment that it gets, such as keys'),
+      url: z
+        .url({ protocol: /^https?$/ })
+        .optional()
+        .describe('For a server over HTTP: this very address is connected to'),
+      headers_env: z
+        .record(z.string().regex(/^[A-Za-z0-9-]+$/, 'is no name of a header'), Variable)
+        .default({})
+        .describe('Headers with the variables that hold their values; one word for Authorization is a bearer token'),
+      enabled: z.boolean().default(true),
+      start_timeout: Seconds.default(60).describe('Seconds until it must have answered and listed its tools'),
+      timeout: Seconds.default(60).describe('Seconds that one call may take; daemon.tool_timeout holds beside it'),
+      profiles: z
+        .array(z.string())
+        .nullable()
+        .default(null)
+        .describe('Presets whose agents get its tools; null for all'),
+      tools: z
+        .strictObject({ allow: Patterns.nullable().default(null), deny: Patterns.default([]) })
+        .prefault({})
+        .describe('Which of its tools are offered, by patterns such as read_*; what is denied is not allowed'),
+      require_approval: Patterns.default([]).describe('Tools that wait for the operator, where approvals are on'),
+      trust_annotations: z
+        .boolean()
+        .default(false)
+        .describe('Whether it is believed which of its tools may be run again when it is unknown whether they ran'),
+      pin: z
+        .boolean()
+        .default(false)
+        .describe(
+          'Whether tools that are new or changed since the first listing are held back until they are accepted',
+        ),
+    },
+    'must be a mapping, such as { command: npx, args: [-y, a-server] } or { url: https://… }',
+  )
   .superRefine(({ command, url, env, ...more }, context) => {
     const fault = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message })
     if ((command === undefined) === (url === undefined)) fault('command', 'a server has either a command or a url')

@@ -3,25 +3,28 @@ import { TIERS } from './catalogue.ts'
 import { ToolCalls } from './contract.ts'
 
 /** What configuration may say of one provider. */
-export const ProviderSettings = z.strictObject({
-  base_url: z
-    .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
-    .optional()
-    .describe('Where it listens, up to and with /v1'),
-  api_key_env: z
-    .string()
-    .regex(
-      /^[A-Z][A-Z0-9_]*_(API_KEY|TOKEN|SECRET|PASSWORD)$/,
-      'must name an environment variable that ends in _API_KEY, _TOKEN, _SECRET or _PASSWORD: such are masked everywhere',
-    )
-    .optional()
-    .describe('The variable that holds the key; <NAME>_API_KEY unless told'),
-  model: z.string().min(1).max(200).optional().describe('Used when only the provider is named'),
-  tiers: z.partialRecord(z.enum(TIERS), z.string().min(1).max(200)).optional(),
-  free: z.boolean().optional().describe('Its calls cost nothing; so for loopback addresses unless told'),
-  tool_calls: ToolCalls.optional().describe('How its models call tools; auto unless told, or models.yaml tells'),
-  max_concurrent: z.number().int().min(0).optional().describe('Attempts at once from one process; 0 sets no limit'),
-})
+export const ProviderSettings = z.strictObject(
+  {
+    base_url: z
+      .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
+      .optional()
+      .describe('Where it listens, up to and with /v1'),
+    api_key_env: z
+      .string()
+      .regex(
+        /^[A-Z][A-Z0-9_]*_(API_KEY|TOKEN|SECRET|PASSWORD)$/,
+        'must name an environment variable that ends in _API_KEY, _TOKEN, _SECRET or _PASSWORD: such are masked everywhere',
+      )
+      .optional()
+      .describe('The variable that holds the key; <NAME>_API_KEY unless told'),
+    model: z.string().min(1).max(200).optional().describe('Used when only the provider is named'),
+    tiers: z.partialRecord(z.enum(TIERS), z.string().min(1).max(200)).optional(),
+    free: z.boolean().optional().describe('Its calls cost nothing; so for loopback addresses unless told'),
+    tool_calls: ToolCalls.optional().describe('How its models call tools; auto unless told, or models.yaml tells'),
+    max_concurrent: z.number().int().min(0).optional().describe('Attempts at once from one process; 0 sets no limit'),
+  },
+  'must be a mapping, such as { base_url: http://127.0.0.1:8080/v1 }',
+)
 export type ProviderSettings = z.infer<typeof ProviderSettings>
 
 interface Known {

@@ -31,13 +31,13 @@ export async function keysOf(config: Config): Promise<ConfigKey[]> {
 export async function valueAt(config: Config, key: string): Promise<ConfigValue> {
   await config.refresh()
   const path = config.pathOf(key)
-  const { source, reload, env, schema, ...info } = infoOf(config, key)
+  const { path: of, source, reload, env, schema, ...info } = infoOf(config, key)
   const { description = '' } = schema as { description?: string }
   return {
     key,
     value: getIn(config.tree('effective'), path) ?? null,
-    source,
-    default: info.default ?? null,
+    source: source === 'file' && getIn(config.tree('persisted'), path) === undefined ? 'default' : source,
+    default: getIn(info.default, path.slice(of.split('.').length)) ?? null,
     env: env ?? null,
     reload,
     description,

@@ -86,6 +86,8 @@ it('svc config set puts a mapping in the place of the one there was; an entry an
   expect(await set('model.providers.office', JSON.stringify(lab))).toEqual({ office: lab })
   expect(await set('model.providers', JSON.stringify({ lab }))).toEqual({ lab })
   expect((await run('config', 'get', 'model.providers.lab.base_url')).stdout).toMatch(/^model\S+ +http:.*:2\/v1$/m)
+  const missing = (await run('config', 'get', 'model.providers.nowhere')).stdout
+  expect(missing).toMatch(/^model\S+ +null\nfrom +the default\ndefault +null$/m)
   expect((await run('config', 'unset', 'model.providers.lab.base_url')).stderr).toContain('needs a base_url')
   expect((await run('config', 'set', 'model.providers.lab.url', 'x')).stderr).toContain('lab.url: is not a known field')
   expect((await run('config', 'set', 'model.providers', '{ lab: { __proto__: 1 } }')).code).toBe(2)
@@ -99,6 +101,10 @@ it.each([
   [['set', 'daemon.heartbeat', '0'], 2, 'daemon.heartbeat: Too small'],
   [['set', 'daemon.hartbeat', '1'], 2, 'did you mean "daemon.heartbeat"?'],
   [['get', 'daemon'], 2, '"daemon" is not a key of the configuration'],
+  [['get', 'heartbeat'], 2, '"heartbeat" is not a key of the configuration; did you mean "daemon.heartbeat"?'],
+  [['set', 'colour', 'red'], 2, '"colour" is not a key of the configuration; svc config lists them\n'],
+  [['set', 'model.providers.office', 'x'], 2, 'office: must be a mapping, such as { base_url: http'],
+  [['set', 'mcp.servers.files', 'x'], 2, 'files: must be a mapping, such as { command: npx'],
   [['set', 'daemon.heartbeat'], 2, '<value> is missing'],
   [['set', 'seed', '-5'], 2, 'words that begin with "-" stand behind --, as in: -- -5'],
 ])('a mistake says what would be right: svc config %j', async (words, code, sentence) => {
