@@ -7,7 +7,7 @@ import { capBody } from './fetch.ts'
 import { Opened } from './opened.ts'
 import { probe } from './probe.ts'
 import { EventData } from './sse.ts'
-import { Chunk, Completion, doneEvent, ToolCallAssembly, usageEvents, wireRequest } from './wire.ts'
+import { Chunk, Completion, callsIn, doneEvent, ToolCallAssembly, usageEvents, wireRequest } from './wire.ts'
 
 /** More than `model.total_timeout` will ever be: the time limits are the caller's. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1
@@ -121,34 +121,42 @@ function firstOf(models: () => Promise<string[]>): () => Promise<string> {
 /** What a server sends behind its last chunk. What follows is read, so that the connection can be used again, and is no part of the answer. */
 const DONE = '[DONE]'
 
-/** A stream's chunks as our events. There is no `done` among them when the server gave no reason for its end. */
+/** A stream's chunks as our events. There is no `done` among them when the server neither gave a reason for its end nor said that it is over. */
 class ChunkReading {
   readonly #toolCalls = new ToolCallAssembly()
   #over = false
   #done = false
   #refused = false
+  #said = false
 
   /** @throws SyntaxError, ZodError, or what the server reports in place of a chunk */
   read(data: string): readonly ModelEvent[] {
     this.#over ||= data.startsWith(DONE)
-    if (this.#over) return []
+    if (this.#over) return this.#said ? this.#end(null) : []
     const raw = JSON.parse(data)
     refuseReported(raw)
     const word = wordIn(raw)
+    this.#said ||= Boolean(word)
     if (word !== undefined) return [{ type: 'text', text: word }]
     const { choices, usage } = Chunk.parse(raw)
     const [choice] = choices ?? []
     const said = choice?.delta
-    if (said?.tool_calls) this.#toolCalls.add(said.tool_calls)
+    const calls = callsIn(said)
+    const text = said?.content ?? said?.refusal ?? ''
+    this.#toolCalls.add(calls)
     this.#refused ||= Boolean(said?.refusal)
+    this.#said ||= text !== '' || calls.length > 0
     // An empty text is a sign of life: a model that thinks, or writes a long tool call, is not idle.
-    const events: ModelEvent[] = [{ type: 'text', text: said?.content ?? said?.refusal ?? '' }]
+    const events: ModelEvent[] = [{ type: 'text', text }]
     if (usage) events.push(...usageEvents(usage))
-    if (choice?.finish_reason && !this.#done) {
-      this.#done = true
-      events.push(...this.#toolCalls.events(), doneEvent(choice.finish_reason, this.#refused))
-    }
+    if (choice?.finish_reason) events.push(...this.#end(choice.finish_reason))
     return events
+  }
+
+  #end(reason: string | null): ModelEvent[] {
+    if (this.#done) return []
+    this.#done = true
+    return [...this.#toolCalls.events(), doneEvent(reason, this.#refused)]
   }
 }
 
@@ -157,8 +165,9 @@ function wordIn(raw: { choices?: unknown; usage?: unknown } | null): string | un
   const { choices, usage } = raw ?? {}
   if (!Array.isArray(choices) || choices.length !== 1 || usage) return undefined
   const { delta, finish_reason } = choices[0] ?? {}
-  const { content, refusal, tool_calls } = delta ?? {}
-  return typeof content === 'string' && !(finish_reason || refusal || tool_calls) ? content : undefined
+  const { content, refusal, tool_calls, function_call } = delta ?? {}
+  const more = finish_reason || refusal || tool_calls || function_call
+  return typeof content === 'string' && !more ? content : undefined
 }
 
 interface Reporting {
@@ -180,7 +189,7 @@ function eventsOfCompletion(raw: unknown): ModelEvent[] {
   const { choices, usage } = Completion.parse(raw)
   const { message, finish_reason } = choices[0]!
   const toolCalls = new ToolCallAssembly()
-  toolCalls.add((message.tool_calls ?? []).map((call, index) => ({ ...call, index })))
+  toolCalls.add(callsIn(message).map((call, index) => ({ ...call, index })))
   return [
     { type: 'text', text: message.content ?? message.refusal ?? '' },
     ...toolCalls.events(),

@@ -42,11 +42,13 @@ function wellFormed(text: string): string {
   return text.replace(/\p{Surrogate}/gu, '\ufffd')
 }
 
+// Some servers send the arguments as JSON rather than as its text.
+const Called = z.object({ name: z.string().nullish(), arguments: z.unknown().optional() })
+
 const ToolCallPiece = z.object({
   index: z.number().int().nullish(),
-  id: z.string().nullish(),
-  // Some servers send the arguments as JSON rather than as its text.
-  function: z.object({ name: z.string().nullish(), arguments: z.unknown().optional() }).nullish(),
+  id: z.union([z.string(), z.number().transform(String)]).nullish(),
+  function: Called.nullish(),
 })
 type ToolCallPiece = z.infer<typeof ToolCallPiece>
 
@@ -62,6 +64,7 @@ const Said = z.object({
   content: Content.nullish(),
   refusal: z.string().nullish(),
   tool_calls: z.array(ToolCallPiece).nullish(),
+  function_call: Called.nullish(),
 })
 
 /** As much of a streamed chunk as is used; `usage` is looked at apart, for a bad count must not spoil an answer. */
@@ -74,6 +77,12 @@ export const Completion = z.object({
   choices: z.array(z.object({ message: Said, finish_reason: z.string().nullish() })).min(1),
   usage: z.unknown().optional(),
 })
+
+/** The tool calls of a message, or pieces of them; servers of before there were several have one. */
+export function callsIn(said: z.infer<typeof Said> | null | undefined): readonly ToolCallPiece[] {
+  const one = said?.function_call
+  return said?.tool_calls ?? (one ? [{ index: 0, function: one }] : [])
+}
 
 const WireUsage = z.object({
   prompt_tokens: z.number(),

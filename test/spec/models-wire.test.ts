@@ -65,13 +65,13 @@ test.for([
   expect((await call()).finish_reason).toBe(ours)
 })
 
+const TOOL_CALLS = { choices: [{ delta: {}, finish_reason: 'tool_calls' }] }
+
 /** A server with its own way of streaming tool calls, instead of the scripted one. */
-function streaming(deltas: readonly object[]) {
-  const chunks = [
-    ...deltas.map(delta => ({ choices: [{ delta }] })),
-    { choices: [{ delta: {}, finish_reason: 'tool_calls' }] },
-  ]
-  const body = chunks.map(chunk => `data: ${JSON.stringify(chunk)}\n\n`).join('')
+function streaming(deltas: readonly object[], end: object | string = TOOL_CALLS) {
+  const chunks = [...deltas.map(delta => ({ choices: [{ delta }] })), end]
+  const data = chunks.map(chunk => (typeof chunk === 'string' ? chunk : JSON.stringify(chunk)))
+  const body = data.map(each => `data: ${each}\n\n`).join('')
   const headers = { 'content-type': 'text/event-stream' }
   return modelHouse(undefined, { ports: { fetch: async () => new Response(body, { headers }) } })
 }
@@ -107,6 +107,24 @@ test.for([
     { id: 'a', name: 'one', arguments: '{}' },
     { id: 'b', name: 'two', arguments: '{}' },
   ])
+})
+
+test.for([
+  ['words', [{ content: 'It is ' }, { content: 'noon.' }], { text: 'It is noon.', finish_reason: 'stop' }],
+  ['a call', [piece('a', 'one', '{}', 0)], { tool_calls: [{ id: 'a', name: 'one' }], finish_reason: 'tool_calls' }],
+] as const)('%s are whole when the server says that it is over, be it without a reason', async ([, deltas, answer]) => {
+  const { call } = await streaming(deltas, '[DONE]')
+  expect(await call()).toMatchObject({ ...answer, spend: { attempts: 1 } })
+})
+
+test('a call as it was before there could be several is one, and an id may be a number', async () => {
+  const legacy = (name: string | undefined, args: string) => ({ content: '', function_call: { name, arguments: args } })
+  const { call } = await streaming([legacy('one', ''), legacy(undefined, '{"n":'), legacy(undefined, '1}')])
+  expect((await call()).tool_calls).toMatchObject([{ name: 'one', arguments: '{"n":1}' }])
+  const plain = await whole({ choices: [{ message: legacy('one', '{"n":1}'), finish_reason: 'function_call' }] })
+  expect((await plain.call()).tool_calls).toMatchObject([{ name: 'one', arguments: '{"n":1}' }])
+  const numbered = await streaming([{ tool_calls: [{ index: 0, id: 7, function: { name: 'one', arguments: '{}' } }] }])
+  expect((await numbered.call()).tool_calls).toEqual([{ id: '7', name: 'one', arguments: '{}' }])
 })
 
 test('calls that came whole, without ids or an index, are several', async () => {
