@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
 import type { PluginHandle, Undo } from '#kernel'
-import type { ProtocolExchange } from '../rest/contract.ts'
+import { MalformedRequestError, type ProtocolExchange } from '../rest/contract.ts'
 import { type McpConfig, type McpOffer, type McpPeer, TooManyMcpSessionsError } from './contract.ts'
 import { Peer } from './peer.ts'
 import { Replay } from './replay.ts'
@@ -15,6 +15,9 @@ const STALL_MS = 30_000
 /** What the protocol's transports say of a session that is not there. */
 const NO_SESSION = -32001
 const NO_SESSION_YET = -32000
+/** The codes of JSON-RPC for a body that is no JSON, and for one that is no message. */
+const PARSE_ERROR = -32700
+const INVALID_REQUEST = -32600
 
 export interface SessionsParts {
   svc: PluginHandle
@@ -42,18 +45,23 @@ export class Sessions {
   }
 
   async answer(exchange: ProtocolExchange): Promise<void> {
+    await this.#answer(exchange).catch(error => {
+      if (!(error instanceof MalformedRequestError)) throw error
+      // With a cause it is no JSON at all.
+      refuse(exchange.response, 400, error.cause ? PARSE_ERROR : INVALID_REQUEST, error.message)
+    })
+  }
+
+  async #answer(exchange: ProtocolExchange): Promise<void> {
     const { request, response, body, call } = exchange
     const id = request.headers['mcp-session-id']
     const begins = request.method === 'POST' && id === undefined && methodsIn(body).includes('initialize')
     const session = begins ? undefined : this.#find(id, call.tenant)
     if (!begins && !session) {
-      const [status, code, message] =
-        id === undefined
-          ? [400, NO_SESSION_YET, 'The header Mcp-Session-Id is missing; begin with initialize.']
-          : [404, NO_SESSION, 'There is no such session any more; begin again with initialize.']
-      response.writeHead(status as number, { 'content-type': 'application/json' })
-      response.end(JSON.stringify({ jsonrpc: '2.0', id: null, error: { code, message } }))
-      return
+      if (id !== undefined) {
+        return refuse(response, 404, NO_SESSION, 'There is no such session any more; begin again with initialize.')
+      }
+      return refuse(response, 400, NO_SESSION_YET, 'The header Mcp-Session-Id is missing; begin with initialize.')
     }
     // Requests are answered with a stream of events, and so is one that waits for them.
     const streams = request.method === 'GET' || (request.method === 'POST' && methodsIn(body, true).length > 0)
@@ -183,6 +191,12 @@ class Session {
     this.#left()
     await this.#parts.peer.close()
   }
+}
+
+/** Answers what reaches no session, in the words of JSON-RPC. */
+function refuse(response: ServerResponse, status: number, code: number, message: string): void {
+  response.writeHead(status, { 'content-type': 'application/json' })
+  response.end(JSON.stringify({ jsonrpc: '2.0', id: null, error: { code, message } }))
 }
 
 /** The methods of the messages in a body; with `asked`, only of those that are to be answered. */

@@ -64,7 +64,10 @@ describe('MCP over HTTP stands behind what REST stands behind', () => {
     expect((await post(home, INITIALIZE, { origin: 'https://evil.example' })).status).toBe(403)
     expect((await post(home, INITIALIZE, { host: 'evil.example' })).status).toBe(403)
     expect((await home.ask('/mcp', { method: 'PUT' })).status).toBe(405)
-    expect((await post(home, '{', { 'content-type': 'application/json' })).json).toMatchObject({ status: 400 })
+    for (const [body, code] of Object.entries({ '{': -32700, '[1]': -32600 })) {
+      const { status, json } = await post(home, body, { 'content-type': 'application/json' })
+      expect([status, json]).toEqual([400, { jsonrpc: '2.0', id: null, error: { code, message: expect.any(String) } }])
+    }
     expect((await post(home, INITIALIZE, { accept: 'application/json' })).status).toBe(406)
   })
 
