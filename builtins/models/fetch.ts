@@ -10,7 +10,7 @@ const MAX_BODY_BYTES = 8 * MiB
 export async function capBody(responding: Promise<Response>, streams = true): Promise<Response> {
   const response = await responding
   if (!response.body) return response
-  const streamed = response.headers.get('content-type')?.includes('text/event-stream') ?? false
+  const streamed = response.ok && isStream(response)
   if (streamed && !streams) return response
   const limit = streamed ? MAX_STREAM_BYTES : MAX_BODY_BYTES
   let bytes = 0
@@ -23,6 +23,11 @@ export async function capBody(responding: Promise<Response>, streams = true): Pr
   })
   const { status, statusText, headers } = response
   return new Response(response.body.pipeThrough(counted), { status, statusText, headers })
+}
+
+/** Whether an answer is a stream of events. */
+export function isStream({ headers }: Pick<Response, 'headers'>): boolean {
+  return headers.get('content-type')?.includes('text/event-stream') ?? false
 }
 
 /** @param limit bytes */

@@ -3,7 +3,7 @@ import type { Ports } from '#kernel'
 import { ModelError, type ModelEvent, type ModelProvider, type ModelRequest } from './contract.ts'
 import type { Endpoint } from './endpoints.ts'
 import { faultOf, refusesStreamOptions } from './faults.ts'
-import { capBody } from './fetch.ts'
+import { capBody, isStream } from './fetch.ts'
 import { Opened } from './opened.ts'
 import { probe } from './probe.ts'
 import { EventData } from './sse.ts'
@@ -77,8 +77,7 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
     const fault = (error: unknown) => faultOf(error, model, endpoint, ports.clock)
     return new Opened(async () => {
       refuseWithoutKey(model)
-      const reading = new ChunkReading()
-      const data = new EventData(piece => reading.read(piece))
+      const data = chunks()
       const response = await open(request, signal).catch(error => {
         throw fault(error)
       })
@@ -93,9 +92,9 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
     try {
       const { chat } = await connect()
       const asked = chat.completions.create({ ...wireRequest(request), stream: false }, { signal })
-      const { data, response } = await asked.withResponse()
+      const response = await asked.asResponse()
       refuseWebPage(model, response)
-      return eventsOfCompletion(data)
+      return isStream(response) ? await eventsOfStream(response) : eventsOfCompletion(await response.json())
     } catch (error) {
       throw faultOf(error, model, endpoint, ports.clock)
     }
@@ -120,6 +119,11 @@ function firstOf(models: () => Promise<string[]>): () => Promise<string> {
 
 /** What a server sends behind its last chunk. What follows is read, so that the connection can be used again, and is no part of the answer. */
 const DONE = '[DONE]'
+
+function chunks(): EventData<ModelEvent> {
+  const reading = new ChunkReading()
+  return new EventData(data => reading.read(data))
+}
 
 /** A stream's chunks as our events. There is no `done` among them when the server neither gave a reason for its end nor said that it is over. */
 class ChunkReading {
@@ -182,6 +186,13 @@ function refuseReported(raw: Reporting | null): void {
   const body: { message?: unknown; code?: unknown } = typeof error === 'object' ? error : { message: error }
   const message = typeof body.message === 'string' ? body.message : JSON.stringify(body)
   throw Object.assign(new Error(message), { error: body, code: body.code })
+}
+
+/** What a server streams that was asked for a whole answer: some know nothing else. */
+async function eventsOfStream(response: Response): Promise<ModelEvent[]> {
+  const events: ModelEvent[] = []
+  for await (const event of chunks().of(response, error => error)) events.push(event)
+  return events
 }
 
 function eventsOfCompletion(raw: unknown): ModelEvent[] {

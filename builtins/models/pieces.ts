@@ -2,6 +2,7 @@ import { Agent as HttpAgent, type IncomingMessage, request as overHttp } from 'n
 import { Agent as HttpsAgent, request as overHttps } from 'node:https'
 import { Readable } from 'node:stream'
 import type { Fetch } from '#kernel'
+import { isStream } from './fetch.ts'
 
 /** For so long a connection waits for its next request, in milliseconds: servers that say nothing of it wait for 5 s or longer. */
 const KEPT_MS = 4_000
@@ -65,10 +66,11 @@ function responseOf(incoming: IncomingMessage, status: number): Response {
   const headers = new Headers()
   for (const [name, values = []] of Object.entries(incoming.headersDistinct))
     for (const value of values) headers.append(name, value)
-  if (!headers.get('content-type')?.includes('text/event-stream')) {
+  const ok = status >= 200 && status < 300
+  // A refusal is read as a whole, whatever type it names.
+  if (!ok || !isStream({ headers })) {
     const body = status === 204 || status === 205 ? null : (Readable.toWeb(incoming) as ReadableStream)
     return new Response(body, { status, statusText: incoming.statusMessage ?? '', headers })
   }
-  const ok = status >= 200 && status < 300
   return { ok, status, headers, body: incoming } as unknown as Response
 }

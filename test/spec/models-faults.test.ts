@@ -90,6 +90,19 @@ test.for([400, 401, 403, 404])('a refusal with status %s is not retried', async 
   expect(server.requests).toHaveLength(1)
 })
 
+test('a refusal that calls itself a stream of events is read as the refusal that it is', async () => {
+  const headers = { 'content-type': 'text/event-stream', 'retry-after': '30' }
+  const { server, failing } = await modelHouse([
+    refuse(401, 'That is not for you', { headers }),
+    ...Array.from({ length: 3 }, () => refuse(429, 'Later', { headers })),
+  ])
+  const error = await failing()
+  expect(error.message).toContain('HTTP 401: That is not for you.')
+  expect(error).toMatchObject({ kind: 'auth', spend: { attempts: 1, input_tokens: 0 } })
+  expect(await failing()).toMatchObject({ kind: 'rate_limited', retryAfter: 30, spend: { input_tokens: 0 } })
+  expect(server.requests).toHaveLength(4)
+})
+
 test('an exhausted quota is not retried, though its status is 429', async () => {
   const { server, failing } = await modelHouse(() =>
     refuse(429, 'You exceeded your quota', { code: 'insufficient_quota' }),

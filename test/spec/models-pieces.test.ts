@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { systemPorts } from '#kernel'
 import { fetchInPieces } from '../../builtins/models/pieces.ts'
+import { modelHouse } from './models-house.ts'
 
 async function served(answer: RequestListener) {
   const server = createServer((incoming, response) => {
@@ -69,6 +70,19 @@ test('an abort ends the request before its answer and in the middle of it', asyn
   await once(silent.server, 'request')
   early.abort()
   await expect(asking).rejects.toThrow()
+})
+
+test('a server that only knows streams is understood where a whole answer is asked for', async () => {
+  let asked = 0
+  const said = (choice: object) => `data: ${JSON.stringify({ choices: [{ index: 0, ...choice }] })}\n\n`
+  const { url } = await served((_, response) => {
+    response.writeHead(200, EVENTS).write(said({ delta: { content: 'All' } }))
+    response.end(asked++ === 0 ? '' : said({ delta: { content: ' of it.' }, finish_reason: 'stop' }))
+  })
+  const { call } = await modelHouse([], { env: { OPENAI_BASE_URL: url } })
+  const answer = await call()
+  expect(answer).toMatchObject({ text: 'All of it.', finish_reason: 'stop', spend: { attempts: 2 } })
+  expect(asked).toBe(2)
 })
 
 test('a fetch that was put in the place of the machine’s is asked as it is', () => {
