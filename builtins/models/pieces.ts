@@ -1,6 +1,7 @@
 import { Agent as HttpAgent, type IncomingMessage, request as overHttp } from 'node:http'
 import { Agent as HttpsAgent, request as overHttps } from 'node:https'
-import { Readable } from 'node:stream'
+import { pipeline, Readable } from 'node:stream'
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import type { Fetch } from '#kernel'
 import { isStream } from './fetch.ts'
 
@@ -12,6 +13,13 @@ const kept = {
   http: new HttpAgent({ keepAlive: true, timeout: KEPT_MS }),
   https: new HttpsAgent({ keepAlive: true, timeout: KEPT_MS }),
 }
+
+/** What some proxies do to answers, though nobody asks for it. */
+const DECODERS = new Map([
+  ['gzip', createGunzip],
+  ['deflate', createInflate],
+  ['br', createBrotliDecompress],
+])
 
 /**
  * A `fetch` for requests whose answers come in many small pieces: over Node's own HTTP a stream costs half of what it does
@@ -66,11 +74,14 @@ function responseOf(incoming: IncomingMessage, status: number): Response {
   const headers = new Headers()
   for (const [name, values = []] of Object.entries(incoming.headersDistinct))
     for (const value of values) headers.append(name, value)
+  const decoder = DECODERS.get(headers.get('content-encoding')?.toLowerCase() ?? '')?.()
+  // Whoever reads is told of what fails.
+  const read = decoder ? pipeline(incoming, decoder, () => {}) : incoming
   const ok = status >= 200 && status < 300
   // A refusal is read as a whole, whatever type it names.
   if (!ok || !isStream({ headers })) {
-    const body = status === 204 || status === 205 ? null : (Readable.toWeb(incoming) as ReadableStream)
+    const body = status === 204 || status === 205 ? null : (Readable.toWeb(read) as ReadableStream)
     return new Response(body, { status, statusText: incoming.statusMessage ?? '', headers })
   }
-  return { ok, status, headers, body: incoming } as unknown as Response
+  return { ok, status, headers, body: read } as unknown as Response
 }

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { expect, onTestFinished, test } from 'vitest'
 import { systemPorts } from '#kernel'
 import { fetchInPieces } from '../../builtins/models/pieces.ts'
@@ -70,6 +71,21 @@ test('an abort ends the request before its answer and in the middle of it', asyn
   await once(silent.server, 'request')
   early.abort()
   await expect(asking).rejects.toThrow()
+})
+
+test('an answer that was compressed unasked is read, as a stream or whole, and one that is cut fails', async () => {
+  const zipped = { gzip: gzipSync, deflate: deflateSync, br: brotliCompressSync }
+  const { url } = await served(({ url: path = '' }, response) => {
+    const [, coding, type] = path.split('/') as [string, keyof typeof zipped, 'stream' | 'json' | 'cut']
+    const headers = { ...(type === 'json' ? { 'content-type': 'application/json' } : EVENTS) }
+    const body = zipped[coding]('data: 1\n\n')
+    response.writeHead(200, { ...headers, 'content-encoding': coding }).end(type === 'cut' ? body.subarray(0, 8) : body)
+  })
+  for (const coding of Object.keys(zipped)) {
+    expect(await textOf(await ask(`${url}${coding}/stream`, POST))).toBe('data: 1\n\n')
+    expect(await (await ask(`${url}${coding}/json`, POST)).text()).toBe('data: 1\n\n')
+    await expect(ask(`${url}${coding}/cut`, POST).then(textOf)).rejects.toThrow('unexpected end of file')
+  }
 })
 
 test('a server that only knows streams is understood where a whole answer is asked for', async () => {
