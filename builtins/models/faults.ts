@@ -63,7 +63,7 @@ function describe(error: unknown, { base_url }: Endpoint, clock: Pick<Clock, 'ms
     const problem = `${base_url} cannot be reached (${reason}); is the server running?`
     return { problem, kind: 'unreachable', billed: false }
   }
-  return { problem: `the connection to ${base_url} broke off (${reason ?? brief(sentenceOf(error))})`, kind: 'broken' }
+  return { problem: `the connection to ${base_url} broke off (${reason ?? brief(sentenceOf(rootOf(error)))})`, kind: 'broken' }
 }
 
 /** An answer with an error status: the provider did no work, so it costs nothing. */
@@ -117,6 +117,13 @@ export function causeCode(error: unknown): string | undefined {
     if (Array.isArray(errors)) return causeCode(errors[0])
   }
   return undefined
+}
+
+/** What began it: a redirect that leads nowhere is three errors deep, and the outer ones say nothing of it. */
+function rootOf(error: unknown): unknown {
+  let root = error
+  for (let depth = 0; root instanceof Error && root.cause instanceof Error && depth < 5; depth++) root = root.cause
+  return root
 }
 
 function brief(text: unknown): string {

@@ -58,6 +58,12 @@ test('redirects are followed, and other answers are as those of fetch', async ()
   expect([direct.status, await direct.json()]).toEqual([429, 'POST'])
 })
 
+test('a redirect that leads nowhere is told as such', async () => {
+  const { url } = await served(({ url }, response) => void response.writeHead(307, { location: url! }).end())
+  const { failing } = await modelHouse([], { env: { OPENAI_BASE_URL: url } })
+  expect((await failing()).message).toMatch(/broke off \(redirect count exceeded\)\.$/)
+})
+
 test('an abort ends the request before its answer and in the middle of it', async () => {
   const { url } = await served((_, response) => void response.writeHead(200, EVENTS).write('data: 1\n\n'))
   const gone = new AbortController()
