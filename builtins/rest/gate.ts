@@ -38,6 +38,7 @@ export function admit(
 
   const { host = '' } = headers
   if (host === '' || isRepeated('host', raw.rawHeaders)) {
+    reply.header('connection', 'close')
     throw new MalformedRequestError({ problem: 'A request must have one Host header.' })
   }
   if (!door.local && !config.api_key && !door.accepted.has(host)) {

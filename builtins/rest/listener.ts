@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { dirname, join } from 'node:path'
 import { InvalidInputError, type PluginHandle, sentenceOf } from '#kernel'
@@ -99,19 +99,35 @@ function createListener({ svc, config, apps, streams, doors }: ListenerParts, do
     requestTimeout: config.request_timeout * 1000,
     headersTimeout: config.request_timeout * 1000,
     connectionsCheckingInterval: Math.max(LOOK_MS, (config.request_timeout * 1000) / LOOKS),
+    // The gate refuses what has none, in the words that every refusal has.
+    requireHostHeader: false,
   })
   server.maxConnections = config.max_connections
-  const answering = new Map<Socket, number>()
+  /** How many requests of a connection wait for their answers, and the last of them. */
+  const answering = new Map<Socket, { count: number; last: IncomingMessage }>()
+  /** What connections are told that sent something else than HTTP. */
+  const refused = new Map<Socket, string>()
   let closing: Promise<void> | undefined
 
   server.on('connection', socket => doors.set(socket, door))
-  server.on('request', (request, response) => {
+  // What came whole before is answered first: it is done, and whoever asked for it is to know.
+  const refuse = (socket: Socket) => {
+    const told = refused.get(socket)
+    const asked = answering.get(socket)
+    if (told === undefined || (asked && (asked.count > 1 || asked.last.complete))) return
+    refused.delete(socket)
+    if (socket.writable) socket.write(told)
+    socket.destroySoon()
+  }
+  const answer = (request: IncomingMessage, response: ServerResponse) => {
     const { socket } = request
-    answering.set(socket, (answering.get(socket) ?? 0) + 1)
+    const count = (answering.get(socket)?.count ?? 0) + 1
+    answering.set(socket, { count, last: request })
     response.once('close', () => {
-      const left = answering.get(socket)! - 1
-      if (left > 0) answering.set(socket, left)
-      else answering.delete(socket)
+      const asked = answering.get(socket)!
+      asked.count--
+      if (asked.count === 0) answering.delete(socket)
+      refuse(socket)
       if (closing && answering.size === 0) server.closeAllConnections()
     })
     const app = apps.current()
@@ -124,13 +140,14 @@ function createListener({ svc, config, apps, streams, doors }: ListenerParts, do
           socket.destroy()
         },
       )
-  })
+  }
+  server.on('request', answer)
+  // What else a client expects may be left unheard (RFC 9110, 10.1.1); Node would refuse it in its own words.
+  server.on('checkExpectation', answer)
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    if (error.code === 'ECONNRESET' || !socket.writable || answering.has(socket)) socket.destroy()
-    else {
-      socket.write(refusal(error.code, svc.ports.ids.make('req', 12)))
-      socket.destroySoon()
-    }
+    if (error.code === 'ECONNRESET' || !socket.writable) return socket.destroy()
+    refused.set(socket, refusal(error.code, svc.ports.ids.make('req', 12)))
+    refuse(socket)
   })
 
   const shut = async () => {

@@ -45,10 +45,11 @@ export function toldError(svc: PluginHandle, thrown: unknown, request: FastifyRe
 
 /** What Node's parser refuses before there is a request: a whole answer, after which the connection is closed. */
 export function refusal(code: string | undefined, request_id: string): string {
-  const error =
-    code === 'ERR_HTTP_REQUEST_TIMEOUT'
-      ? new RequestTimeoutError()
-      : new MalformedRequestError({ problem: 'The request is not valid HTTP.' })
+  const problem =
+    code === 'HPE_HEADER_OVERFLOW'
+      ? 'The address and the headers of the request are longer than 16 KiB.'
+      : 'The request is not valid HTTP.'
+  const error = code === 'ERR_HTTP_REQUEST_TIMEOUT' ? new RequestTimeoutError() : new MalformedRequestError({ problem })
   const body = JSON.stringify(problemOf(error, request_id))
   const head = [
     `HTTP/1.1 ${error.status} ${error.title}`,

@@ -286,6 +286,8 @@ describe('an error over HTTP', () => {
   })
 })
 
+const POST = 'POST /cups HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n'
+
 describe('bad input', () => {
   it.each([
     ['not JSON', '{"size":', 400],
@@ -406,9 +408,28 @@ describe('bad input', () => {
       'POST /cups HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
     ],
     ['no HTTP', 'hello\r\n\r\n'],
+    ['a head without end', `GET /cups HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Long: ${'x'.repeat(20_000)}`],
+    ['more than its length', `${POST}Content-Length: 5\r\n\r\n{"size":1}`],
+    ['chunks of no length', `${POST}Transfer-Encoding: chunked\r\n\r\nA\r\n{"size":1}\r\nzz\r\n`],
   ])('as a request with %s is a 400, and the connection ends', async (_what, bytes) => {
     const { raw } = await kitchenHouse()
-    expect(await raw(bytes)).toMatch(/^HTTP\/1.1 400 /)
+    const text = await raw(bytes)
+    expect(text).toMatch(/^HTTP\/1.1 400 /)
+    expect(text).toMatch(/content-type: application\/problem\+json/i)
+  })
+
+  it('is refused after what came whole before it is answered', async () => {
+    const { raw } = await kitchenHouse()
+    const made = `${POST}Content-Length: 10\r\n\r\n{"size":1}`
+    for (const bytes of ['garbage\r\n\r\n', `${POST}Transfer-Encoding: chunked\r\n\r\nzz\r\n`]) {
+      const text = await raw(`${made}${bytes}`)
+      expect([...text.matchAll(/HTTP\/1.1 (\d+)/g)].map(match => match[1])).toEqual(['201', '400'])
+    }
+  })
+
+  it('is not an expectation that the server does not know', async () => {
+    const { ask } = await kitchenHouse()
+    expect((await ask('/cups', { headers: { expect: 'miracles' } })).status).toBe(200)
   })
 
   it('answers requests that come in a row on one connection in their order', async () => {
