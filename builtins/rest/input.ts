@@ -20,9 +20,11 @@ export function inputOf(
   const issues: Issue[] = []
   const input: [string, unknown][] = takesQuery ? [] : Object.entries(body)
   const takesMore = operation.input._zod.def.catchall !== undefined
-  for (const [path] of input) {
+  for (const path of Object.keys(body)) {
     if (names.includes(path)) issues.push({ path, message: 'is given by the path, not by the body' })
-    else if (!takesMore && !Object.hasOwn(fields, path)) issues.push({ path, message: 'is not a known field' })
+    else if (takesQuery || (!takesMore && !Object.hasOwn(fields, path))) {
+      issues.push({ path, message: 'is not a known field' })
+    }
   }
   for (const [path, text] of Object.entries(query)) {
     if (takesQuery && Object.hasOwn(fields, path) && !names.includes(path)) {

@@ -391,6 +391,13 @@ describe('bad input', () => {
     expect((await ask('/cups/7?cup_id=8')).status).toBe(422)
   })
 
+  it('as a field of a body that is not taken is refused by name', async () => {
+    const { ask } = await kitchenHouse()
+    const answer = await ask('/cups/7', { method: 'DELETE', body: { gently: true } })
+    expect([answer.status, answer.json.errors[0].path]).toEqual([422, 'gently'])
+    expect((await ask('/cups/7', { method: 'DELETE', body: {} })).status).toBe(204)
+  })
+
   it('as a path is refused, never a failure', async () => {
     const { ask } = await kitchenHouse()
     expect((await ask('/cups/%00')).status).toBe(400)
