@@ -2,10 +2,14 @@ import { type PluginHandle, z } from '#kernel'
 import { RetentionRules } from '../retention/contract.ts'
 import { AMONG, defineEffect, Effects, listed, Store } from '../store/contract.ts'
 
-/** Rows of budget windows that are over, one for each call. */
-const OLD = 'at < ? AND budget_window > 0 AND budget_window < (SELECT budget_window FROM budget)'
+const PRESENT = '(SELECT budget_window FROM budget)'
+/** Rows that are one for each call, and sums of a window that was the present one then and is over. */
+const OLD = `at < ? AND budget_window > 0 AND (budget_window < ${PRESENT} OR priced <> 'sum')`
 
-/** Puts what calls cost together, by who paid whom for what: the sums stay what they were. Window 0 holds such sums. */
+/**
+ * Puts what calls cost together, by who paid whom for what: the sums stay what they were. Window 0 holds those of windows that are
+ * over. The present one, which may last for years, has its own, with what is not sure of it apart.
+ */
 const addUp = defineEffect({
   name: 'spend.add_up',
   schema: z.object({ call_ids: z.array(z.string()) }),
@@ -15,10 +19,14 @@ const addUp = defineEffect({
       {
         sql: `INSERT INTO spend (call_id, agent_id, root_agent_id, kind, model, cost_micros, input_tokens, output_tokens,
                 cached_tokens, cache_write_tokens, priced, estimated, presumed, attempts, duration_ms, at, budget_window)
-              SELECT 'sum:' || kind || ':' || coalesce(agent_id, '') || ':' || coalesce(root_agent_id, ''), agent_id, root_agent_id,
-                kind, '', sum(cost_micros), sum(input_tokens), sum(output_tokens), sum(cached_tokens), sum(cache_write_tokens),
-                'sum', 0, 0, sum(attempts), sum(duration_ms), max(at), 0
-              FROM spend WHERE call_id ${AMONG} GROUP BY agent_id, root_agent_id, kind
+              SELECT 'sum:' || part || kind || ':' || coalesce(agent_id, '') || ':' || coalesce(root_agent_id, ''), agent_id,
+                root_agent_id, kind, '', sum(cost_micros), sum(input_tokens), sum(output_tokens), sum(cached_tokens),
+                sum(cache_write_tokens), 'sum', CASE WHEN part LIKE '%unsure:' THEN 1 ELSE 0 END, 0, sum(attempts),
+                sum(duration_ms), max(at), CASE WHEN part = '' THEN 0 ELSE max(budget_window) END
+              FROM (SELECT *, CASE WHEN budget_window < ${PRESENT} THEN '' WHEN priced = 'default' OR estimated = 1
+                  THEN budget_window || ':unsure:' ELSE budget_window || ':' END AS part
+                FROM spend WHERE call_id ${AMONG}) old
+              GROUP BY agent_id, root_agent_id, kind, part
               ON CONFLICT (call_id) DO UPDATE SET cost_micros = spend.cost_micros + excluded.cost_micros,
                 input_tokens = spend.input_tokens + excluded.input_tokens,
                 output_tokens = spend.output_tokens + excluded.output_tokens,
@@ -33,7 +41,7 @@ const addUp = defineEffect({
   },
 })
 
-/** What of this room may go: the single calls of windows that are over. What they cost stays, added up. */
+/** What of this room may go: the single calls. What they cost stays, added up. */
 export function budgetForgets(svc: PluginHandle): void {
   svc.add(Effects, addUp.kind)
   svc.add(RetentionRules, {

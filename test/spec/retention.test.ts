@@ -266,7 +266,7 @@ describe('the janitor', () => {
     expect(await count(home, 'sessions', "status = 'running'")).toBe(0)
   })
 
-  it('adds up what calls of earlier windows cost before they go: totals stay, and the window that counts is not touched', async () => {
+  it('adds up what calls cost before they go, the window that counts apart: totals stay, and what of it is not sure', async () => {
     await using home = await kept()
     const { id } = home
     const at = home.clock.ms() - 40 * DAY
@@ -276,7 +276,7 @@ describe('the janitor', () => {
         home.root,
         `INSERT INTO spend (call_id, agent_id, root_agent_id, kind, model, cost_micros, input_tokens, output_tokens, priced, estimated,
            attempts, duration_ms, at, budget_window) SELECT 'c-' || i, ?, CASE WHEN i % 2 = 1 THEN 'boss' ELSE ? END,
-           CASE WHEN i % 3 = 0 THEN 'task' ELSE 'goal_pursuit' END, 'm', i, 10, 1, 'catalogue', 0, 1, 5, ?, ${window}
+           CASE WHEN i % 3 = 0 THEN 'task' ELSE 'goal_pursuit' END, 'm', i, 10, 1, 'catalogue', i % 5 = 0, 1, 5, ?, ${window}
          FROM ${numbers(from, 1500)}`,
         ...[id, id, at],
       )
@@ -289,17 +289,21 @@ describe('the janitor', () => {
         home.root,
         'SELECT kind, root_agent_id, sum(cost_micros) AS micros, sum(input_tokens) AS tokens, sum(attempts) AS n FROM spend GROUP BY 1, 2 ORDER BY 1, 2',
       )
-    const [before, cost] = [await sums(), (await detail(home, id)).cost_usd]
-    expect((await run(home)).rows).toMatchObject({ spend: 1500 })
+    const [before, cost, approximate] = [await sums(), (await detail(home, id)).cost_usd, (await status()).approximate]
+    expect((await run(home)).rows).toMatchObject({ spend: 3000 })
     expect(await sums()).toEqual(before)
     expect((await detail(home, id)).cost_usd).toBe(cost)
-    expect(await count(home, 'spend', 'budget_window = 2')).toBe(1500)
+    expect(await count(home, 'spend', 'budget_window = 2')).toBe(8)
     expect(await count(home, 'spend', 'budget_window < 2')).toBe(4)
-    expect(await status()).toMatchObject({ spent: first.spent })
-    // The next ones go into the same sums.
-    await behind(home.root, 'UPDATE budget SET budget_window = 3')
+    expect(await status()).toMatchObject({ spent: first.spent, approximate })
+    // The next ones go into the same sums, and those into the ones of all windows that are over.
+    await fill('2', 10_000)
     expect((await run(home)).rows).toMatchObject({ spend: 1500 })
-    expect(await sums()).toEqual(before)
+    expect(await count(home, 'spend')).toBe(12)
+    const all = await sums()
+    await behind(home.root, 'UPDATE budget SET budget_window = 3')
+    expect((await run(home)).rows).toMatchObject({ spend: 8 })
+    expect(await sums()).toEqual(all)
     expect(await count(home, 'spend')).toBe(4)
   })
 
