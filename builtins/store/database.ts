@@ -34,6 +34,10 @@ export class Database {
   tape: () => Tape | undefined = () => undefined
   /** The other processes that have it open. */
   neighbours: Neighbours | undefined
+  /** Once the process ends, a lock that was waited for in vain is waited for no more: each of its last writes would, one after another. */
+  ending: AbortSignal | undefined
+  /** How many writes there had been when a lock was last waited for in vain. */
+  #stuck: number | undefined
   #noted: Noted[] | undefined
 
   constructor(file: string, sqlite: Connection, clock: Clock) {
@@ -97,7 +101,7 @@ export class Database {
   /**
    * Runs `work` in one immediate transaction, once the lock is free. It must not await. A throw rolls back.
    * @param what tells it from others that somebody may do at the same time, for who records or repeats that; begins with `write`
-   * @throws DatabaseLockedError after 5 s
+   * @throws DatabaseLockedError after 5 s, or at once where the process ends and a lock has outlasted that
    */
   write<T>(work: () => T, what = WRITE): Promise<T> {
     const { neighbours } = this
@@ -201,7 +205,11 @@ export class Database {
       if (!isBusy(error)) throw told(this.file, error)
       const now = this.#now()
       began ??= now
-      if (now - began > LOCK_LIMIT_MS) throw new DatabaseLockedError(undefined, { retryAfter: 1 })
+      const limit = this.ending?.aborted && this.#stuck === this.#writes ? 0 : LOCK_LIMIT_MS
+      if (now - began > limit) {
+        this.#stuck = this.#writes
+        throw new DatabaseLockedError(undefined, { retryAfter: 1 })
+      }
       await this.#clock.sleep(pause)
       try {
         return await work()

@@ -8,11 +8,16 @@ import { SqliteStore } from './store.ts'
 
 const STAYING: readonly Role[] = ['daemon', 'server', 'mcp']
 
-/** The engine that every project has: one SQLite file of its own, and a scheduler on it. @throws DatabaseUnusableError */
+/**
+ * The engine that every project has: one SQLite file of its own, and a scheduler on it.
+ * @param ending aborted once the process ends
+ * @throws DatabaseUnusableError
+ */
 export async function openEmbedded(
   svc: PluginHandle,
   { planner, heartbeat, rest }: EngineParts,
   synchronous: 'normal' | 'full',
+  ending: AbortSignal,
 ): Promise<OpenedStore> {
   const database = await openDatabase(svc.project.database, svc.ports, {
     synchronous,
@@ -20,6 +25,7 @@ export async function openEmbedded(
     medium: svc.has(Medium) ? svc.use(Medium) : undefined,
   })
   database.tape = () => (svc.has(TapeToken) ? svc.use(TapeToken) : undefined)
+  database.ending = ending
   const owner = svc.ports.ids.make(`${hostname()}:${process.pid}`, 8)
   database.neighbours = new Neighbours(database, svc.clock, owner)
   // Who stays for long is known by the time it has something to write.

@@ -46,8 +46,8 @@ export default definePlugin({
       heartbeat: () => ms('heartbeat'),
       rest: () => Math.min(ms('min_rest'), ms('heartbeat')),
     })
-    const open = (): Promise<OpenedStore> => {
-      if (config.url === '') return openEmbedded(svc, parts(), config.synchronous)
+    const open = (ending: AbortSignal): Promise<OpenedStore> => {
+      if (config.url === '') return openEmbedded(svc, parts(), config.synchronous, ending)
       const scheme = config.url.split(':', 1)[0]!
       const engine = svc.find(StoreEngines, scheme)
       if (!engine) throw new StoreEngineError({ scheme, known: svc.list(StoreEngines).map(each => each.scheme) })
@@ -57,8 +57,8 @@ export default definePlugin({
     let opened: OpenedStore | undefined
     // Every process that has the plugin needs the database, and others need it in their own start.
     svc.start(
-      async () => {
-        opened = await open()
+      async ending => {
+        opened = await open(ending)
         svc.provide(Store, opened.store)
         svc.provide(SchedulerToken, opened.scheduler)
         return () => opened?.close()

@@ -12,7 +12,7 @@ async function lock(root: string, ms: number) {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   await new Promise<void>(resolve => child.stdout.once('data', () => resolve()))
-  return { free: new Promise<void>(resolve => child.once('close', () => resolve())) }
+  return { held: child, free: new Promise<void>(resolve => child.once('close', () => resolve())) }
 }
 
 async function timed(url: string, init?: RequestInit) {
@@ -89,6 +89,17 @@ describe('a database that another process has locked', () => {
     const before = JSON.parse((await svc(['daemon', '--json'], { cwd: house.cwd })).stdout) as object
     expect(before).toMatchObject({ running: true, health: 'healthy' })
     expect(await house.daemon.end('SIGTERM')).toBe(0)
+  })
+
+  it('for as long as anybody looks keeps no daemon from its end', async () => {
+    await using house = await served()
+    const { held, free } = await lock(house.cwd, 120_000)
+    expect((await nudge(house.url, house.agent)).status).toBe(503)
+    const began = performance.now()
+    expect(await house.daemon.end('SIGTERM')).toBe(0)
+    expect(performance.now() - began).toBeLessThan(12_000)
+    held.kill()
+    await free
   })
 
   it('is shared by two writers for seconds without an error for either', async () => {
