@@ -2,14 +2,22 @@ import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type HttpFace, type Operation, type OperationCall, parse } from '#kernel'
 
-/** Sends an operation's output as its HTTP face says. */
-export function sendOutput(reply: FastifyReply, http: HttpFace, output: unknown): FastifyReply {
+/**
+ * Sends an operation's output as its HTTP face says.
+ * @param hide takes secrets out of JSON
+ */
+export function sendOutput(
+  reply: FastifyReply,
+  http: HttpFace,
+  output: unknown,
+  hide: (json: string) => string,
+): FastifyReply {
   const status = http.statusOf?.(output as never) ?? http.status ?? 200
   reply.code(status)
   if (http.location) reply.header('location', http.location(output as never))
   if (status === 503) reply.header('retry-after', '1')
   if (status === 204) return reply.send()
-  if (http.produces) return reply.type(http.produces).send(String(output))
+  if (http.produces) return reply.type(http.produces).send(JSON.parse(hide(JSON.stringify(String(output)))))
   const { json, tag } = writtenOf(output)
   if (tag && status === 200) reply.header('etag', tag)
   return reply.type('application/json; charset=utf-8').send(json)

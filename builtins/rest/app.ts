@@ -134,7 +134,7 @@ async function answer(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const { svc } = parts
+  const { svc, hide } = parts
   const operation = svc.find(Operations, name)
   if (!operation?.http) throw new RouteNotFoundError({ path: request.url.split('?')[0]! })
   const call = new RestCall(request, reply, parts.doorOf(request.raw).local)
@@ -149,7 +149,7 @@ async function answer(
   const output = await invoke(operation, input, call)
   if (operation.count) reply.headers(await windowHeaders(operation, input, request.url, call))
   if (operation.http.headers) reply.headers(operation.http.headers(input as never))
-  return sendOutput(reply, operation.http, output)
+  return sendOutput(reply, operation.http, output, hide)
 }
 
 /** The answer is written past Fastify, which is told only when it is done, or has not begun. */

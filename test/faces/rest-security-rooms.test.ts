@@ -62,6 +62,18 @@ describe('a secret', () => {
   })
 })
 
+describe('a secret that somebody wrote down', () => {
+  it('is taken out of texts as out of JSON', async () => {
+    const { ask } = await served({ env: KEYS })
+    const headers = { 'x-svc-key': KEYS.SVC_API_KEY }
+    const { agent_id } = (await ask('/agents', { method: 'POST', headers, body: { preset: 'worker' } })).json
+    const role = `Keeper of "${KEYS.OPENAI_API_KEY}"`
+    const changed = await ask(`/agents/${agent_id}`, { method: 'PATCH', headers, body: { role } })
+    expect(changed.json.role).toBe('Keeper of "***"')
+    expect((await ask(`/agents/${agent_id}/biography`, { headers })).text).toContain('Keeper of "***"')
+  })
+})
+
 describe('tenants', () => {
   it('do not see each other’s sessions, by id or in lists', async () => {
     const { ask } = await served()
