@@ -43,10 +43,12 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
         ? endOf(yield* runTurn(calls, request, messages, parts.clock), step)
         : endWithText(answer, question !== undefined, request, step)
     const objection = end && (await objectionTo(end, request))
-    if (end && !objection) return end
+    // Used up steps are an end of their own, which repeating is not put before; a run of one step would never be told of it.
+    const isUsedUp = step === request.max_steps && step > 1
+    if (end && !objection && !(isUsedUp && end.status === 'repeating')) return end
     question = calls.length > 0 ? undefined : (objection ?? questionAfter(answer, request))
     empty = calls.length > 0 || answer.text.trim() !== '' ? 0 : empty + 1
-    if (empty === MAX_EMPTY) return { status: 'repeating', calls: 'an empty answer', steps: step }
+    if (empty === MAX_EMPTY && !isUsedUp) return { status: 'repeating', calls: 'an empty answer', steps: step }
   }
   return { status: 'max_steps', steps: request.max_steps }
 }

@@ -121,6 +121,27 @@ describe('a loop', () => {
     expect(await until(home, 'goal_max_steps')).toMatchObject({ steps_done: 5 })
   })
 
+  it.each([
+    ['the same call', toolCall('list_dir', {})],
+    ['nothing', text(' \n ')],
+  ])('of %s that has used up its steps has reached max_steps, and goes by its policy', async (_, answer) => {
+    const { plugin } = noted()
+    await using home = await lived(
+      request => (asksForGoal(request) ? goalAnswer('Look until something is seen') : answer),
+      {
+        builtins: [plugin],
+        config: { daemon: { max_steps_policy: 'abandon' } },
+        files: { 'profiles/worker.yaml': 'name: worker\nrole: looks\nmax_steps: 3\n' },
+      },
+    )
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(home, 'goal_abandoned')
+    await settled(home)
+    expect(await goalsOf(home, id)).toMatchObject([{ status: 'abandoned', result: 'Not finished within 3 steps.' }])
+    expect((await detail(home, id)).error).toBeNull()
+  })
+
   it('of answers that say nothing ends with the third', async () => {
     await using home = await lived(request =>
       asksForGoal(request) ? goalAnswer('Say something at last') : text(' \n '),

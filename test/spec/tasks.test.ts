@@ -184,6 +184,14 @@ describe('a one-shot task', () => {
     })
   })
 
+  it('that reaches max_steps with doing the same ended by that', async () => {
+    const memory = kit('memory')
+    await using home = await tasked(() => toolCall('memory_tool', { n: 1 }), { builtins: [memory.plugin] })
+    expect(await run(home, await spawn(home), 'Count.', { max_steps: 3 })).toMatchObject({
+      ...{ status: 'max_steps', steps_taken: 3, error: null },
+    })
+  })
+
   it('whose model fails has failed, with the reason, and what it cost counts', async () => {
     await using home = await tasked(() => fault('html200'), { env: { SVC_MAX_RETRIES: '0' } })
     const id = await spawn(home)
