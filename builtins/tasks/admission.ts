@@ -30,6 +30,9 @@ export async function admit(svc: PluginHandle, agent_id: string, instruction: st
   return { instruction, blocked: new GuardrailBlockedError({ stage: 'instruction', kinds }) }
 }
 
+/** Cents, and what is below them as far as it is not nothing. */
+const CENTS = { minimumFractionDigits: 2, maximumFractionDigits: 6 }
+
 /** Refuses what could only fail at its first model call. */
 async function refuseOverBudget(budget: Budget): Promise<void> {
   if (!(await budget.exceeded())) return
@@ -38,8 +41,8 @@ async function refuseOverBudget(budget: Budget): Promise<void> {
   if (problem !== null) return
   const shown = ({ usd, tokens }: { usd: number | null; tokens: number | null }) =>
     [
-      ...(limits.usd === null ? [] : [`$${(usd ?? 0).toFixed(2)}`]),
-      ...(limits.tokens === null ? [] : [`${tokens ?? 0} tokens`]),
+      ...(limits.usd === null ? [] : [`$${(usd ?? 0).toLocaleString('en-US', CENTS)}`]),
+      ...(limits.tokens === null ? [] : [`${(tokens ?? 0).toLocaleString('en-US')} tokens`]),
     ].join(' and ')
   throw new BudgetExhaustedError({ spent: shown(spent), limit: shown(limits) })
 }

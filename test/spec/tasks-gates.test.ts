@@ -338,11 +338,27 @@ describe('the budget of a task', () => {
     const id = await spawn(home)
     home.server.enqueue(text('Dear.', { usage: { prompt_tokens: 200_000, completion_tokens: 1 } }))
     await run(home, id, 'Do it.')
-    await expect(run(home, id, 'Do it again.')).rejects.toMatchObject({ code: 'budget_exhausted', status: 409 })
+    await expect(run(home, id, 'Do it again.')).rejects.toMatchObject({
+      ...{ code: 'budget_exhausted', status: 409 },
+      message: expect.stringContaining('200,001 tokens spent or reserved of 100,000 tokens'),
+    })
     const stream = await streamed(home, id, 'Do it again.')
     await expect(stream.next()).rejects.toMatchObject({ code: 'budget_exhausted', status: 409 })
     expect(await rows(home, 'SELECT 1 FROM task_runs')).toHaveLength(1)
     expect(home.server.requests).toHaveLength(1)
+  })
+
+  it('tells what was spent to the part of a cent', async () => {
+    await using home = await tasked(() => text('Done.'), {
+      config: {
+        daemon: { budget_usd: 0.004, budget_mode: 'record_only' },
+        model: { providers: { openai: { free: false } } },
+      },
+    })
+    const id = await spawn(home)
+    home.server.enqueue(text('Dear.', { usage: { prompt_tokens: 4_135, completion_tokens: 0 } }))
+    await run(home, id, 'Do it.')
+    await expect(run(home, id, 'Do it again.')).rejects.toThrow('($0.004135 spent or reserved of $0.004)')
   })
 
   it('that does not reach for its next model call ends it as failed', async () => {
