@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { Config, HeartbeatConfig, type Ports } from '#kernel'
+import { Config, HeartbeatConfig } from '#kernel'
+import type { Context } from './context.ts'
 import { UsageError } from './contract.ts'
 
 /** The value of `--heartbeat`. @throws UsageError, before anything is written */
@@ -11,11 +12,20 @@ export function heartbeatOf(text: unknown): number | undefined {
   throw new UsageError({ problem, usage: 'svc start --heartbeat 10' })
 }
 
-/** Into the file, so that the first reload keeps it; nothing else of what is in force gets there. */
-export async function writeHeartbeat(ports: Ports, root: string, heartbeat: number | undefined): Promise<void> {
+/** Into the file, so that the first reload keeps it; nothing else of what is in force gets there. Says so where the environment overrides it. */
+export async function writeHeartbeat(
+  { ports, terminal }: Pick<Context, 'ports' | 'terminal'>,
+  root: string,
+  heartbeat: number | undefined,
+): Promise<void> {
   if (heartbeat === undefined) return
   const config = new Config(join(root, '.svc', 'config.yaml'), ports)
   await config.open()
   config.prepare('daemon', HeartbeatConfig, 'kernel').add()
   await config.patch({ daemon: { heartbeat } })
+  const over = config.keys().find(({ path, source }) => path === 'daemon.heartbeat' && source === 'env')
+  if (over)
+    terminal.err(
+      `svc: warning: daemon.heartbeat is ${heartbeat} in the file, but ${over.env} in the environment counts instead`,
+    )
 }

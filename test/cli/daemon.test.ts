@@ -96,6 +96,17 @@ describe('one daemon for a project', () => {
     expect((await readdir(dir.path)).filter(name => name.startsWith('svc-'))).toEqual([])
   })
 
+  it('says where the environment stands above the heartbeat that it is started with', async () => {
+    await using dir = await project()
+    const env = { SVC_HEARTBEAT: '0.3' }
+    await using daemon = new RunningSvc(['start', '--heartbeat', '0.5'], { cwd: dir.path, env })
+    await daemon.says(
+      /warning: daemon\.heartbeat is 0\.5 in the file, but SVC_HEARTBEAT in the environment counts instead/,
+    )
+    await daemon.says(/a heartbeat every 0\.3 s/)
+    expect(await readFile(join(dir.path, '.svc/config.yaml'), 'utf8')).toBe('daemon:\n  heartbeat: 0.5\n')
+  })
+
   it('of several that start at once, one wins', async () => {
     await using dir = await project(FAST)
     const starters = Array.from({ length: 3 }, () => new RunningSvc(['start'], { cwd: dir.path }))

@@ -24,7 +24,7 @@ const restart: HandWritten = async (input, context) => {
       terminal.out(JSON.stringify({ event: 'stopped', at: ports.clock.now().toISOString(), ...each }))
   const serves = found?.holder.serves
   if (!serves) return start(input, context)
-  await writeHeartbeat(ports, root, heartbeat)
+  await writeHeartbeat(context, root, heartbeat)
   const served = { ...input, ...serves, with_daemon: true }
   if (input.detach === true) return detach(root, ['serve', ...wordsOf(served, context)], context)
   return serve(served, context)

@@ -16,7 +16,7 @@ const start: HandWritten = async (input, context) => {
   const found = await context.house.findDaemon(context.ports, join(root, '.svc'))
   const joins = input.join === true
   if (found?.alive && !joins) throw new DaemonRunningError({ pid: found.holder.pid })
-  await writeHeartbeat(context.ports, root, heartbeat)
+  await writeHeartbeat(context, root, heartbeat)
   const presets = presetsOf(input.profiles)
   const dev = input.dev === true
   if (input.detach === true) {
