@@ -1,7 +1,7 @@
-import type { Kernel, Operation, Role, StreamEvent, SvcError } from '#kernel'
+import { type Kernel, type Operation, type Role, type StreamEvent, type SvcError, sentenceOf } from '#kernel'
 import { askDaemon } from './ask.ts'
 import type { Context } from './context.ts'
-import { type CommandSpec, NeedsDaemonError } from './contract.ts'
+import { type CommandSpec, NeedsDaemonError, type OperationRef } from './contract.ts'
 import { interruptible } from './interrupt.ts'
 import { printable, printableJson } from './printable.ts'
 import { findProject } from './project.ts'
@@ -17,13 +17,13 @@ export async function runOperation(
 ): Promise<number> {
   const { json, ports, named, terminal } = context
   const root = await findProject(ports, named)
-  const { name, rendered, judged, endless } = spec.operation!
+  const { rendered, judged, endless } = spec.operation!
   return interruptible(ports.clock, async signal => {
     const ask = () => askDaemon(root, spec.operation!, input, context, signal)
     const told = await whileWaiting(terminal, ports.clock, ask)
     if (!told) return runHere(root, spec, input, context, signal)
     const isAsked = (rendered && !json) || judged
-    const shown = show(told.output, isAsked ? await shownAs(name, root, context) : undefined, context)
+    const shown = show(told.output, isAsked ? await shownAs(spec.operation!, root, context) : undefined, context)
     return await (endless ? shown.catch(error => stopped(error, context)) : shown)
   })
 }
@@ -78,9 +78,16 @@ async function runHere(
   return await show(output, await defined(kernel, name), context)
 }
 
-async function shownAs(name: string, root: string, context: Context): Promise<ShownAs | undefined> {
-  await using kernel = await openProject(root, context, [], name)
-  return await defined(kernel, name)
+/** How to tell what the daemon has done. It is told as it is where this process cannot come up, as with a bad configuration. */
+async function shownAs({ name, judged }: OperationRef, root: string, context: Context): Promise<ShownAs | undefined> {
+  try {
+    await using kernel = await openProject(root, context, [], name)
+    return await defined(kernel, name)
+  } catch (error) {
+    if (judged) throw error
+    context.terminal.err(`svc: warning: ${printable(sentenceOf(error))}`)
+    return undefined
+  }
 }
 
 async function defined(kernel: Kernel, name: string): Promise<ShownAs | undefined> {

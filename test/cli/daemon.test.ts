@@ -96,6 +96,20 @@ describe('one daemon for a project', () => {
     expect((await readdir(dir.path)).filter(name => name.startsWith('svc-'))).toEqual([])
   })
 
+  it('is steered as before while the configuration is bad', async () => {
+    await using dir = await project(FAST)
+    const cwd = dir.path
+    await using daemon = new RunningSvc(['start', '-p', 'coder'], { cwd })
+    await daemon.says(UP)
+    await dir.write({ '.svc/config.yaml': 'daemon:\n  heartbeat: soon\n' })
+    const paused = await svc(['daemon', 'pause'], { cwd })
+    expect(paused).toMatchObject({ code: 0, stdout: expect.stringMatching(/^status +paused/) })
+    expect(paused.stderr).toContain(
+      'svc: warning: The configuration is not valid: .svc/config.yaml:2: daemon.heartbeat',
+    )
+    expect(await daemonIn(cwd)).toMatchObject({ pid: daemon.pid, frozen: true })
+  })
+
   it('says where the environment stands above the heartbeat that it is started with', async () => {
     await using dir = await project()
     const env = { SVC_HEARTBEAT: '0.3' }
