@@ -63,7 +63,10 @@ function describe(error: unknown, { base_url }: Endpoint, clock: Pick<Clock, 'ms
     const problem = `${base_url} cannot be reached (${reason}); is the server running?`
     return { problem, kind: 'unreachable', billed: false }
   }
-  return { problem: `the connection to ${base_url} broke off (${reason ?? brief(sentenceOf(rootOf(error)))})`, kind: 'broken' }
+  return {
+    problem: `the connection to ${base_url} broke off (${reason ?? brief(sentenceOf(rootOf(error)))})`,
+    kind: 'broken',
+  }
 }
 
 /** An answer with an error status: the provider did no work, so it costs nothing. */
