@@ -53,6 +53,8 @@ export interface Daemon {
    * the one that runs, if one does. @throws DaemonRunningError
    */
   start(options?: { join?: boolean }): Promise<void>
+  /** Whether agents are driven in this process. One that is about to is waited for: its server may listen before that. */
+  drives(): Promise<boolean>
   /** The reverse. Does nothing when this process is not the daemon. */
   stop(): Promise<void>
   /** The project's daemon, in whatever process it is. */

@@ -17,6 +17,7 @@ export default definePlugin({
     const life = new DaemonLife(svc)
     svc.provide(Daemon, {
       start: options => life.start(options),
+      drives: () => life.drives(),
       stop: () => life.stop(),
       status: () => daemonStatus(svc),
       find: () => findDaemon(svc.ports, svc.project.svc),

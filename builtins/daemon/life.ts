@@ -38,6 +38,11 @@ export class DaemonLife {
     return this.#starting
   }
 
+  async drives(): Promise<boolean> {
+    await this.#starting?.catch(() => {})
+    return this.#svc.heartbeat.live
+  }
+
   async stop(): Promise<void> {
     // Half a start cannot be undone: what it still does would stay.
     await this.#starting?.catch(() => {})

@@ -9,6 +9,7 @@ import {
   parse,
   type StreamEvent,
 } from '#kernel'
+import { Daemon } from '../daemon/contract.ts'
 import { conditional, hidden, sendOutput, windowHeaders } from './answer.ts'
 import { parseBody } from './body.ts'
 import { RestCall } from './call.ts'
@@ -138,7 +139,8 @@ async function answer(
   const operation = svc.find(Operations, name)
   if (!operation?.http) throw new RouteNotFoundError({ path: request.url.split('?')[0]! })
   const call = new RestCall(request, reply, parts.doorOf(request.raw).local)
-  if ((operation.reach === 'daemon' || operation.http.daemon) && !svc.heartbeat.live) throw new DaemonNotRunningError()
+  const drives = () => (svc.has(Daemon) ? svc.use(Daemon).drives() : svc.heartbeat.live)
+  if ((operation.reach === 'daemon' || operation.http.daemon) && !(await drives())) throw new DaemonNotRunningError()
   const { params, query, body } = request as FastifyRequest<{
     Params: Record<string, string>
     Querystring: Record<string, unknown>

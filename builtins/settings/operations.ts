@@ -8,6 +8,7 @@ import {
   UnknownConfigKeyError,
   z,
 } from '#kernel'
+import { Daemon } from '../daemon/contract.ts'
 import { ConfigChanged, ConfigKey, ConfigPatched, ConfigValue, ConfigViews } from './contract.ts'
 import { renderChange, renderValue, renderViews } from './render.ts'
 import { changeOf, keysOf, valueAt, viewsOf } from './settings.ts'
@@ -21,7 +22,9 @@ const key = z
 
 const WRITE_ERRORS = [InvalidConfigError, BadFileError, FileLockedError]
 
-export function settingsOperations({ config, heartbeat }: PluginHandle) {
+export function settingsOperations(svc: PluginHandle) {
+  const { config, heartbeat } = svc
+  const drives = () => (svc.has(Daemon) ? svc.use(Daemon).drives() : heartbeat.live)
   const changed = (key: string, change: Record<string, ReloadClass>) => changeOf(config, key, change[key] ?? null)
 
   return [
@@ -33,7 +36,7 @@ export function settingsOperations({ config, heartbeat }: PluginHandle) {
       http: { method: 'GET', path: '/config' },
       cli: { usage: 'config' },
       mcp: true,
-      run: () => viewsOf(config, heartbeat.live),
+      run: async () => viewsOf(config, await drives()),
       render: renderViews,
     }),
     operation({

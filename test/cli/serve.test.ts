@@ -69,6 +69,15 @@ describe('svc serve', () => {
     expect(() => process.kill(last, 0)).toThrow('ESRCH')
   })
 
+  it('with a daemon answers what needs that from the first request on', async () => {
+    await using dir = await project(FAST)
+    await using server = new RunningSvc(['serve', '--with-daemon', '--port', '0', '--json'], { cwd: dir.path })
+    const [, url] = await server.says(/"listening".*"url":"([^"]+)"/)
+    const [budget, config] = await Promise.all([fetch(`${url}/budget`), fetch(`${url}/config`)])
+    expect(budget.status).toBe(200)
+    expect(await config.json()).toHaveProperty('live')
+  })
+
   it('a port in use, and a host that others can reach without a key, are refused in a sentence', async () => {
     await using dir = await project(FAST)
     const taken = createServer().listen(0, '127.0.0.1')
