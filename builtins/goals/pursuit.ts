@@ -252,7 +252,8 @@ class Pursuit {
     }
     const { heard, message, calls, spend } = event
     const rows = this.#transcript.answer(heard, message, calls)
-    const keep_from = this.#transcript.prune(this.#config.pursuit_transcript_max_messages)
+    // There is room left for the results that are to come.
+    const keep_from = this.#transcript.prune(this.#config.pursuit_transcript_max_messages - calls.length)
     const read = this.#reading.length > 0 ? [this.#svc.use(Agents).nudgesDelivered(this.#reading)] : []
     const told = this.#told.length > 0 ? [subgoalsTold({ goal_ids: this.#told })] : []
     const intents = calls.filter(({ name }) => name !== FINISH_GOAL).map(call => this.#intent(call))
