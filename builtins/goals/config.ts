@@ -15,11 +15,11 @@ export const GoalsConfig = z.object({
   pursuit_transcript_max_messages: z
     .number()
     .int()
-    .min(4)
+    .min(1)
     .max(100_000)
     .default(200)
     .meta({ reload: 'applied' })
-    .describe('Messages kept for each goal'),
+    .describe('Messages kept for each goal; the goal itself and what was said last always are'),
   tool_timeout: z
     .number()
     .min(0)

@@ -49,7 +49,7 @@ const TABLE: Readonly<Record<string, Row>> = {
   'daemon.budget_persist': bool(false),
   'daemon.max_steps_policy': { default: 'continue', takes: ['abandon'], refuses: ['stop', null] },
   'daemon.pursuit_resume': bool(true),
-  'daemon.pursuit_transcript_max_messages': { default: 200, takes: [50], refuses: [0, 1.5, '200', null] },
+  'daemon.pursuit_transcript_max_messages': { default: 200, takes: [1, 50], refuses: [0, 1.5, '200', null] },
   'daemon.preserve_active_goals_on_restart': bool(true),
   'daemon.preserve_active_goals_on_timeout': bool(true),
   'daemon.guards_fail_closed': bool(true),
