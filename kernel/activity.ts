@@ -19,8 +19,9 @@ export const PluginSuspendedError = defineError({
   code: 'plugin_suspended',
   status: 503,
   title: 'Plugin suspended',
-  sentence: (p: { plugin: string; problem: string }) =>
-    `The plugin "${p.plugin}" is suspended after ${FAILURES} failures in a row (${p.problem}); it is tried again later, or at once with: svc plugins reload ${p.plugin}`,
+  // Its last failure may tell of this machine or of data: svc plugins shows it.
+  sentence: (p: { plugin: string }) =>
+    `The plugin "${p.plugin}" is suspended after ${FAILURES} failures in a row; svc plugins says what failed. It is tried again later, or at once with: svc plugins reload ${p.plugin}`,
 })
 
 export interface ActivityParts {
@@ -153,7 +154,7 @@ export class Activity {
       if (!code) throw new PluginGoneError({ plugin })
       return (await code(...args)) as Awaited<R>
     }
-    if (this.suspended) throw new PluginSuspendedError({ plugin, problem: this.lastFailure ?? 'failures' })
+    if (this.suspended) throw new PluginSuspendedError({ plugin })
     this.#running++
     this.calls++
     let follows = false

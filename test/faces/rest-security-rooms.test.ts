@@ -285,6 +285,21 @@ it('a failure tells no path of this machine, no SQL and no stack', async () => {
   expect(home.logged('no such table').length).toBeGreaterThan(0)
 })
 
+it('a plugin that is suspended is told without what it threw', async () => {
+  const crash = `import { z } from 'svc'
+  export default { name: 'crash', setup(svc) {
+    svc.operation({ name: 'crash.now', summary: 'Crash', input: z.object({}), output: z.null(),
+      http: { method: 'GET', path: '/crash' }, run() { throw new Error('SELECT card FROM guests') } })
+  } }`
+  const { ask, root } = await served({ plugins: { 'crash.mjs': crash } })
+  let answer = await ask('/crash')
+  while (answer.status === 500) answer = await ask('/crash')
+  expect([answer.status, answer.json.code]).toEqual([503, 'plugin_suspended'])
+  expect(answer.text).not.toContain(root)
+  expect(answer.text).not.toContain('SELECT')
+  expect((await ask('/plugins')).text).toContain('SELECT')
+})
+
 it('what is written for an agent that is deleted meanwhile is refused as such, never a failure', async () => {
   const { ask } = await served()
   const asked = await Promise.all(
