@@ -14,13 +14,18 @@ export function sendOutput(
 ): FastifyReply {
   const status = http.statusOf?.(output as never) ?? http.status ?? 200
   reply.code(status)
-  if (http.location) reply.header('location', http.location(output as never))
+  if (http.location) reply.header('location', asHeader(http.location(output as never)))
   if (status === 503) reply.header('retry-after', '1')
   if (status === 204) return reply.send()
   if (http.produces) return reply.type(http.produces).send(JSON.parse(hide(JSON.stringify(String(output)))))
   const { json, tag } = writtenOf(output)
   if (tag && status === 200) reply.header('etag', tag)
   return reply.type('application/json; charset=utf-8').send(json)
+}
+
+/** A place as a header can hold it: what is no visible ASCII, as in a name that a user gave, is percent-encoded. */
+function asHeader(location: string): string {
+  return location.replace(/[^\x21-\x7e]+/g, encodeURI)
 }
 
 /** What is frozen is written, and tagged, once. */

@@ -60,6 +60,14 @@ function kitchen() {
         run: ({ cup_id, with: drink }, { tenant }) => ({ cup_id, tenant, with: drink }),
       })
       svc.operation({
+        name: 'cups.rename',
+        summary: 'Call a cup something else',
+        input: z.object({ cup_id: z.string(), name: z.string() }),
+        output: Cup,
+        http: { method: 'POST', path: '/cups/{cup_id}/name', location: ({ cup_id }: Cup) => `/cups/${cup_id}` },
+        run: ({ name }) => ({ cup_id: name, size: 1 }),
+      })
+      svc.operation({
         name: 'cups.break',
         summary: 'Break a cup',
         input: z.object({ cup_id: z.string() }),
@@ -138,6 +146,13 @@ describe('an operation over HTTP', () => {
     expect(made.headers.location).toBe('/cups/cup-new')
     expect(made.headers['content-type']).toBe('application/json; charset=utf-8')
     expect(made.json).toEqual({ cup_id: 'cup-new', size: 3 })
+  })
+
+  it('tells a place of any name, percent-encoded', async () => {
+    const { ask } = await kitchenHouse()
+    const { headers, json } = await ask('/cups/7/name', { method: 'POST', body: { name: 'grün\r\n💚 %41' } })
+    expect(json.cup_id).toBe('grün\r\n💚 %41')
+    expect(headers.location).toBe('/cups/gr%C3%BCn%0D%0A%F0%9F%92%9A%20%41')
   })
 
   it('takes path, query and body as one input', async () => {
