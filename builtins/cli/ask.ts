@@ -1,13 +1,16 @@
 import type { IncomingMessage } from 'node:http'
 import { join, resolve } from 'node:path'
 import type { EventSourceMessage } from 'eventsource-parser'
-import { type StreamEvent, SvcError, sentenceOf } from '#kernel'
+import { type Clock, type StreamEvent, SvcError, sentenceOf } from '#kernel'
 import type { Context } from './context.ts'
 import { type CommandTree, DaemonAnswerError, type OperationRef } from './contract.ts'
 
+/** So often it is looked whether the daemon that is to answer still moves, in milliseconds. */
+const LOOK_MS = 1_000
+
 /**
  * Sends an operation to the project's daemon, over its socket. Who aborts the signal is a client that goes away.
- * @returns undefined when none answers there, or the operation has no place in its REST app
+ * @returns undefined when none answers there, or one that has stalled might have told something, or the operation has no place in its REST app
  * @throws SvcError, the one that the operation threw in the daemon
  */
 export async function askDaemon(
@@ -22,11 +25,40 @@ export async function askDaemon(
   const svc = join(root, '.svc')
   const found = await house.findDaemon(ports, svc)
   if (!found?.alive || found.stalled) return undefined
-  const answer = await send(resolve(svc, found.holder.socket), request, signal)
+  const stalled = async () => (await house.findDaemon(ports, svc))?.stalled === true
+  const answer = await whileNot(stalled, ports.clock, signal, ending =>
+    send(resolve(svc, found.holder.socket), request, ending),
+  ).catch(async error => {
+    if (signal?.aborted || !(await stalled())) throw error
+    if (request.method === 'GET') return undefined
+    throw new DaemonAnswerError({ problem: 'its loop has not moved for 10 s; it may yet do what it was told' })
+  })
   if (!answer) return undefined
   if (answer.events) return { output: eventsOf(answer.events, tree.exits) }
   if (answer.status < 300) return { output: answer.text === '' ? null : bodyOf(answer) }
   throw errorOf(answer, tree.exits)
+}
+
+/** Does work that can be aborted, also by what is looked for now and then. */
+async function whileNot<T>(
+  found: () => Promise<boolean>,
+  clock: Clock,
+  signal: AbortSignal | undefined,
+  work: (ending: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const [over, ending] = [new AbortController(), new AbortController()]
+  const look = async () => {
+    await clock.sleep(LOOK_MS, over.signal)
+    if (over.signal.aborted) return
+    if (await found()) ending.abort()
+    else await look()
+  }
+  void look()
+  try {
+    return await work(signal ? AbortSignal.any([signal, ending.signal]) : ending.signal)
+  } finally {
+    over.abort()
+  }
 }
 
 interface Request {
@@ -66,12 +98,12 @@ interface Answer {
 async function send(
   socketPath: string,
   { method, path, body }: Request,
-  signal: AbortSignal | undefined,
+  signal: AbortSignal,
 ): Promise<Answer | undefined> {
   const { request } = await import('node:http')
   return new Promise((resolve, reject) => {
     const headers = { host: 'localhost', ...(body === undefined ? {} : { 'content-type': 'application/json' }) }
-    const sent = request({ socketPath, method, path, headers, ...(signal ? { signal } : {}) }, response => {
+    const sent = request({ socketPath, method, path, headers, signal }, response => {
       const { statusCode: status = 0, headers } = response
       if (headers['content-type']?.startsWith('text/event-stream')) {
         resolve({ status, json: false, text: '', events: response })

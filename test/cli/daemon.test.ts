@@ -173,6 +173,22 @@ describe('what does not end in order', () => {
     }
   })
 
+  it('that stalls while it is asked keeps nobody waiting: what can be told is told without it', async () => {
+    await using dir = await project(FAST)
+    const { path: cwd } = dir
+    await using daemon = new RunningSvc(['start'], { cwd })
+    await daemon.says(UP)
+    daemon.process.kill('SIGSTOP')
+    await using told = new RunningSvc(['plugins', 'reload'], { cwd })
+    const asked = await svc(['daemon'], { cwd })
+    expect(asked).toMatchObject({ code: 0, stdout: expect.stringMatching(/^daemon +stalled \(PID/) })
+    expect(await told.ended).toBe(1)
+    expect(told.stderr).toContain('its loop has not moved for 10 s')
+    daemon.process.kill('SIGCONT')
+    await until(async () => (await daemonIn(cwd)).health === 'healthy')
+    expect(await daemon.end('SIGTERM')).toBe(0)
+  })
+
   it('whoever follows its events ends well with it; whoever waits for a task does not', async () => {
     await using dir = await project(FAST)
     await using model = await modelServer({ script: () => fault('hang') })
