@@ -31,7 +31,8 @@ export async function examine(patient: Patient): Promise<DoctorReport[]> {
   const { root } = project
   await look('project', () => ok(root))
   await look('permissions', () => permissions(root, ports))
-  await look('disk', () => diskSpace(root, ports))
+  // A project's database may lie on another disk than the rest.
+  await look('disk', () => diskSpace(join(root, '.svc'), ports))
   await look('clock', () => clock(root, ports))
   await look('logs', () => logs(root, ports))
   await look('daemon', async () => daemon(await patient.findDaemons(join(root, '.svc')), ports))

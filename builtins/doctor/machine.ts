@@ -63,8 +63,8 @@ export async function permissions(root: string, { files }: Ports): Promise<Docto
   return warn(`Others on this machine may read ${wide.join(', ')}`, remedy)
 }
 
-export async function diskSpace(root: string, { files }: Ports): Promise<DoctorFinding> {
-  const { bavail, bsize, ffree, files: inodes } = await files.statfs(root)
+export async function diskSpace(folder: string, { files }: Ports): Promise<DoctorFinding> {
+  const { bavail, bsize, ffree, files: inodes } = await files.statfs(folder)
   const free = Math.floor((Number(bavail) * Number(bsize)) / MIB)
   const told = free > 10 * 1024 ? `${Math.floor(free / 1024)} GiB free` : `${free} MiB free`
   const remedy = 'make room: old files of .svc/attic/, .svc/backups/ and logs/runs/ may go; then: svc retention run'
