@@ -1,4 +1,4 @@
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { type PluginHandle, replaceFile, sentenceOf, z } from '#kernel'
 import { Store, usdOf } from '../store/contract.ts'
 import { microsOf } from './config.ts'
@@ -66,7 +66,7 @@ export class SavedBudget {
 
   async #read(): Promise<z.output<typeof Saved> | undefined> {
     const unreadable = (problem: string, cause: unknown) =>
-      new BudgetUnreadableError({ file: this.#file, problem }, { cause })
+      new BudgetUnreadableError({ file: relative(this.#svc.project.root, this.#file), problem }, { cause })
     const text = await this.#svc.ports.files.readFile(this.#file, 'utf8').catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return undefined
       throw unreadable(`cannot be read (${sentenceOf(error)})`, error)

@@ -299,7 +299,9 @@ export const DatabaseUnusableError = defineError({
   code: 'database_unusable',
   status: 503,
   title: 'Database unusable',
-  sentence: (p: { file: string; problem: string; remedy: string }) => `${p.file} ${p.problem}; ${p.remedy}.`,
+  // The file is named from the project on: an answer tells no path of this machine.
+  sentence: (p: { file: string; problem: string; remedy: string }) =>
+    `${p.file.replace(/^.*\/(?=\.svc\/)/, '')} ${p.problem}; ${p.remedy}.`,
 })
 export const NativeModuleError = defineError({
   code: 'native_module',
