@@ -81,7 +81,7 @@ export async function timeOf(text: string, time_zone: string, now: number): Prom
   const absolute = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})$/i.test(written)
   let time: number | undefined
   try {
-    if (absolute) time = Date.parse(written)
+    if (absolute && isDay(written.slice(0, 10))) time = Date.parse(written)
     if (clock) {
       const cron = await cronOf(`${clock[3] ?? 0} ${clock[2]} ${clock[1]} * * *`, time_zone)
       time = cron.nextRun(new Date(now))?.getTime()

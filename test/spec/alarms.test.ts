@@ -118,6 +118,7 @@ describe('an alarm', () => {
   it.each([
     ['2025-12-31T23:59:59Z', 'has passed'],
     ['soon', 'is not a time'],
+    ['2027-02-30T00:00:00Z', 'is not a time'],
     ['2999-01-01T00:00:00Z', 'too far ahead'],
   ])('for %s is refused in a sentence', async (at, sentence) => {
     await using home = await waiting()
