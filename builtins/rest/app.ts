@@ -138,7 +138,7 @@ async function answer(
   const { svc, hide } = parts
   const operation = svc.find(Operations, name)
   if (!operation?.http) throw new RouteNotFoundError({ path: request.url.split('?')[0]! })
-  const call = new RestCall(request, reply, parts.doorOf(request.raw).local)
+  const call = new RestCall(request, reply, parts.doorOf(request.raw))
   const drives = () => (svc.has(Daemon) ? svc.use(Daemon).drives() : svc.heartbeat.live)
   if ((operation.reach === 'daemon' || operation.http.daemon) && !(await drives())) throw new DaemonNotRunningError()
   const { params, query, body } = request as FastifyRequest<{
@@ -176,7 +176,7 @@ async function answerProtocol(
         read ??= parseBody(request.body as Buffer)
         return read
       },
-      call: new RestCall(request, reply, door.local),
+      call: new RestCall(request, reply, door),
       stream: stop => streams.count(stop, door, response),
     })
   } catch (error) {

@@ -2,8 +2,10 @@ import type { ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type OperationCall, traceparentOf } from '#kernel'
 import { markOf, tenantOf } from './gate.ts'
+import type { Door } from './hosts.ts'
 
 const RESPONSE = Symbol('response')
+const DOOR = Symbol('door')
 const GONE = Symbol('gone')
 
 const nobodyFollows = () => {}
@@ -19,15 +21,16 @@ export class RestCall implements OperationCall {
   readonly idempotency_key?: string
   readonly last_event_id?: string
   readonly traceparent?: string
-  /** Aborted when the client goes away before it has its answer. */
+  /** Aborted when the client goes away before it has its answer, and when the server stops. */
   declare readonly signal: AbortSignal
-  readonly [RESPONSE]: ServerResponse;
+  readonly [RESPONSE]: ServerResponse
+  readonly [DOOR]: Door;
   [GONE]: AbortSignal | undefined = undefined
 
   /** @throws MalformedRequestError */
-  constructor(request: FastifyRequest, reply: FastifyReply, local: boolean) {
+  constructor(request: FastifyRequest, reply: FastifyReply, door: Door) {
     this.tenant = tenantOf(request)
-    this.local = local
+    this.local = door.local
     this.request_id = request.id
     const key = markOf(request, 'idempotency-key')
     const seen = markOf(request, 'last-event-id')
@@ -36,6 +39,7 @@ export class RestCall implements OperationCall {
     const traceparent = traceparentOf(request.headers.traceparent)
     if (traceparent !== undefined) this.traceparent = traceparent
     this[RESPONSE] = reply.raw
+    this[DOOR] = door
     Object.defineProperty(this, 'signal', SIGNAL)
   }
 }
@@ -47,15 +51,17 @@ export class RestCall implements OperationCall {
 const SIGNAL: PropertyDescriptor & ThisType<RestCall> = {
   enumerable: true,
   get() {
-    this[GONE] ??= goneSignal(this[RESPONSE])
+    this[GONE] ??= goneSignal(this[RESPONSE], this[DOOR])
     return this[GONE]
   },
 }
 
-function goneSignal(response: ServerResponse): AbortSignal {
+function goneSignal(response: ServerResponse, { inFlight }: Door): AbortSignal {
   const gone = new AbortController()
   if (response.closed) gone.abort()
+  else inFlight.add(gone)
   response.once('close', () => {
+    inFlight.delete(gone)
     if (!response.writableFinished) gone.abort()
   })
   return gone.signal

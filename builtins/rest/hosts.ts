@@ -11,6 +11,8 @@ export interface Door {
   readonly names: readonly string[]
   /** Host headers that were found to name it. */
   readonly accepted: Set<string>
+  /** What ends the requests in flight that listen to it. */
+  readonly inFlight: Set<AbortController>
 }
 
 const loopback = new BlockList()

@@ -9,14 +9,16 @@ import {
   type Listening,
   PortInUseError,
   type ServerConfig,
+  ServerStoppingError,
   WideBindError,
 } from './contract.ts'
 import { type Door, resolveHost } from './hosts.ts'
 import { refusal } from './problem.ts'
 import type { Streams } from './stream.ts'
 
-/** How long requests in flight may go on once the server closes. */
+/** How long requests in flight may take to be answered once the server closes, and after how long they are asked to end. */
 const CLOSE_GRACE_MS = 500
+const LAST_WORDS_MS = 250
 /** The system cuts longer paths of sockets silently. */
 const LONGEST_SOCKET_PATH = 107
 /** How often Node looks for requests that take too long to arrive: so many times within what they may take, and no more often than that. */
@@ -47,7 +49,13 @@ async function listenTcp(parts: ListenerParts, host: string, port: number): Prom
     if (parts.svc.ports.env.SVC_API_ALLOW_INSECURE !== '1') throw new WideBindError({ host })
     parts.svc.log.warn({}, `SVC_API_ALLOW_INSECURE: whoever reaches ${address} may use the API without a key`)
   }
-  const door = { local: false, port, names: [host, address], accepted: new Set<string>() }
+  const door = {
+    local: false,
+    port,
+    names: [host, address],
+    accepted: new Set<string>(),
+    inFlight: new Set<AbortController>(),
+  }
   const { server, close } = createListener(parts, door)
   await opened(server, { host: address, port })
   door.port = (server.address() as AddressInfo).port
@@ -68,7 +76,8 @@ async function listenSocket(parts: ListenerParts, path: string): Promise<Listeni
     throw new CannotListenError({ address: path, problem })
   }
   if (await answers(path)) throw new CannotListenError({ address: path, problem: 'another process listens there' })
-  const { server, close } = createListener(parts, { local: true, port: 0, names: [], accepted: new Set() })
+  const door = { local: true, port: 0, names: [], accepted: new Set<string>(), inFlight: new Set<AbortController>() }
+  const { server, close } = createListener(parts, door)
   const folder = await files.mkdtemp(join(dirname(path), '.s')).catch(error => {
     throw new CannotListenError({ address: path, problem: sentenceOf(error) })
   })
@@ -154,8 +163,12 @@ function createListener({ svc, config, apps, streams, doors }: ListenerParts, do
     const closed = new Promise<void>(resolve => server.close(() => resolve()))
     streams.stop(door)
     if (answering.size === 0) server.closeAllConnections()
+    const tell = svc.clock.after(LAST_WORDS_MS, () => {
+      for (const each of door.inFlight) each.abort(new ServerStoppingError())
+    })
     const cancel = svc.clock.after(CLOSE_GRACE_MS, () => server.closeAllConnections())
     await closed
+    tell()
     cancel()
   }
   const close = () => {

@@ -108,7 +108,7 @@ export class TaskDesk {
       if (run) await overOrAborted(run.text, signal)
       const row = await this.find(task_id)
       if (row.status !== 'running') return row
-      if (signal?.aborted) throw new TaskCancelledError()
+      if (signal?.aborted) throw signal.reason instanceof ServerStoppingError ? signal.reason : new TaskCancelledError()
       await this.elsewhere(row, signal)
     }
   }

@@ -26,6 +26,18 @@ const greeter = definePlugin({
       http: { method: 'GET', path: '/never' },
       run: () => new Promise<never>(() => {}),
     })
+    svc.operation({
+      name: 'hello.later',
+      summary: 'Say hello in a minute',
+      input: z.object({}),
+      output: z.string(),
+      http: { method: 'GET', path: '/later' },
+      async run(_input, { signal }) {
+        await svc.clock.sleep(60_000, signal)
+        signal.throwIfAborted()
+        return 'hello'
+      },
+    })
   },
 })
 
@@ -187,6 +199,15 @@ describe('closing', () => {
     await ask('/hello')
     expect(await took(() => kernel.close())).toBeLessThan(1500)
     expect(await never).toBe('cut off')
+  })
+
+  it('has requests end that can, and tells them why', async () => {
+    const { listening, ask } = await restHouse({ plugins: [greeter] })
+    const later = ask('/later')
+    await ask('/hello')
+    await listening.close()
+    const { status, json, headers } = await later
+    expect([status, json.code, headers['retry-after']]).toEqual([503, 'server_stopping', '1'])
   })
 
   it('twice is closing once, and frees the port', async () => {

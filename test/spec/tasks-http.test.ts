@@ -166,6 +166,21 @@ describe('tasks over HTTP', () => {
   })
 })
 
+describe('a task that runs while its server is stopped', () => {
+  it.each([
+    [undefined, 200, 'failed'],
+    ['k-1', 503, 'server_stopping'],
+  ])('is answered, with the Idempotency-Key %s by %s', async (key, status, told) => {
+    const { id, listening, model, post } = await served(() => fault('stall', 'It is'))
+    const asked = post(`/agents/${id}/tasks`, { instruction: 'Do it.' }, key ? { 'idempotency-key': key } : {})
+    await model.request(1)
+    await listening.close()
+    const answer = await asked
+    expect([answer.status, answer.json.code ?? answer.json.status]).toEqual([status, told])
+    if (!key) expect(answer.json.error.code).toBe('task_interrupted')
+  })
+})
+
 describe('sessions over HTTP', () => {
   it('are made with 201, found with 200, read, listed and closed', async () => {
     const { post, ask, id } = await served(() => text('Done.'))
