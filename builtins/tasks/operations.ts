@@ -100,6 +100,7 @@ export function taskOperations(svc: PluginHandle, desk: TaskDesk) {
         return responseOf(await desk.settled(task_id, carried ? undefined : call.signal))
       },
       render: shown,
+      exit: exitOf,
     }),
     stream({
       name: 'tasks.stream',
@@ -162,6 +163,7 @@ export function taskOperations(svc: PluginHandle, desk: TaskDesk) {
         return responseOf(await desk.settled(task_id, call.signal))
       },
       render: shown,
+      exit: exitOf,
     }),
     operation({
       name: 'tasks.cancel',
@@ -215,6 +217,11 @@ export function taskOperations(svc: PluginHandle, desk: TaskDesk) {
       render: messages => messages.map(({ role, content }) => `${role}: ${content}`).join('\n\n'),
     }),
   ]
+}
+
+/** A script stops at a task that failed. */
+function exitOf({ status }: TaskResponse): number {
+  return status === 'failed' ? 1 : 0
 }
 
 function shown({ status, output, parsed, error, approval_ids }: TaskResponse): string {

@@ -97,7 +97,11 @@ describe('svc run', () => {
     const { agent_id } = JSON.parse((await told('spawn', 'coder', '--json')).stdout) as { agent_id: string }
     const failed = await told('run', agent_id, 'What is it?')
     expect(failed.code).toBe(1)
-    expect(failed.stderr).toContain('failed: The model openai gave no answer: http://127.0.0.1:9/v1 is not reachable')
+    const why = 'failed: The model openai gave no answer: http://127.0.0.1:9/v1 is not reachable'
+    expect(failed.stderr).toContain(why)
+    const waited = await told('task', 'run', agent_id, 'What is it?')
+    expect(waited).toMatchObject({ code: 1, stdout: expect.stringContaining(why) })
+    expect(await told('task', 'run', agent_id, 'What is it?', '--json')).toMatchObject({ code: 1 })
   })
 })
 
