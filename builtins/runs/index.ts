@@ -26,7 +26,7 @@ export default definePlugin({
     svc.provide(RunRecords, { read: (...asked) => recordOf(svc, runs, recorder, ...asked) })
     for (const effect of RUN_EFFECTS) svc.add(Effects, effect.kind)
     for (const operation of runOperations(svc, runs, recorder)) svc.operation(operation)
-    runsForget(svc, runs)
+    runsForget(svc, runs, recorder)
     svc.event('cycle_done', CycleDone)
     svc.add(DaemonStarts, { name: 'runs', begin: () => beginPruning(svc, runs), join: () => runs.joinDaemon() })
     svc.tap('approval_gate', { name: 'runs', stage: -1000, busy: nobody }, (cycle: Cycle) => cycleBegins(svc, cycle))

@@ -1,7 +1,9 @@
 import type { PluginHandle } from '#kernel'
 import { EventReaders, RetentionRules } from '../retention/contract.ts'
 import { Store } from '../store/contract.ts'
-import { countedUpTo, oldRuns } from './repository.ts'
+import { segmentsOf } from './log.ts'
+import type { Recorder } from './recorder.ts'
+import { countedUpTo, oldRuns, openRuns } from './repository.ts'
 import type { RunDirectory } from './runs.ts'
 
 /** How many runs are kept; 0 keeps all. */
@@ -9,8 +11,31 @@ export function runsKept(svc: PluginHandle): number {
   return Number(svc.config.get('retention.max_runs') ?? 0)
 }
 
-/** What of this room may go: the oldest runs that have ended. The events of a run stay until its log has them. */
-export function runsForget(svc: PluginHandle, runs: RunDirectory): void {
+/**
+ * What of this room may go: the oldest runs that have ended, and of those that go on, for months perhaps, the oldest files of
+ * their logs. The events of a run stay until its log has them.
+ */
+export function runsForget(svc: PluginHandle, runs: RunDirectory, recorder: Recorder): void {
+  const oldLogs = async (before: number, limit?: number) => {
+    const { files } = svc.ports
+    const old: string[] = []
+    for (const { run_id } of await openRuns(svc.use(Store))) {
+      // The last says how far the log has come.
+      for (const { path } of (await segmentsOf(files, recorder.folderOf(run_id))).slice(0, -1)) {
+        if ((await files.stat(path)).mtimeMs < before) old.push(path)
+      }
+    }
+    return old.slice(0, limit)
+  }
+  svc.add(RetentionRules, {
+    name: 'run_logs',
+    count: async before => (await oldLogs(before)).length,
+    async piece(before, limit) {
+      const gone = await oldLogs(before, limit)
+      for (const path of gone) await svc.ports.files.rm(path, { force: true })
+      return gone.length
+    },
+  })
   svc.add(RetentionRules, {
     name: 'runs',
     count: async () => (runsKept(svc) > 0 ? (await oldRuns(svc.use(Store), runsKept(svc))).length : 0),

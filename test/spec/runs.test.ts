@@ -1,10 +1,11 @@
-import { readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { Operations } from '#kernel'
 import { bookSpend } from '../../builtins/budget/contract.ts'
 import { Rest } from '../../builtins/rest/contract.ts'
 import rest from '../../builtins/rest/index.ts'
+import retention from '../../builtins/retention/index.ts'
 import { Runs } from '../../builtins/runs/contract.ts'
 import runs from '../../builtins/runs/index.ts'
 import { appendEvent, Store } from '../../builtins/store/contract.ts'
@@ -437,6 +438,24 @@ describe('the log', () => {
     expect(later.broken_lines).toBe(0)
     expect(later.total_spans).toBeLessThan(whole.total_spans)
     expect(later.total_spans).toBeGreaterThan(2)
+  })
+
+  it('loses its oldest files in time while its run goes on, and the trace says how much was in them', async () => {
+    await using home = await running([...writes, finish], {
+      builtins: [retention],
+      config: { runs: { rotate_mb: 0.0005 } },
+    })
+    home.kernel.hooks.on('tool_result', async () => void (await trace(home, home.run_id)))
+    await reached(home)
+    const whole = await trace(home, home.run_id)
+    const files = await logFiles(home.root, home.run_id)
+    const old = new Date(home.clock.ms() - 40 * 86_400_000)
+    for (const file of [files[0]!, files[1]!, files.at(-1)!]) await utimes(file, old, old)
+    expect(await home.kernel.invoke('retention.run')).toMatchObject({ rows: { run_logs: 2 } })
+    expect(await logFiles(home.root, home.run_id)).toEqual(files.slice(2))
+    const left = await trace(home, home.run_id)
+    expect([left.broken_lines, whole.left_out, left.left_out > 0]).toEqual([0, 0, true])
+    expect(left.total_spans).toBeLessThan(whole.total_spans)
   })
 
   it('lies where logs_dir says', async () => {
