@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { FAST, project } from '../cli/project.ts'
-import { RunningSvc, svc, until } from '../support/index.ts'
+import { RunningSvc, until } from '../support/index.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../dist/svc.js', import.meta.url))
 const SERVE = ['serve', '--with-daemon', '--port', '0', '--profiles', 'coder']
@@ -49,9 +49,10 @@ describe('the configuration file', () => {
     await appendFile(file, 'goals: [\n')
     await daemon.says(/the last good configuration stays in force/)
     const told = daemon.stderr.match(/the last good configuration/g)?.length ?? 0
-    await until(
-      async () => JSON.parse((await svc(['agents', '--json'], { cwd: dir.path })).stdout || '[]') !== undefined,
-    )
+    const cycles = async () =>
+      ((await (await fetch(`${url}/agents/coder`)).json()) as { cycle_count: number }).cycle_count
+    const begun = await cycles()
+    await until(async () => (await cycles()) >= begun + 3)
     expect(daemon.stderr.match(/the last good configuration/g)?.length).toBe(told)
     await rm(file)
     expect(await statusOf(`${url}/healthz`)).toBe(200)
