@@ -21,6 +21,7 @@ interface OpenOptions {
  */
 export async function openDatabase(file: string, ports: Ports, options: OpenOptions): Promise<Database> {
   await ports.files.mkdir(dirname(file), { recursive: true, mode: 0o700 })
+  await refuseEmptied(file, ports)
   // SQLite makes files by the umask; this one holds transcripts.
   await ports.files.open(file, 'a', 0o600).then(handle => handle.close())
   let database: Database | undefined
@@ -39,6 +40,18 @@ export async function openDatabase(file: string, ports: Ports, options: OpenOpti
     database?.close()
     throw unusable(file, error)
   }
+}
+
+/**
+ * SQLite takes a file without a byte for a new database. So it is where a process was killed while it made one, but not where
+ * agents have lived: that one lost what it held.
+ */
+async function refuseEmptied(file: string, { files }: Ports): Promise<void> {
+  const { size } = await files.stat(file).catch(() => ({ size: undefined }))
+  if (size !== 0) return
+  const lived = await files.readdir(join(dirname(file), 'workspaces')).catch(() => [])
+  if (lived.length === 0) return
+  throw new DatabaseUnusableError({ file, problem: 'is empty, though agents have lived here', remedy: FROM_BACKUP })
 }
 
 async function prepare(database: Database, { synchronous, check }: OpenOptions): Promise<void> {

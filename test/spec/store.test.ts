@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
-import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { definePlugin, type Lease, SchedulerToken, z } from '#kernel'
 import { appendEvent, defineEffect, Effects, Store, setValue, wakeAgents } from '../../builtins/store/contract.ts'
@@ -268,6 +268,10 @@ describe('the file', () => {
       db.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = 999; CREATE TABLE t (x)`)
       db.close()
     },
+    'was emptied': async (file: string) => {
+      await mkdir(join(dirname(file), 'workspaces', 'coder-1'), { recursive: true })
+      await writeFile(file, '')
+    },
     'is damaged': async (file: string) => {
       const db = new Sqlite(file)
       db.exec(`PRAGMA application_id = ${APPLICATION_ID}; CREATE TABLE t (x); CREATE INDEX i ON t (x)`)
@@ -293,6 +297,14 @@ describe('the file', () => {
       expect(before.equals(await readFile(file))).toBe(true)
     })
   }
+})
+
+it('a file without a byte, as a start that was killed leaves it, is taken for a new database', async () => {
+  await using dir = await tempDir()
+  await dir.write({ '.svc/svc.db': '' })
+  const { home, db } = await open({ root: dir.path })
+  await using _ = home
+  expect(await db.get('PRAGMA user_version')).toEqual({ user_version: MIGRATIONS.length })
 })
 
 describe('the schema', () => {
