@@ -25,6 +25,8 @@ export class Comparison {
   readonly #renumbers: boolean
   #seq = 0
   count = 0
+  /** How many events were not compared, because the log was kept from a later one on only. */
+  gone = 0
 
   constructor(original: Original) {
     this.#original = original
@@ -36,6 +38,10 @@ export class Comparison {
     const rows = await eventsOf(store, this.#original.about.events_of, this.#seq)
     for (const found of rows) {
       this.#seq = found.seq
+      if (!this.#renumbers && found.seq < (this.#original.events[0]?.seq ?? 0)) {
+        this.gone++
+        continue
+      }
       const expected = this.#original.events[this.count]
       this.count++
       const row = this.#renumbers && expected ? { ...found, seq: expected.seq } : found
@@ -115,7 +121,14 @@ export async function replay(
     ...{ hash: comparison.expected.value, replayed_hash: comparison.replayed.value },
     duration_ms: Math.round(svc.clock.monotonic() - began),
     divergence,
-    notes: [...about.inexact, ...(about.cut === null ? [] : [about.cut]), ...otherPlugins(svc, original, stage)],
+    notes: [
+      ...about.inexact,
+      ...(about.cut === null ? [] : [about.cut]),
+      ...(comparison.gone === 0
+        ? []
+        : [`its oldest ${comparison.gone} events are kept no more, and were not compared`]),
+      ...otherPlugins(svc, original, stage),
+    ],
   }
 }
 

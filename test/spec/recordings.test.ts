@@ -1,4 +1,4 @@
-import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
@@ -11,6 +11,7 @@ import { TapeRecorder } from '../../builtins/recordings/recorder.ts'
 import { RecordingShelf } from '../../builtins/recordings/shelf.ts'
 import { Store } from '../../builtins/store/contract.ts'
 import { type House, type ModelServerRequest, tempDir, text, together, toolCall, until } from '../support/index.ts'
+import Sqlite from '../support/sqlite.ts'
 import { Scripted } from './mcp-client-house.ts'
 import { busy, recorded, replayOf, runOf, runsOf } from './recordings-house.ts'
 import { asksForGoal, goalsOf, spawn } from './rooms.ts'
@@ -395,6 +396,22 @@ test('a replay differs where what was written belongs to rows that another proce
   const { same, divergence } = await replayOf(home, run)
   expect(same).toBe(false)
   expect(divergence?.what).toBe('what others than agents wrote cannot be written')
+})
+
+test('a run whose oldest events are kept no more replays, and that they were not compared is said', async () => {
+  await using home = await recorded(scripted(look('the left'), finish))
+  const run_id = await oneGoal(home)
+  const { events } = await replayOf(home, run_id)
+  const folder = join(home.root, 'logs', 'runs', run_id)
+  const [log = ''] = (await readdir(folder)).filter(name => name.endsWith('.jsonl'))
+  const lines = (await readFile(join(folder, log), 'utf8')).split('\n').slice(2)
+  await writeFile(join(folder, log), lines.join('\n'))
+  const db = new Sqlite(join(home.root, '.svc', 'svc.db'))
+  db.prepare('DELETE FROM events WHERE run_id = ? AND seq < ?').run(run_id, JSON.parse(lines[0]!).seq)
+  db.close()
+  const verdict = await replayOf(home, run_id)
+  expect(verdict).toMatchObject({ same: true, events: events - 2 })
+  expect(verdict.notes).toEqual(['its oldest 2 events are kept no more, and were not compared'])
 })
 
 test('what another process has begun to record is left alone, before it has told of a task', async () => {

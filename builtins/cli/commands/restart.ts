@@ -15,7 +15,7 @@ const restart: HandWritten = async (input, context) => {
   const { terminal, json, ports, house, named } = context
   const root = await findProject(ports, named)
   const found = await house.findDaemon(ports, join(root, '.svc'))
-  await checkStart(root, input.profiles, context)
+  if (found?.alive) await checkStart(root, input.profiles, context)
   const stopped = await stopDaemons(root, seconds, context)
   if (!json) terminal.out(inWords(stopped, seconds))
   // In the form of what the daemon that comes tells of its life.
@@ -31,8 +31,10 @@ const restart: HandWritten = async (input, context) => {
 }
 export default restart
 
-/** @throws what would keep the next daemon from starting, while the last still runs: a bad configuration, a preset that is none */
-async function checkStart(root: string, profiles: unknown, { house }: Context): Promise<void> {
-  await using kernel = await house.open({ root, roles: [], log: { level: 'silent' } })
+/** What would keep the daemon from coming back is told while it still runs. @throws as a start does */
+async function checkStart(root: string, profiles: unknown, { house, ports }: Context): Promise<void> {
+  // A plugin that never gives back control may be why it is restarted.
+  const env = { ...ports.env, SVC_PLUGINS: 'false' }
+  await using kernel = await house.open({ root, roles: [], log: { level: 'silent' }, ports: { env } })
   await checkPresets(kernel, presetsOf(profiles))
 }
