@@ -94,6 +94,7 @@ export interface GoalStrategy {
 }
 export const GoalStrategies = point<GoalStrategy & { name: string }>('goal_strategies', {
   key: strategy => strategy.name,
+  has: { generateGoal: 'function' },
   stage: strategy => strategy.stage,
   ask: (strategy, context: GoalContext) => strategy.generateGoal(context),
 })
@@ -145,6 +146,7 @@ export interface Toolkit {
 }
 export const Toolkits = point<Toolkit>('toolkits', {
   key: toolkit => toolkit.name,
+  has: { name: 'text', tools: 'list' },
   check(toolkit, others) {
     for (const { name, parameters, execute } of toolkit.tools) {
       if (!(parameters instanceof z.ZodType) || typeof execute !== 'function') {

@@ -1,6 +1,5 @@
 import type { z } from 'zod'
-import type { Activity } from './activity.ts'
-import { type CallOptions, PluginGoneError, PluginSuspendedError } from './activity.ts'
+import { type Activity, type CallOptions, PluginGoneError, PluginSuspendedError } from './activity.ts'
 import type { Config } from './config.ts'
 import {
   type Gate,
@@ -18,6 +17,7 @@ import {
 import { PHASES } from './cycle.ts'
 import { applied, type Declared } from './declared.ts'
 import { sentenceOf } from './errors.ts'
+import { checkFields } from './fields.ts'
 import type { HeartbeatFace } from './heartbeat.ts'
 import {
   type EventName,
@@ -195,6 +195,7 @@ export class PluginHandle {
 
   /** Listens to an event, once for each handler; sync or async. What it throws is logged and stops nothing. */
   on<E extends EventName>(event: E, handler: (payload: Events[E]) => unknown): void {
+    checkFields(event, { handler: 'function' }, { handler }, this.name)
     this.off(event, handler)
     const byEvent = this.#listening.get(handler) ?? new Map<string, Undo>()
     this.#listening.set(handler, byEvent)
@@ -252,6 +253,7 @@ export class PluginHandle {
 
   /** Taps a hook by name: a phase (with its cycle), an event or a point. */
   tap<In>(hook: string, options: string | TapOptions, fn: (input: In) => unknown): Undo {
+    checkFields(hook, { fn: 'function' }, { fn }, this.name)
     const given = typeof options === 'string' ? { name: options } : options
     const named = { ...given, name: given.name === this.name ? given.name : `${this.name}/${given.name}` }
     const watched = this.#watched(`tap of ${hook}`, fn) as (input: In) => never
@@ -267,6 +269,7 @@ export class PluginHandle {
   guard(phase: string, guard: Guard, options: GuardOptions = {}): Undo {
     const phases: readonly string[] = [...PHASES, '*']
     if (!phases.includes(phase)) throw new UnknownHookError({ name: phase, known: [...phases] })
+    checkFields(Guards.name, { shouldProceed: 'function' }, guard, this.name)
     const name = options.name ?? guard.name ?? `${this.name}${this.#guards++ || ''}`
     const failClosed = () => options.failClosed ?? (this.#parts.builtin && this.#parts.guardsFailClosed())
     const ask = this.#counted(`guard of ${phase}`, (gate: Gate) => guard.shouldProceed(gate), {
@@ -300,6 +303,7 @@ export class PluginHandle {
 
   /** Adds something that wakes the daemon between two heartbeats. */
   wakeSource(source: WakeSource): Undo {
+    checkFields(WakeSources.name, WakeSources.options.has, source, this.name)
     if (this.#parts.builtin) return this.add(WakeSources, source)
     const wait = (signal: AbortSignal) =>
       this.#parts.activity.pass(`wake source ${source.name}`, () => source.wait(signal))
@@ -308,6 +312,7 @@ export class PluginHandle {
 
   /** Adds a way of finding an idle agent its next goal. */
   goalStrategy(strategy: GoalStrategy): Undo {
+    checkFields(GoalStrategies.name, GoalStrategies.options.has, strategy, this.name)
     return this.add(GoalStrategies, {
       name: strategy.name ?? this.name,
       ...(strategy.stage === undefined ? {} : { stage: strategy.stage }),
@@ -317,6 +322,7 @@ export class PluginHandle {
 
   /** Adds tools that agents may be given. */
   toolkit(toolkit: Toolkit): Undo {
+    checkFields(Toolkits.name, Toolkits.options.has, toolkit, this.name)
     const { builtin, ofFile, activity } = this.#parts
     const given: Toolkit = ofFile ? { everyday: true, ...toolkit, group: 'plugins' } : toolkit
     if (builtin) return this.add(Toolkits, given)
@@ -333,6 +339,7 @@ export class PluginHandle {
 
   /** Adds what an operator can do: a REST route, a command, an MCP tool and a line of the OpenAPI document at once. */
   operation<I extends z.ZodObject, O extends z.ZodType>(definition: Operation<I, O>): Undo {
+    checkFields(Operations.name, { run: 'function' }, definition, this.name)
     const run = this.#counted(`operation ${definition.name}`, definition.run.bind(definition), {
       fit: (input, call): Parameters<typeof definition.run> => [definition.input.parse(input), call],
       streams: definition.events !== undefined,
@@ -368,6 +375,7 @@ export class PluginHandle {
 
   /** Holds a resource (socket, timer, child process) while the plugin is live, in processes of these roles. Returns its undoing. */
   start(fn: Resource['start'], options: { in?: readonly Role[] } = {}): void {
+    checkFields('resources', { start: 'function' }, { start: fn }, this.name)
     this.resources.push({ start: fn, in: options.in ?? ['daemon'] })
   }
 }

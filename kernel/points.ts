@@ -1,5 +1,5 @@
-import { z } from 'zod'
 import { ConflictError } from './errors.ts'
+import { checkFields, type Fields } from './fields.ts'
 import type { Hook, Hooks } from './hooks.ts'
 import type { Clock } from './ports.ts'
 import type { Undo } from './scope.ts'
@@ -12,22 +12,13 @@ export interface PointOptions<C> {
   /** Ordering of a contribution among the others; see `TapOptions`. */
   stage?: (contribution: C) => number | undefined
   /** What a contribution must have, each of this kind. Those of the builtins are looked at by the compiler, and by no start. */
-  has?: Readonly<Record<string, keyof typeof KINDS>>
+  has?: Fields
   /** What a contribution must be: zod's, or what else throws. Those of the builtins are looked at by their tests, and by no start. */
   shape?: { parse: (contribution: C) => unknown }
   /** What else no other contribution may have, of this point or another, as an error names it: `GET /agents/{}`. */
   claims?: (contribution: C) => readonly string[]
   /** Refuses a bad contribution, also beside those that are there, by throwing. */
   check?: (contribution: C, others: readonly Contribution<C>[]) => void
-}
-
-/** Kinds of what a contribution has, each with how an error asks for it. */
-const KINDS = {
-  text: (field: string) => `${field}, a text`,
-  number: (field: string) => `${field}, a number`,
-  list: (field: string) => `${field}, a list`,
-  schema: (field: string) => `${field}, a zod schema`,
-  function: (field: string) => `${field}()`,
 }
 
 /** A place where plugins contribute things of one kind. */
@@ -54,22 +45,6 @@ interface Registry {
   listeners: Set<() => void>
 }
 
-/** @throws TypeError that says what a contribution lacks */
-function checkFields<C>({ name, options: { has = {} } }: Point<C>, value: C, owner: string): void {
-  const given = Object(value) as Record<string, unknown>
-  const lacking = Object.entries(has).filter(([field, kind]) => !isOfKind(given[field], kind))
-  if (lacking.length === 0) return
-  const asked = lacking.map(([field, kind]) => KINDS[kind](field)).join('; ')
-  throw new TypeError(`what "${owner}" adds to ${name} needs ${asked}`)
-}
-
-function isOfKind(value: unknown, kind: keyof typeof KINDS): boolean {
-  if (kind === 'text') return typeof value === 'string' && value !== ''
-  if (kind === 'list') return Array.isArray(value)
-  if (kind === 'schema') return value instanceof z.ZodType
-  return typeof value === kind
-}
-
 /** The registries of all points. A registry is an immutable snapshot: whoever holds one sees no change. */
 export class Points {
   readonly #hooks: Hooks
@@ -89,7 +64,7 @@ export class Points {
   add<C>(point: Point<C>, value: C, owner: string, isKnown = false): Undo {
     const registry = this.#registry(point)
     if (!isKnown) {
-      checkFields(point, value, owner)
+      checkFields(point.name, point.options.has, value, owner)
       point.options.shape?.parse(value)
     }
     point.options.check?.(value, registry.contributions as readonly Contribution<C>[])

@@ -177,6 +177,26 @@ describe('a check says where a reload would fail', () => {
       /drafts\/draft\.ts:2\): what "draft" adds to swarm_policies needs act\(\)/,
     ],
     [
+      'a guard that judges nothing',
+      plugin("svc.guard('goal_pursuit', {})"),
+      /drafts\/draft\.ts:2\): what "draft" adds to guards needs shouldProceed\(\)/,
+    ],
+    [
+      'a wake source that waits for nothing',
+      plugin("svc.wakeSource({ name: 'x' })"),
+      /adds to wake_sources needs wait\(\)/,
+    ],
+    [
+      'a goal strategy that is a function',
+      plugin("svc.goalStrategy(async () => 'x')"),
+      /adds to goal_strategies needs generateGoal\(\)/,
+    ],
+    ['a toolkit without tools', plugin("svc.toolkit({ name: 'x' })"), /adds to toolkits needs tools, a list/],
+    ['an operation that does nothing', plugin("svc.operation({ name: 'x' })"), /adds to operations needs run\(\)/],
+    ['a handler that is none', plugin("svc.on('goal_completed')"), /adds to goal_completed needs handler\(\)/],
+    ['a tap without a function', plugin("svc.tap('beat', 'x')"), /adds to beat needs fn\(\)/],
+    ['a resource without a start', plugin('svc.start()'), /adds to resources needs start\(\)/],
+    [
       'a contribution that has nothing',
       plugin('svc.add(PromptSections, {})').replace('z }', 'PromptSections, z }'),
       /what "draft" adds to prompt_sections needs name, a text; stage, a number; prompts, a list; text\(\)/,
