@@ -21,7 +21,8 @@ interface OpenOptions {
  */
 export async function openDatabase(file: string, ports: Ports, options: OpenOptions): Promise<Database> {
   await ports.files.mkdir(dirname(file), { recursive: true, mode: 0o700 })
-  await refuseEmptied(file, ports)
+  // With a medium the file holds nothing, whatever the database does.
+  if (!options.medium) await refuseEmptied(file, ports)
   // SQLite makes files by the umask; this one holds transcripts.
   await ports.files.open(file, 'a', 0o600).then(handle => handle.close())
   let database: Database | undefined
