@@ -1,7 +1,7 @@
 import { keyedIds, keyedRandom, type Opener } from '#kernel'
 import { WorldTime } from './clock.ts'
 import { Dice } from './dice.ts'
-import { Disk } from './disk.ts'
+import { Disk } from './disk/disk.ts'
 import { type MediumParts, SharedDatabase } from './medium.ts'
 import { ROOT, SimulatedProcess } from './process.ts'
 import { NOTHING, rulesOf } from './rules.ts'

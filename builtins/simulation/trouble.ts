@@ -1,6 +1,6 @@
 import type { FaultLevel } from './contract.ts'
 import type { Dice } from './dice.ts'
-import type { Access, Fault } from './disk.ts'
+import type { Access, Fault } from './disk/access.ts'
 import type { Point } from './medium.ts'
 
 /** How many times as often as written below. */

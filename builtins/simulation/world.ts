@@ -19,7 +19,7 @@ import {
   SimulationStuckError,
 } from './contract.ts'
 import { Dice } from './dice.ts'
-import { Disk } from './disk.ts'
+import { Disk } from './disk/disk.ts'
 import type { Ground } from './ground.ts'
 import { Journal } from './journal.ts'
 import { act, type PeopleParts } from './people.ts'

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { WorldTime } from '../../builtins/simulation/clock.ts'
 import { Dice } from '../../builtins/simulation/dice.ts'
-import { type Access, Disk } from '../../builtins/simulation/disk.ts'
+import type { Access } from '../../builtins/simulation/disk/access.ts'
+import { Disk } from '../../builtins/simulation/disk/disk.ts'
 
 const well = () => undefined
 const living = () => true

@@ -1,0 +1,118 @@
+import { basename, dirname } from 'node:path'
+import { systemPorts } from '#kernel'
+import type { Entry } from './entry.ts'
+import { failure } from './failure.ts'
+import type { Tree } from './tree.ts'
+
+/** What one process does with the disk, before it is done. What it throws is what the disk would. */
+export interface Access {
+  op: string
+  path: string
+  /** Of a write: what is to be written. */
+  bytes?: number
+}
+/** @returns for a write, how many bytes of it reach the disk before it fails with `error`; undefined when all is well */
+export type Fault = (access: Access) => { error: string; written?: number } | undefined
+
+const { constants } = systemPorts().files
+const OPEN_FLAGS: Record<string, number> = {
+  r: constants.O_RDONLY,
+  'r+': constants.O_RDWR,
+  w: constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC,
+  wx: constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL,
+  'w+': constants.O_RDWR | constants.O_CREAT | constants.O_TRUNC,
+  a: constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND,
+  'a+': constants.O_RDWR | constants.O_CREAT | constants.O_APPEND,
+}
+
+/** `'a+'` and the like as the bits that they stand for. */
+export function bitsOf(flags: string | number): number {
+  return typeof flags === 'number' ? flags : OPEN_FLAGS[flags]!
+}
+
+export function encodingOf(options: unknown): BufferEncoding | undefined {
+  if (typeof options === 'string') return options as BufferEncoding
+  return (options as { encoding?: BufferEncoding } | undefined)?.encoding
+}
+
+/** How one process comes to what is in files: it may fail. */
+export class Reach {
+  readonly #tree: Tree
+  readonly #identity: string
+  readonly #fault: Fault
+
+  constructor(tree: Tree, identity: string, fault: Fault) {
+    this.#tree = tree
+    this.#identity = identity
+    this.#fault = fault
+  }
+
+  /** @returns how a write fails in the middle */
+  check(access: Access): ReturnType<Fault> {
+    const found = this.#fault(access)
+    if (found && found.written === undefined) throw failure(found.error, access.op, access.path)
+    return found
+  }
+
+  open(path: string, flags: number, mode: number): Entry {
+    let entry = this.#tree.find(path)
+    this.check({ op: 'open', path })
+    if (entry && flags & constants.O_CREAT && flags & constants.O_EXCL) throw failure('EEXIST', 'open', path)
+    if (!entry) {
+      if (!(flags & constants.O_CREAT)) throw failure('ENOENT', 'open', path)
+      this.#tree.folder(dirname(path), 'open')
+      entry = this.#tree.add(path, 'file', mode)
+    }
+    const writes = (flags & (constants.O_WRONLY | constants.O_RDWR)) !== 0
+    if (entry.kind === 'folder' && writes) throw failure('EISDIR', 'open', path)
+    if (entry.kind === 'file' && flags & constants.O_DIRECTORY) throw failure('ENOTDIR', 'open', path)
+    if (flags & constants.O_TRUNC) {
+      entry.bytes = Buffer.alloc(0)
+      entry.changed = this.#tree.stamp()
+    }
+    return entry
+  }
+
+  read(path: string, options?: unknown): string | Buffer {
+    const special = specialFile(path, this.#identity)
+    const encoding = encodingOf(options)
+    if (special !== undefined) return encoding ? special : Buffer.from(special)
+    this.check({ op: 'read', path })
+    const { kind, bytes } = this.#tree.get(path, 'open')
+    if (kind === 'folder') throw failure('EISDIR', 'read', path)
+    return encoding ? bytes.toString(encoding) : Buffer.from(bytes)
+  }
+
+  /** @returns how many bytes were written */
+  write(path: string, entry: Entry, place: number, data: Buffer): number {
+    const found = this.check({ op: 'write', path, bytes: data.length })
+    const written = found ? data.subarray(0, found.written) : data
+    const end = place + written.length
+    const before = entry.bytes
+    if (place === before.length) entry.bytes = Buffer.concat([before, written])
+    else {
+      const bytes = Buffer.alloc(Math.max(before.length, end))
+      before.copy(bytes)
+      written.copy(bytes, place)
+      entry.bytes = bytes
+    }
+    entry.changed = this.#tree.stamp()
+    for (const watcher of this.#tree.find(dirname(path))?.watchers ?? []) watcher(basename(path))
+    if (found) throw failure(found.error, 'write', path)
+    return written.length
+  }
+
+  put(path: string, data: string | Uint8Array, flag: string, mode = 0o666): void {
+    const entry = this.open(path, bitsOf(flag), mode)
+    this.write(path, entry, flag.startsWith('a') ? entry.bytes.length : 0, Buffer.from(data as Uint8Array))
+  }
+}
+
+/** What the kernel of a Linux machine tells of processes; undefined stands for what is not there. */
+function specialFile(path: string, identity: string): string | undefined {
+  if (!path.startsWith('/proc/')) return undefined
+  if (path === '/proc/sys/kernel/random/boot_id') return 'simulated-boot\n'
+  // Field 22 is when the process began.
+  if (path === `/proc/${process.pid}/stat`) return `${process.pid} (svc) S ${'0 '.repeat(18)}${identity} 0`
+  return undefined
+}

@@ -1,0 +1,107 @@
+import { dirname, resolve } from 'node:path'
+import { type Ports, systemPorts } from '#kernel'
+import { type Fault, Reach } from './access.ts'
+import { callsOf } from './calls.ts'
+import { Stats } from './entry.ts'
+import { Tree } from './tree.ts'
+
+type Files = Ports['files']
+
+const { constants } = systemPorts().files
+
+/** A disk in memory with the calls of `node:fs/promises` that the program uses. Each is done at once, and outlives whoever made it. */
+export class Disk {
+  readonly #tree: Tree
+
+  constructor(now: () => number) {
+    this.#tree = new Tree(now)
+  }
+
+  /** Puts a file there, with its folders. */
+  put(path: string, text: string | Buffer): void {
+    this.#tree.makeFolders(dirname(path))
+    this.#tree.add(path, 'file', 0o600).bytes = Buffer.from(text)
+  }
+
+  /** A file's text; undefined when there is none. */
+  text(path: string): string | undefined {
+    return this.#tree.find(path)?.bytes.toString('utf8')
+  }
+
+  /** Paths of all files, sorted. */
+  paths(): string[] {
+    return this.#tree.files()
+  }
+
+  /**
+   * The disk as one process sees it.
+   * @param identity what `/proc` tells of a process: when it began
+   * @param alive what a dead process asks for is never answered
+   */
+  filesFor(identity: string, alive: () => boolean, fault: Fault): Files {
+    const calls = callsOf(this.#tree, new Reach(this.#tree, identity, fault)) as Record<
+      string,
+      (...args: never[]) => unknown
+    >
+    const made: Record<string, unknown> = { constants }
+    for (const [name, call] of Object.entries(calls)) {
+      made[name] = (...args: never[]) => {
+        if (!alive()) return new Promise(() => {})
+        try {
+          return Promise.resolve(call(...args))
+        } catch (error) {
+          return Promise.reject(error)
+        }
+      }
+    }
+    made.watch = (path: string, { signal }: { signal?: AbortSignal } = {}) => this.#watch(resolve(path), signal, alive)
+    return made as unknown as Files
+  }
+
+  /** Which file lies at a path. */
+  inodeOf(path: string): bigint | undefined {
+    const entry = this.#tree.find(this.#tree.real(path))
+    return entry && BigInt(entry.ino)
+  }
+
+  /** What changes whenever the file at a path does. */
+  stampOf(path: string): string | undefined {
+    const entry = this.#tree.find(this.#tree.real(path))
+    if (!entry) return undefined
+    const { ino, mtimeMs, size } = new Stats(entry)
+    return `${ino}:${mtimeMs}:${size}`
+  }
+
+  /** When the file at a path was changed, from now on. */
+  touch(path: string, ms: number): void {
+    const entry = this.#tree.find(this.#tree.real(path))
+    if (entry) entry.changed = ms
+  }
+
+  /** What changes in a folder, until the signal is aborted. */
+  async *#watch(path: string, signal: AbortSignal | undefined, alive: () => boolean) {
+    const folder = this.#tree.get(path, 'watch')
+    const seen: string[] = []
+    let wake = () => {}
+    const watcher = (name: string) => {
+      seen.push(name)
+      if (alive()) wake()
+    }
+    folder.watchers ??= new Set()
+    folder.watchers.add(watcher)
+    signal?.addEventListener('abort', () => wake(), { once: true })
+    try {
+      while (!signal?.aborted) {
+        const filename = seen.shift()
+        if (filename !== undefined) yield { eventType: 'rename', filename }
+        else
+          await new Promise<void>(resolve => {
+            wake = resolve
+          })
+      }
+    } finally {
+      folder.watchers.delete(watcher)
+    }
+    throw signal?.reason
+  }
+}

@@ -1,0 +1,15 @@
+const MESSAGES: Record<string, string> = {
+  ENOENT: 'no such file or directory',
+  EEXIST: 'file already exists',
+  ENOTDIR: 'not a directory',
+  EISDIR: 'illegal operation on a directory',
+  ENOSPC: 'no space left on device',
+  EIO: 'i/o error',
+  EMFILE: 'too many open files',
+}
+
+/** What the disk throws, as the system would. */
+export function failure(code: string, syscall: string, path: string): Error {
+  const message = `${code}: ${MESSAGES[code] ?? 'the disk failed'}, ${syscall} '${path}'`
+  return Object.assign(new Error(message), { code, syscall, path })
+}

@@ -1,0 +1,157 @@
+import { basename, dirname, join, resolve } from 'node:path'
+import type { Entry } from './entry.ts'
+import { failure } from './failure.ts'
+
+/** Numbers of open files begin here: below are those that every process has. */
+const FIRST_FD = 10
+
+/** What lies on the disk, by its paths, and which of it is open. What is asked for and not there throws what the disk would. */
+export class Tree {
+  readonly #entries = new Map<string, Entry>()
+  /** Paths of open files, by their numbers. */
+  readonly #open = new Map<number, string>()
+  readonly #now: () => number
+  #inodes = 0
+  #fds = FIRST_FD
+  #temporary = 0
+  #stamps = 0
+
+  constructor(now: () => number) {
+    this.#now = now
+    this.add('/', 'folder', 0o755)
+  }
+
+  find(path: string): Entry | undefined {
+    return this.#entries.get(path)
+  }
+
+  /** Paths of all files, sorted. */
+  files(): string[] {
+    return [...this.#entries].flatMap(([path, { kind }]) => (kind === 'file' ? [path] : [])).sort()
+  }
+
+  /** @returns the number under which the file at a path is open from now on */
+  open(path: string): number {
+    this.#open.set(this.#fds, path)
+    return this.#fds++
+  }
+
+  /** The path of an open file. */
+  pathOf(fd: number): string | undefined {
+    return this.#open.get(fd)
+  }
+
+  close(fd: number): void {
+    this.#open.delete(fd)
+  }
+
+  /** A path that nobody has had before. */
+  temporary(prefix: string): string {
+    return `${prefix}${String(++this.#temporary).padStart(6, '0')}`
+  }
+
+  /** The path that is meant, also where it begins at an open folder. */
+  real(path: string): string {
+    const [, fd, below] = /^\/proc\/self\/fd\/(\d+)(\/.*)?$/.exec(path) ?? []
+    if (fd === undefined) return resolve(path)
+    return resolve(`${this.#open.get(Number(fd)) ?? '/nowhere'}${below ?? ''}`)
+  }
+
+  /** What lies at a path. @throws ENOENT, ENOTDIR */
+  get(path: string, op: string): Entry {
+    const entry = this.#entries.get(path)
+    if (entry) return entry
+    const above = this.#entries.get(dirname(path))
+    throw failure(above?.kind === 'file' ? 'ENOTDIR' : 'ENOENT', op, path)
+  }
+
+  /** Now, and never the same twice in a row. */
+  stamp(): number {
+    return this.#now() + (this.#stamps++ % 1000) / 1000
+  }
+
+  /** Lets it lie at a path, beside where it lies already. */
+  place(path: string, entry: Entry): void {
+    this.#entries.set(path, entry)
+    if (path !== '/') this.#touch(path)?.names.add(basename(path))
+  }
+
+  #take(path: string): void {
+    if (this.#entries.delete(path)) this.#touch(path)?.names.delete(basename(path))
+  }
+
+  /** Something came into a folder, changed in it or left it. @returns the folder */
+  #touch(path: string): Entry | undefined {
+    const folder = this.#entries.get(dirname(path))
+    if (!folder) return undefined
+    folder.changed = this.stamp()
+    for (const watcher of folder.watchers ?? []) watcher(basename(path))
+    return folder
+  }
+
+  /** @throws ENOTDIR where no folder is */
+  folder(path: string, op: string): void {
+    if (this.get(path, op).kind !== 'folder') throw failure('ENOTDIR', op, path)
+  }
+
+  /** Makes something new at a path. */
+  add(path: string, kind: Entry['kind'], mode: number): Entry {
+    const now = this.stamp()
+    const entry = {
+      kind,
+      bytes: Buffer.alloc(0),
+      mode,
+      ino: ++this.#inodes,
+      nlink: 1,
+      changed: now,
+      born: now,
+      names: new Set<string>(),
+    }
+    this.place(path, entry)
+    return entry
+  }
+
+  /** Makes a folder, and those above it. @returns the first that was made */
+  makeFolders(path: string, mode = 0o777): string | undefined {
+    const entry = this.#entries.get(path)
+    if (entry?.kind === 'file') throw failure('EEXIST', 'mkdir', path)
+    if (entry) return undefined
+    const first = this.makeFolders(dirname(path), mode) ?? path
+    this.add(path, 'folder', mode)
+    return first
+  }
+
+  /** Takes away what lies at a path; under other paths it stays. */
+  remove(path: string): void {
+    const entry = this.#entries.get(path)
+    if (entry) entry.nlink--
+    this.#take(path)
+  }
+
+  /** Paths of all that is in a folder, at whatever depth. */
+  below(path: string): string[] {
+    const names = this.#entries.get(path)?.names ?? []
+    return [...names].map(name => join(path, name)).flatMap(each => [each, ...this.below(each)])
+  }
+
+  /** Names in a folder, sorted. */
+  list(path: string, op: string): string[] {
+    this.folder(path, op)
+    return [...this.#entries.get(path)!.names].sort()
+  }
+
+  /** Lets what lies at one path, with all below it, lie at another. @throws ENOTEMPTY, ENOENT, ENOTDIR */
+  move(from: string, to: string): void {
+    const entry = this.get(from, 'rename')
+    this.folder(dirname(to), 'rename')
+    const there = this.#entries.get(to)
+    if (there === entry) return
+    if (there) {
+      if (there.kind === 'folder' && this.below(to).length > 0) throw failure('ENOTEMPTY', 'rename', to)
+      this.remove(to)
+    }
+    const moved = [from, ...this.below(from)].map(path => [path, this.#entries.get(path)!] as const)
+    for (const [path] of moved.toReversed()) this.#take(path)
+    for (const [path, each] of moved) this.place(`${to}${path.slice(from.length)}`, each)
+  }
+}
