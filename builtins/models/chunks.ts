@@ -1,0 +1,76 @@
+import type { ModelEvent } from './contract.ts'
+import { EventData } from './sse.ts'
+import { Chunk, callsIn, doneEvent, ToolCallAssembly, usageEvents } from './wire.ts'
+
+/** What a server sends behind its last chunk. What follows is read, so that the connection can be used again, and is no part of the answer. */
+const DONE = '[DONE]'
+
+/** Reads one answer that is streamed in OpenAI's chunks. */
+export function chunks(): EventData<ModelEvent> {
+  const reading = new ChunkReading()
+  return new EventData(data => reading.read(data))
+}
+
+/** A stream's chunks as our events. There is no `done` among them when the server neither gave a reason for its end nor said that it is over. */
+class ChunkReading {
+  readonly #toolCalls = new ToolCallAssembly()
+  #over = false
+  #done = false
+  #refused = false
+  #said = false
+
+  /** @throws SyntaxError, ZodError, or what the server reports in place of a chunk */
+  read(data: string): readonly ModelEvent[] {
+    this.#over ||= data.startsWith(DONE)
+    if (this.#over) return this.#said ? this.#end(null) : []
+    const raw = JSON.parse(data)
+    refuseReported(raw)
+    const word = wordIn(raw)
+    this.#said ||= Boolean(word)
+    if (word !== undefined) return [{ type: 'text', text: word }]
+    const { choices, usage } = Chunk.parse(raw)
+    const [choice] = choices ?? []
+    const said = choice?.delta
+    const calls = callsIn(said)
+    const text = said?.content ?? said?.refusal ?? ''
+    this.#toolCalls.add(calls)
+    this.#refused ||= Boolean(said?.refusal)
+    this.#said ||= text !== '' || calls.length > 0
+    // An empty text is a sign of life: a model that thinks, or writes a long tool call, is not idle.
+    const events: ModelEvent[] = [{ type: 'text', text }]
+    if (usage) events.push(...usageEvents(usage))
+    if (choice?.finish_reason) events.push(...this.#end(choice.finish_reason))
+    return events
+  }
+
+  #end(reason: string | null): ModelEvent[] {
+    if (this.#done) return []
+    this.#done = true
+    return [...this.#toolCalls.events(), doneEvent(reason, this.#refused)]
+  }
+}
+
+/** The text of a chunk that is nothing but a text, as nearly all of them are: to check that by a schema costs more than the rest. */
+function wordIn(raw: { choices?: unknown; usage?: unknown } | null): string | undefined {
+  const { choices, usage } = raw ?? {}
+  if (!Array.isArray(choices) || choices.length !== 1 || usage) return undefined
+  const { delta, finish_reason } = choices[0] ?? {}
+  const { content, refusal, tool_calls, function_call } = delta ?? {}
+  const more = finish_reason || refusal || tool_calls || function_call
+  return typeof content === 'string' && !more ? content : undefined
+}
+
+/** What a server may say in place of an answer. */
+export interface Reporting {
+  error?: unknown
+  choices?: { error?: unknown }[] | null
+}
+
+/** @throws an error that stands in the place of an answer, or in a choice of it, as the `openai` package throws one */
+export function refuseReported(raw: Reporting | null): void {
+  const error = raw?.error || raw?.choices?.[0]?.error
+  if (!error) return
+  const body: { message?: unknown; code?: unknown } = typeof error === 'object' ? error : { message: error }
+  const message = typeof body.message === 'string' ? body.message : JSON.stringify(body)
+  throw Object.assign(new Error(message), { error: body, code: body.code })
+}
