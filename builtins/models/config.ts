@@ -1,5 +1,5 @@
 import { z } from '#kernel'
-import { isKnownProvider, ProviderSettings } from './endpoints.ts'
+import { isKnownProvider, ProviderSettings } from './providers/endpoints.ts'
 
 /** What makes a provider of an entry, so that it must have an address. */
 const MAKING = ['api_key_env', 'model', 'tiers', 'free'] as const

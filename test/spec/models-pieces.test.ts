@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { expect, onTestFinished, test } from 'vitest'
 import { systemPorts } from '#kernel'
-import { fetchInPieces } from '../../builtins/models/pieces.ts'
+import { fetchInPieces } from '../../builtins/models/providers/pieces.ts'
 import { modelHouse } from './models-house.ts'
 
 async function served(answer: RequestListener) {

@@ -1,13 +1,13 @@
 import type OpenAI from 'openai'
 import type { Ports } from '#kernel'
-import { chunks, type Reporting, refuseReported } from './chunks.ts'
-import { ModelError, type ModelEvent, type ModelProvider, type ModelRequest } from './contract.ts'
+import { ModelError, type ModelEvent, type ModelProvider, type ModelRequest } from '../contract.ts'
 import type { Endpoint } from './endpoints.ts'
 import { faultOf, refusesStreamOptions } from './faults.ts'
 import { capBody, isStream } from './fetch.ts'
+import { chunks, type Reporting, refuseReported } from './openai-chunks.ts'
+import { Completion, callsIn, doneEvent, ToolCallAssembly, usageEvents, wireRequest } from './openai-wire.ts'
 import { Opened } from './opened.ts'
 import { probe } from './probe.ts'
-import { Completion, callsIn, doneEvent, ToolCallAssembly, usageEvents, wireRequest } from './wire.ts'
 
 /** More than `model.total_timeout` will ever be: the time limits are the caller's. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1

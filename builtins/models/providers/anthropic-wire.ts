@@ -5,7 +5,7 @@ import type {
   ToolResultBlockParam,
 } from '@anthropic-ai/sdk/resources/messages'
 import { z } from '#kernel'
-import type { Message, ModelEvent, ModelRequest, Usage } from './contract.ts'
+import type { Message, ModelEvent, ModelRequest, Usage } from '../contract.ts'
 
 /** Kept for the next step of the same conversation, which begins with the same words. */
 const CACHED = { cache_control: { type: 'ephemeral' } } as const

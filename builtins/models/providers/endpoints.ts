@@ -1,6 +1,6 @@
 import { type Ports, z } from '#kernel'
-import { TIERS } from './catalogue.ts'
-import { ToolCalls } from './contract.ts'
+import { TIERS } from '../catalogue.ts'
+import { ToolCalls } from '../contract.ts'
 
 /** What configuration may say of one provider. */
 export const ProviderSettings = z.strictObject(

@@ -1,6 +1,6 @@
-import type { ModelEvent } from './contract.ts'
+import type { ModelEvent } from '../contract.ts'
+import { Chunk, callsIn, doneEvent, ToolCallAssembly, usageEvents } from './openai-wire.ts'
 import { EventData } from './sse.ts'
-import { Chunk, callsIn, doneEvent, ToolCallAssembly, usageEvents } from './wire.ts'
 
 /** What a server sends behind its last chunk. What follows is read, so that the connection can be used again, and is no part of the answer. */
 const DONE = '[DONE]'

@@ -1,8 +1,8 @@
 import type { ChatCompletionCreateParams, ChatCompletionMessageParam } from 'openai/resources/chat/completions'
 import { z } from '#kernel'
-import type { Message, ModelEvent, ModelRequest } from './contract.ts'
-import { continues, textOfArguments } from './repair/arguments.ts'
-import { responseFormat } from './structured.ts'
+import type { Message, ModelEvent, ModelRequest } from '../contract.ts'
+import { continues, textOfArguments } from '../repair/arguments.ts'
+import { responseFormat } from '../structured.ts'
 
 type Base = Omit<ChatCompletionCreateParams, 'stream' | 'stream_options'>
 

@@ -1,5 +1,5 @@
 import { type Clock, describeIssues, issuesOf, sentenceOf, z } from '#kernel'
-import { ModelError, type ModelFailure } from './contract.ts'
+import { ModelError, type ModelFailure } from '../contract.ts'
 import type { Endpoint } from './endpoints.ts'
 
 /** What the `openai` package throws for an answer of the server, or for none. */

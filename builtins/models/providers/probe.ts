@@ -1,5 +1,5 @@
 import { type Ports, sentenceOf, within, z } from '#kernel'
-import { ModelError } from './contract.ts'
+import { ModelError } from '../contract.ts'
 import type { Endpoint } from './endpoints.ts'
 import { causeCode } from './faults.ts'
 import { capBody } from './fetch.ts'

@@ -1,7 +1,7 @@
 import type Anthropic from '@anthropic-ai/sdk'
 import { MissingDependencyError, type Ports, sentenceOf } from '#kernel'
+import { ModelError, type ModelEvent, type ModelProvider, type ModelRequest } from '../contract.ts'
 import { AnthropicStream, anthropicRequest, eventsOfAnswer } from './anthropic-wire.ts'
-import { ModelError, type ModelEvent, type ModelProvider, type ModelRequest } from './contract.ts'
 import type { Endpoint } from './endpoints.ts'
 import { faultOf } from './faults.ts'
 import { capBody } from './fetch.ts'
