@@ -9,10 +9,13 @@ export function isDamage(code: string): boolean {
   return code === 'SQLITE_NOTADB' || code.startsWith('SQLITE_CORRUPT')
 }
 
-/** SQLite's errors about the file, in a sentence; others as they are. */
+/** What the system says where no file can be: a directory is there, a link that leads nowhere, or what nobody may write. */
+const IN_THE_WAY = new Set(['EISDIR', 'ENOENT', 'ELOOP', 'EACCES', 'EPERM', 'EROFS'])
+
+/** Errors of SQLite and of the system about the file, in a sentence; others as they are. */
 export function unusable(file: string, error: unknown): unknown {
   const code = (error as { code?: string }).code ?? ''
-  if (!code.startsWith('SQLITE_')) return error
+  if (!code.startsWith('SQLITE_') && !IN_THE_WAY.has(code)) return error
   const [problem, remedy] = isDamage(code)
     ? [code === 'SQLITE_NOTADB' ? 'is not a database' : 'is damaged', FROM_BACKUP]
     : [`cannot be opened (${sentenceOf(error)})`, 'check its permissions and the disk']

@@ -23,10 +23,10 @@ export async function openDatabase(file: string, ports: Ports, options: OpenOpti
   await ports.files.mkdir(dirname(file), { recursive: true, mode: 0o700 })
   // With a medium the file holds nothing, whatever the database does.
   if (!options.medium) await refuseEmptied(file, ports)
-  // SQLite makes files by the umask; this one holds transcripts.
-  await ports.files.open(file, 'a', 0o600).then(handle => handle.close())
   let database: Database | undefined
   try {
+    // SQLite makes files by the umask; this one holds transcripts.
+    await ports.files.open(file, 'a', 0o600).then(handle => handle.close())
     database = await connect(file, ports.clock, { medium: options.medium })
     await prepare(database, options)
     if (database.version() === 0) await createSchema(database)

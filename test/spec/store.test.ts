@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { definePlugin, type Lease, SchedulerToken, z } from '#kernel'
@@ -298,6 +298,19 @@ describe('the file', () => {
     })
   }
 })
+
+for (const [what, make] of Object.entries({
+  'a directory': (file: string) => mkdir(file),
+  'a link that leads nowhere': (file: string) => symlink('/nowhere/svc.db', file),
+})) {
+  it(`where the file should be is ${what}: that is said, with what to do`, async () => {
+    await using dir = await tempDir()
+    await dir.write({ '.svc/.keep': '' })
+    await make(join(dir.path, '.svc', 'svc.db'))
+    const refused = house({ builtins: [store], root: dir.path })
+    await expect(refused).rejects.toThrow(/^\.svc\/svc\.db cannot be opened \(E\w+: .+; check .+\.$/)
+  })
+}
 
 it('a file without a byte, as a start that was killed leaves it, is taken for a new database', async () => {
   await using dir = await tempDir()
