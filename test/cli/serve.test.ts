@@ -119,6 +119,19 @@ describe('svc serve', () => {
     }
   })
 
+  it('stays where it is when it could not listen again: its key is not in the environment of whoever restarts it', async () => {
+    await using dir = await project(FAST)
+    const cwd = dir.path
+    const wide = ['serve', '--with-daemon', '--host', '0.0.0.0', '--port', '0']
+    await using server = new RunningSvc(wide, { cwd, env: { SVC_API_KEY: 'a-key-of-its-own' } })
+    await server.says(/^Daemon: +PID/m)
+    const refused = await svc(['restart', '--detach'], { cwd })
+    expect(refused.code).toBe(1)
+    expect(refused.stderr).toContain('SVC_API_KEY')
+    const { stdout } = await svc(['daemon', '--json'], { cwd })
+    expect(JSON.parse(stdout)).toMatchObject({ running: true, pid: server.pid })
+  })
+
   it.each([
     ['a port in use', ({ port }: { port: string }) => ['--port', port], 'is in use'],
     ['a host that others can reach', () => ['--port', '0', '--host', '0.0.0.0'], 'server.api_key'],

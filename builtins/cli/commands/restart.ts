@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { Rest, type TcpAddress } from '../../rest/contract.ts'
 import { checkPresets, presetsOf } from '../announce.ts'
 import type { Context, HandWritten } from '../context.ts'
 import { detach } from '../detach.ts'
@@ -15,7 +16,7 @@ const restart: HandWritten = async (input, context) => {
   const { terminal, json, ports, house, named } = context
   const root = await findProject(ports, named)
   const found = await house.findDaemon(ports, join(root, '.svc'))
-  if (found?.alive) await checkStart(root, input.profiles, context)
+  if (found?.alive) await checkStart(root, input.profiles, found.holder.serves, context)
   const stopped = await stopDaemons(root, seconds, context)
   if (!json) terminal.out(inWords(stopped, seconds))
   // In the form of what the daemon that comes tells of its life.
@@ -32,9 +33,16 @@ const restart: HandWritten = async (input, context) => {
 export default restart
 
 /** What would keep the daemon from coming back is told while it still runs. @throws as a start does */
-async function checkStart(root: string, profiles: unknown, { house, ports }: Context): Promise<void> {
+async function checkStart(
+  root: string,
+  profiles: unknown,
+  serves: TcpAddress | undefined,
+  { house, ports }: Context,
+): Promise<void> {
   // A plugin that never gives back control may be why it is restarted.
   const env = { ...ports.env, SVC_PLUGINS: 'false' }
   await using kernel = await house.open({ root, roles: [], log: { level: 'silent' }, ports: { env } })
   await checkPresets(kernel, presetsOf(profiles))
+  // Its port is taken yet; at any other one sees whether it may listen on the host.
+  if (serves) await (await kernel.use(Rest).listen({ ...serves, port: 0 })).close()
 }
