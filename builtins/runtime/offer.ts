@@ -49,13 +49,15 @@ export class Offer {
   readonly #budget: number
   /** The names that a message holds: messages do not change. */
   readonly #named = new WeakMap<Message, { said: readonly string[]; called: readonly string[] }>()
-  #last: { key: string; specs: readonly ToolSpec[] } = { key: '', specs: [] }
+  #last: { key: string; specs: readonly ToolSpec[] }
 
   constructor(all: readonly Candidate[], budget: number) {
     this.#all = all
     this.#byName = new Map(all.map(each => [each.spec.name, each]))
     this.#budget = budget
     this.first = this.#fitting([])
+    // Of nothing that was said.
+    this.#last = { key: '', specs: this.first }
   }
 
   after(messages: readonly Message[]): readonly ToolSpec[] {

@@ -80,6 +80,14 @@ describe('a standalone agent', () => {
     expect(told().at(-1)).toMatchObject({ role: 'tool', content: '4' })
   })
 
+  it('has the tools that its prompt has room for, and one that finds the others, before anything names one', async () => {
+    const tools = Array.from({ length: 40 }, (_, n) => ({ ...add, name: `add_${n}`, description: 'Adds. '.repeat(50) }))
+    const { agent, server } = await scripted([text('Four.')], { tools })
+    await agent.run('What is two and two?')
+    const names = server.requests[0]!.body.tools?.map(({ function: { name } }) => name)
+    expect(names).toEqual(expect.arrayContaining(['add_0', 'find_tools']))
+  })
+
   it('ends at max_steps, those of the agent or of the run', async () => {
     const { agent, server } = await scripted(({ n }) => toolCall('add', { a: n, b: n }), { tools: [add], maxSteps: 3 })
     expect(await agent.run('Go on.')).toMatchObject({ status: 'max_steps', steps_taken: 3, error: null })
