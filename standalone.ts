@@ -2,6 +2,7 @@ import { InvalidInputError, issuesOf, Kernel, type Ports, type Tool, Toolkits, z
 import type { AgentEvent, AgentOptions, AgentResult, RunOptions } from './agent.ts'
 import { type Message, ModelError, type Spend } from './builtins/models/contract.ts'
 import models from './builtins/models/index.ts'
+import { orAbort } from './builtins/models/limits.ts'
 import { Profile } from './builtins/profiles/contract.ts'
 import { type PlannedCall, type RunEvent, Runtime, type Verdict } from './builtins/runtime/contract.ts'
 import runtime from './builtins/runtime/index.ts'
@@ -99,6 +100,7 @@ export class Standalone {
       maxSteps = 25,
       name = 'agent',
     } = this.#options
+    const signal = asked.signal ?? new AbortController().signal
     const tools = this.#kernel.use(Runtime).toolsFor(Profile.parse({ name, role: name }), [OWN])
     const cycle_num = ++this.#runs
     const first: Message[] = [{ role: 'user', content: asked.instruction }]
@@ -114,19 +116,25 @@ export class Standalone {
       workspace: process.cwd(),
       ends: 'text' as const,
       news: async () => first.splice(0),
-      signal: asked.signal ?? new AbortController().signal,
+      signal,
       onText: (text: string) => tell({ type: 'text', text }),
-      gate: (call: PlannedCall, tool: Tool) => this.#gate(call, tool),
+      gate: (call: PlannedCall, tool: Tool) => this.#gate(call, tool, signal),
       ...(form ? { response_schema: form.schema, review: (text: string) => form.review(text, !account.isUsedUp) } : {}),
     }
   }
 
-  async #gate({ call_id, name, arguments: args }: PlannedCall, { requires_approval, danger }: Tool): Promise<Verdict> {
+  async #gate(
+    { call_id, name, arguments: args }: PlannedCall,
+    { requires_approval, danger }: Tool,
+    signal: AbortSignal,
+  ): Promise<Verdict> {
     const run = { verdict: 'run', arguments: args } as const
     if (!requires_approval) return run
     const { onApproval } = this.#options
     if (!onApproval) return refused('It needs the approval of a person, and nobody is there to give it.')
-    const decided = await onApproval({ call_id, tool_name: name, arguments: args, danger: danger ?? null })
+    const ask = async () => onApproval({ call_id, tool_name: name, arguments: args, danger: danger ?? null })
+    // Who has ended the run waits for no answer, and none that comes later runs the tool.
+    const decided = await orAbort(signal, ask())
     if (decided === true) return run
     if (decided === false) return refused('It was denied.')
     switch (decided?.decision) {

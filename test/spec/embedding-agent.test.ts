@@ -251,6 +251,23 @@ describe('an aborted run', () => {
     expect(await agent.run('Again.')).toMatchObject({ output: 'Here.' })
   })
 
+  it('waits for no approval, and runs nothing that is approved later', async () => {
+    sent.length = 0
+    const abort = new AbortController()
+    let approve = (_: boolean) => {}
+    const onApproval = () => {
+      abort.abort(new Error('enough'))
+      return new Promise<boolean>(resolve => {
+        approve = resolve
+      })
+    }
+    const { agent, server } = await scripted([toolCall('send', { to: 'ada' })], { tools: [send], onApproval })
+    await expect(agent.run('Send it.', { signal: abort.signal })).rejects.toThrow('enough')
+    approve(true)
+    expect(await agent.run('And now?')).toMatchObject({ output: 'All done.' })
+    expect({ sent, asked: server.requests.length }).toEqual({ sent: [], asked: 2 })
+  })
+
   it('tells the tool that runs, and one that has only just begun', async () => {
     const abort = new AbortController()
     const enough = new Error('enough')
