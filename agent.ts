@@ -93,8 +93,8 @@ export class Agent {
    * Does one thing and answers. What goes wrong once the model was asked is the `error` of a result whose status is `failed`;
    * with a `schema`, `parsed` is the answer as that made it.
    * @throws ModelNameError; MissingDependencyError when the model needs a package that is not there; InvalidConfigError;
-   * InvalidInputError for a limit or an instruction that is none; what `signal` was aborted with; what `onApproval` throws; a
-   * TypeError or ConflictError for tools that are none
+   * InvalidInputError for an option, a limit or an instruction that is none; what `signal` was aborted with; what `onApproval`
+   * throws; a TypeError or ConflictError for tools that are none
    */
   run<S extends z.ZodObject>(instruction: string, options: WithSchema<S>): Promise<AgentResult<z.output<S> | null>>
   run(instruction: string, options?: RunOptions): Promise<AgentResult>
@@ -166,7 +166,7 @@ export class Agent {
     options.signal?.throwIfAborted()
     this.#room ??= import('./standalone.ts').then(({ Standalone }) => Standalone.open(this.#options))
     const room = await this.#room
-    const result = await room.run({ instruction, exchanges: this.#exchanges, ...options }, tell)
+    const result = await room.run({ ...options, instruction, exchanges: this.#exchanges }, tell)
     if (this.#options.memory && result.status === 'completed') {
       this.#exchanges = [{ instruction, output: result.output }, ...this.#exchanges]
     }

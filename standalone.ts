@@ -21,15 +21,32 @@ const TOOL_TIMEOUT_S = 60
 const DONE =
   'You are asked to do one thing. When it is done, answer with the result itself: an answer without a tool call ends the work.'
 
-/** What a program gives, and often has from elsewhere itself: a limit that is not a number would be none. */
-const Limits = z.object({ maxSteps: z.int().min(1), maxCostUsd: z.number().min(0) }).partial()
-const Options = Limits.extend({
-  name: z.string().min(1).optional(),
-  maxTokens: z.int().min(1).optional(),
-  temperature: z.number().min(0).max(2).optional(),
-  parseRepairs: z.int().min(0).optional(),
-})
-const Instruction = Limits.extend({ instruction: z.string() })
+/** What a program gives, and often has from elsewhere itself: a limit that is no number would be none, nor one by another name. */
+const LIMITS = { maxSteps: z.int().min(1).optional(), maxCostUsd: z.number().min(0).optional() }
+const Options = z
+  .strictObject({
+    ...LIMITS,
+    name: z.string().min(1),
+    model: z.string(),
+    instructions: z.string(),
+    tools: z.array(z.unknown()),
+    maxTokens: z.int().min(1),
+    temperature: z.number().min(0).max(2),
+    memory: z.boolean(),
+    parseRepairs: z.int().min(0),
+    onApproval: z.custom(value => typeof value === 'function', 'must be a function'),
+    config: z.record(z.string(), z.unknown()),
+    ports: z.looseObject({}),
+    log: z.looseObject({}),
+  } satisfies Record<keyof AgentOptions, z.ZodType>)
+  .partial()
+const Run = z.strictObject({
+  ...LIMITS,
+  instruction: z.string(),
+  exchanges: z.unknown(),
+  schema: z.unknown().optional(),
+  signal: z.unknown().optional(),
+} satisfies Record<keyof Asked, z.ZodType>)
 
 /** What one run is asked. */
 export interface Asked extends RunOptions {
@@ -63,7 +80,7 @@ export class Standalone {
 
   /** @throws what is no answer of the model: see `Agent.run` */
   async run(asked: Asked, tell: (event: AgentEvent) => void): Promise<AgentResult<unknown>> {
-    check(Instruction, 'The run', asked)
+    check(Run, 'The run', asked)
     const { schema, signal } = asked
     const { parseRepairs = 1, maxTokens = 4096 } = this.#options
     const form = schema && new AnswerForm(jsonSchemaOf(schema), parseRepairs, schema)

@@ -105,6 +105,11 @@ describe('a standalone agent', () => {
       [{}, { maxCostUsd: -1 }, 'Hello', 'maxCostUsd'],
       [{}, { maxSteps: Number.NaN }, 'Hello', 'maxSteps'],
       [{}, {}, undefined, 'instruction'],
+      [{ maxCostUSD: 5 } as AgentOptions, {}, 'Hello', 'maxCostUSD'],
+      [{ model: 5 } as unknown as AgentOptions, {}, 'Hello', 'model'],
+      [{ tools: add } as unknown as AgentOptions, {}, 'Hello', 'tools'],
+      [{ onApproval: true } as unknown as AgentOptions, {}, 'Hello', 'onApproval'],
+      [{}, { max_steps: 2 } as RunOptions, 'Hello', 'max_steps'],
     ]
     for (const [options, more, instruction, path] of runs) {
       const { agent, server } = await scripted([text('Hello.')], options)
