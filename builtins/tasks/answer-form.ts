@@ -7,6 +7,7 @@ type Json = Record<string, unknown>
 
 /** What a model's server calls the schema. */
 const NAME = 'answer'
+const RIGHT = 'a schema for answers must be a z.object; put anything else into a field'
 
 /** Refuses a schema by which answers could not be checked, or only by a part of it. @throws InvalidInputError */
 export async function admitSchema(schema: Json): Promise<void> {
@@ -27,6 +28,7 @@ export async function admitSchema(schema: Json): Promise<void> {
  * @throws an Error that says what is wrong with the schema
  */
 export function jsonSchemaOf(schema: z.ZodType): Json {
+  if (!(schema instanceof z.ZodType)) throw new Error(RIGHT)
   const { $schema: _, ...json } = z.toJSONSchema(schema, {
     ...{ io: 'input', unrepresentable: 'any' },
     override({ jsonSchema }) {
@@ -34,7 +36,7 @@ export function jsonSchemaOf(schema: z.ZodType): Json {
       if (jsonSchema.type === 'object') jsonSchema.additionalProperties ??= false
     },
   }) as Json
-  if (json.type !== 'object') throw new Error('a schema for answers must be a z.object; put anything else into a field')
+  if (json.type !== 'object') throw new Error(RIGHT)
   return json
 }
 

@@ -330,8 +330,10 @@ describe('the answer of a standalone agent as an object', () => {
 
   it('is an object: a schema of anything else is refused', async () => {
     const { agent, server } = await scripted([])
-    const list = z.array(z.string()) as unknown as typeof City
-    await expect(agent.run('Which?', { schema: list })).rejects.toThrow('must be a z.object')
+    for (const other of [z.array(z.string()), { type: 'object' }, 'object']) {
+      const schema = other as unknown as typeof City
+      await expect(agent.run('Which?', { schema })).rejects.toThrow('must be a z.object')
+    }
     expect(server.requests).toHaveLength(0)
   })
 })
