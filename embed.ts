@@ -143,7 +143,8 @@ export class Svc {
       'tasks.run',
       ...asked(agent, instruction, options, schema),
     )) as TaskResponse
-    return { ...response, parsed: schema && response.parsed && (await schema.parseAsync(response.parsed)) }
+    const { parsed } = response
+    return { ...response, parsed: schema && parsed ? await schema.parseAsync(parsed) : null }
   }
 
   /**
@@ -260,11 +261,11 @@ export class SvcHooks {
 function asked(
   id: string,
   instruction: string,
-  { maxSteps, sessionId, sessionKey, user, idempotencyKey, signal }: TaskOptions,
+  { maxSteps, sessionId, sessionKey, user, idempotencyKey, signal, ...unknown }: TaskOptions,
   schema: z.ZodObject | undefined,
 ): [input: unknown, call: Partial<OperationCall>] {
   const input = {
-    ...{ id, instruction, session_id: sessionId, session_key: sessionKey },
+    ...{ ...unknown, id, instruction, session_id: sessionId, session_key: sessionKey },
     ...(maxSteps === undefined ? {} : { max_steps: maxSteps }),
     ...(schema ? { response_schema: structured(schema) } : {}),
   }

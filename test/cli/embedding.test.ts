@@ -11,6 +11,8 @@ import {
   Svc,
   SvcDaemon,
   type SvcOptions,
+  type TaskOptions,
+  TaskResponse,
   z,
 } from '../../index.ts'
 import { install, ROOT, tsc } from '../spec/authors.ts'
@@ -319,6 +321,15 @@ describe('tasks of a program', () => {
     expect(server.requests[1]!.prompt).toContain('must be a large city')
     expect(await svc.invoke('tasks.get', { task_id })).toMatchObject({ steps_taken: 2, parsed })
     expect(await svc.inspect()).toMatchObject({ kind: 'task', task_id })
+  })
+
+  it('answer as their type says without a schema too, and take no option that they do not know', async () => {
+    const { svc } = await scripted([text('Bern.')])
+    const { agent_id } = await svc.spawn('worker')
+    const answer = await svc.run(agent_id, 'Which city?')
+    expect(answer).toEqual(TaskResponse.parse(answer))
+    const misspelt = { maxStep: 1 } as TaskOptions
+    await expect(svc.run(agent_id, 'Which city?', misspelt)).rejects.toThrow('maxStep: is not a known field')
   })
 
   it('parse throws a StructuredParseError with what was said, or what else the task failed with', async () => {
