@@ -23,7 +23,11 @@ import { structured } from './builtins/tasks/answer-form.ts'
 import { StructuredParseError, type TaskResponse } from './builtins/tasks/contract.ts'
 import type { EventOf } from './client.ts'
 import type { Operations } from './client-operations.ts'
+import { checkFields } from './kernel/fields.ts'
 import { type StartOptions, SvcDaemon } from './svc-daemon.ts'
+
+/** By whom it says that guards and handlers are. */
+const OWNER = 'the embedding program'
 
 export interface SvcOptions {
   /** What this process is for; by itself it drives no agents and listens nowhere. */
@@ -219,9 +223,10 @@ export class SvcHooks {
   /**
    * Calls the handler with each event of this name, the same handler once. One that throws is logged and stops nothing.
    * @returns its removal, the same as `off`
-   * @throws UnknownHookError naming those there are
+   * @throws UnknownHookError naming those there are; a TypeError for a handler that is no function
    */
   on<E extends EventName>(event: E, handler: (payload: Events[E]) => unknown): Undo {
+    checkFields(event, { handler: 'function' }, { handler }, OWNER)
     return this.#kernel.hooks.on(event, handler)
   }
 
@@ -234,12 +239,14 @@ export class SvcHooks {
    * Asks the guard before a phase is entered, or before each with `*`; false skips it. One that throws, takes longer than 10 s
    * or answers no boolean counts as false, unless `daemon.guards_fail_closed` or `failClosed` says otherwise.
    * @returns its removal
-   * @throws UnknownHookError naming the phases; ConflictError when a guard of the phase has this name already
+   * @throws UnknownHookError naming the phases; ConflictError when a guard of the phase has this name already; a TypeError for
+   * one without `shouldProceed`
    */
   registerGuard(phase: (typeof PHASES)[number] | '*', guard: Guard, options: { failClosed?: boolean } = {}): Undo {
     const { config, log, points, ports } = this.#kernel
     const phases: readonly string[] = [...PHASES, '*']
     if (!phases.includes(phase)) throw new UnknownHookError({ name: phase, known: [...phases] })
+    checkFields(Guards.name, { shouldProceed: 'function' }, guard, OWNER)
     const name = guard.name ?? `guard ${++this.#guards}`
     const asks: Guard = {
       shouldProceed: gate =>
@@ -253,7 +260,7 @@ export class SvcHooks {
         error: unknown,
       ) => log.error({ agent_id, cycle_num }, `guard "${name}" of ${at}: ${sentenceOf(error)}`),
     }
-    return points.add(Guards, registered, 'the embedding program')
+    return points.add(Guards, registered, OWNER)
   }
 }
 

@@ -273,6 +273,7 @@ describe('hooks of a program', () => {
     await undo()
     expect(told).toEqual([agent_id])
     expect(() => svc.hooks.on('agent_spwned' as 'agent_spawned', handler)).toThrow('agent_spawned')
+    expect(() => svc.hooks.on('agent_spawned', agent_id as never)).toThrow('needs handler()')
   })
 
   it('guards keep phases from being entered; one that fails does so as the configuration says', async () => {
@@ -299,6 +300,8 @@ describe('hooks of a program', () => {
     expect(entered).toContain('goal_generation')
     const nowhere = 'goal_generatoin' as 'goal_generation'
     expect(() => svc.hooks.registerGuard(nowhere, fails)).toThrow('goal_generation')
+    const bare = (() => true) as never
+    expect(() => svc.hooks.registerGuard('goal_generation', bare)).toThrow('needs shouldProceed()')
   })
 })
 
