@@ -34,7 +34,7 @@ export const Approval = ApprovalSummary.extend({
 })
 export type Approval = z.infer<typeof Approval>
 
-/** A text that fits a glob (`*`: anything but `/`; `**`: anything), or anything at all. */
+/** A text that fits a glob (`*`: anything but `/`; `**`: anything; neither: a step up, `..`), or anything at all. */
 export const ArgumentPattern = z.union([
   z.strictObject({ glob: z.string().max(1000) }),
   z.strictObject({ any: z.literal(true) }),

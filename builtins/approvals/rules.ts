@@ -20,15 +20,26 @@ function fits(match: unknown, value: unknown): boolean {
 /** Longer texts fit no glob. */
 const LONGEST = 10_000
 
-/** `*` stands for anything but `/`, `**` for anything. Goes through the text once for each part, so that no pattern takes long. */
+/** A step to the folder above, also as it is spelled in addresses. */
+const STEP_UP = /(?<=^|[/\\])(?:\.|%2e){2}(?=$|[/\\?#])/gi
+
+/**
+ * `*` stands for anything but `/`, `**` for anything; neither for a step up, which would lead out of what the glob names.
+ * Goes through the text once for each part, so that no pattern takes long.
+ */
 export function isGlob(glob: string, text: string): boolean {
-  if (text.length > LONGEST) return false
+  if (text.length > LONGEST || stepsUp(text) > stepsUp(glob)) return false
   // The places of the text up to which the parts so far fit.
   let ends = new Set([0])
   for (const part of glob.split(/(\*+)/)) {
     ends = part.startsWith('*') ? spread(ends, text, part !== '*') : step(ends, text, part)
   }
   return ends.has(text.length)
+}
+
+/** Line breaks and tabs are no part of an address, wherever they stand in it. */
+function stepsUp(text: string): number {
+  return text.replace(/[\t\n\r]/g, '').match(STEP_UP)?.length ?? 0
 }
 
 function spread(ends: ReadonlySet<number>, text: string, overSlashes: boolean): Set<number> {

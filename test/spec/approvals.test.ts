@@ -310,6 +310,25 @@ describe('a rule', () => {
     expect(home.runs.map(run => run.tool)).toEqual(['look'])
   })
 
+  it.each([
+    ['drafts/**', 'drafts/../keys'],
+    ['drafts/**', 'drafts/a/b/../../../keys'],
+    ['*/x', '../x'],
+    ['https://example.org/docs/**', 'https://example.org/docs/%2E./admin'],
+    ['https://example.org/docs/**', 'https://example.org/docs/.\t.\\admin'],
+  ])('lets through by %s no step up out of it: %s', async (glob, to) => {
+    await using home = await gated([send(to), finish()])
+    await grant(home, { arguments: { to: { glob } }, uses: 5 })
+    await parked(home)
+    expect(home.runs).toEqual([])
+  })
+
+  it('lets through dots that lead nowhere, and the steps that it names itself', async () => {
+    await using home = await gated([send('drafts/a..b/...'), send('../shared/x'), finish()])
+    for (const glob of ['drafts/**', '../shared/*']) await grant(home, { arguments: { to: { glob } }, uses: 1 })
+    await until(async () => home.runs.length === 2)
+  })
+
   it('ends at its time, and when it is revoked', async () => {
     await using home = await gated([finish()])
     const until = (ms: number) => new Date(home.clock.ms() + ms).toISOString()
