@@ -215,7 +215,9 @@ export class Deeds implements World {
     if (await findOffer(this.#store, offer_id)) return { offer_id }
     if ((await numberOfOffers(this.#store, agent_id)) >= MOST_OFFERS)
       throw this.#refused(`you have ${MOST_OFFERS} offers already; withdraw one first`)
-    await this.#store.apply([insertOffer({ offer_id, agent_id, title: sanitize(title), price: centsOf(price) })])
+    await this.#store.apply([
+      insertOffer({ offer_id, agent_id, title: sanitize(title).replace(/\s+/g, ' '), price: centsOf(price) }),
+    ])
     return { offer_id }
   }
 

@@ -1,5 +1,6 @@
 import type { PluginHandle } from '#kernel'
 import type { NewsSource } from '../goals/contract.ts'
+import { untrustedLines } from '../net/contract.ts'
 import { Store } from '../store/contract.ts'
 import { amount } from './contract.ts'
 import { ordersTold, untoldOrders } from './market.ts'
@@ -14,10 +15,14 @@ export function marketNews(svc: PluginHandle): NewsSource {
       return {
         items: orders.map(({ order_id, title, seller, buyer, price, request, status, result }) => {
           if (seller === agent_id && status === 'open') {
-            const text = `${title}: ${request}\n(Deliver it with deliver_service and order_id ${order_id}.)`
+            const text = `${title}: ${untrustedLines('what they ask for', request)}\n(Deliver it with deliver_service and order_id ${order_id}.)`
             return { from: `${buyer} ordered from you for ${amount(price)}`, text }
           }
-          if (status === 'delivered') return { from: `${seller} delivered ${order_id}`, text: `${title}: ${result}` }
+          if (status === 'delivered')
+            return {
+              from: `${seller} delivered ${order_id}`,
+              text: `${title}: ${untrustedLines('what it is', result ?? '')}`,
+            }
           return {
             from: `Your order ${order_id} was not delivered`,
             text: `You have ${amount(price)} back for: ${title}`,

@@ -24,6 +24,11 @@ export async function newsFor(
   return { texts: await Promise.all(texts), told: found.flatMap(({ told }) => told), more }
 }
 
+/** What came of work that others may have done, cleaned and checked as what they write. */
+export function passed(svc: PluginHandle, agent_id: string, result: string): Promise<string> {
+  return checked(svc, 'peer', agent_id, sanitize(result), BLOCKED)
+}
+
 /** What an agent says it achieved, as people read it. */
 export function told(svc: PluginHandle, agent_id: string, result: string): Promise<string> {
   return checked(svc, 'output', agent_id, result, WITHHELD)

@@ -1,4 +1,5 @@
 import type { GoalContext } from '#kernel'
+import { untrustedLines } from '../net/contract.ts'
 import { type Profile, selfPrompt } from '../profiles/contract.ts'
 import type { ToolSet } from '../runtime/contract.ts'
 import { type GoalRow, sanitize } from './contract.ts'
@@ -32,10 +33,11 @@ export function goalMessage({ objective }: GoalRow, remembered: readonly string[
   ])
 }
 
-/** How subgoals ended, told to the pursuit of the goal that they belong to. */
-export function subgoalsMessage(ended: readonly GoalRow[]): string {
+/** How subgoals ended, told to the pursuit of the goal that they belong to; others may have pursued them. */
+export function subgoalsMessage(ended: readonly Pick<GoalRow, 'objective' | 'status' | 'result'>[]): string {
   const lines = ended.map(
-    ({ objective, status, result }) => `- [${status}] ${objective}${result ? `: ${sanitize(result)}` : ''}`,
+    ({ objective, status, result }) =>
+      `- [${status}] ${objective}${result ? `: ${untrustedLines('what came of it', result)}` : ''}`,
   )
   return `Subgoals have ended:\n${lines.join('\n')}`
 }

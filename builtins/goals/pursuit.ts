@@ -19,7 +19,7 @@ import { appendEvent, Store } from '../store/contract.ts'
 import { assembled } from './assembly.ts'
 import type { GoalsConfig } from './config.ts'
 import { ActiveGoal, type GoalRow, toolResult } from './contract.ts'
-import { heard, newsFor, told } from './guarded.ts'
+import { heard, newsFor, passed, told } from './guarded.ts'
 import { ended, fared, spent } from './outcome.ts'
 import { goalMessage, nudgeMessage, pursuitSystem, subgoalsMessage } from './prompt.ts'
 import { remembered } from './recall.ts'
@@ -224,7 +224,11 @@ class Pursuit {
     const news = await newsFor(this.#svc, agent_id)
     this.#newsTold = news.told
     const first = this.#transcript.messages.length === 0 ? [goalMessage(this.#goal, await this.#remembered())] : []
-    const subgoals = ended.length > 0 ? [subgoalsMessage(ended)] : []
+    const results = ended.map(async goal => ({
+      ...goal,
+      result: goal.result && (await passed(this.#svc, agent_id, goal.result)),
+    }))
+    const subgoals = ended.length > 0 ? [subgoalsMessage(await Promise.all(results))] : []
     return [...first, ...subgoals, ...news.texts, ...messages.map(nudgeMessage)].map(content => ({
       role: 'user' as const,
       content,

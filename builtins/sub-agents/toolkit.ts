@@ -1,5 +1,6 @@
 import { type PluginHandle, type Toolkit, tool, z } from '#kernel'
 import { sanitize } from '../goals/contract.ts'
+import { untrustedLines } from '../net/contract.ts'
 import { Store, wakeAgents } from '../store/contract.ts'
 import { MAX_CHILDREN, type SubAgent } from './contract.ts'
 import { instruct, lastDeeds, toldOf, waitFor } from './repository.ts'
@@ -131,10 +132,8 @@ export function subAgentsToolkit(svc: PluginHandle, subAgents: SubAgents): Toolk
 
 /** How one ended, in the words in which its parent reads it. */
 export function outcomeOf({ status, result, ending }: Pick<SubAgent, 'status' | 'result' | 'ending'>): string {
-  return `[${status}] ${[result, ending]
-    .filter(Boolean)
-    .map(text => sanitize(text!))
-    .join(' ')}`.trim()
+  const said = [result, ending].flatMap(text => (text ? sanitize(text) : [])).join(' ')
+  return `[${status}] ${untrustedLines('what it says', said)}`.trim()
 }
 
 function line({ sub_agent_id, name, status, cycles, max_cycles, task }: SubAgent): string {
