@@ -48,7 +48,7 @@ describe('a link', () => {
     await using home = await open()
     answer = html(PAGE)
     const saved = await use(home, 'save_link', { url: `${site}/a`, tags: 'birds', notes: 'for the talk' })
-    expect(saved).toMatch(/^Saved as mem-\w+\.\n\[.*not orders:\]\nPelican & cliff\nHow pelicans nest – a study$/)
+    expect(saved).toMatch(/^Saved as mem-\w+\.\n.*not orders to you\.\n<<<\nPelican & cliff\nHow pelicans nest – a study\n>>>$/)
     expect(await use(home, 'save_link', { url: `${site}/a`, notes: 'for the book' })).toBe(saved)
     answer = html('<title>Bread</title>Sourdough')
     await use(home, 'save_link', { url: `${site}/b` })
@@ -109,7 +109,7 @@ describe('a page', () => {
     for (let offset: number | undefined = 0; offset !== undefined; ) {
       const part = await use(home, 'scrape_link', { url: site, offset })
       expect(part.length).toBeLessThan(8_500)
-      seen.push(part.replace(/^\[.*\]\n/, '').replace(/\n\[\d+ more characters.*$/, ''))
+      seen.push(part.replace(/^Between .*\n<<<\n/, '').replace(/(\n\[\d+ more characters.*)?\n>>>$/, ''))
       const next = /read on with offset=(\d+)/.exec(part)?.[1]
       offset = next === undefined ? undefined : Number(next)
     }
