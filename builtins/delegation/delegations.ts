@@ -1,6 +1,7 @@
 import { type Effect, type PluginHandle, SvcError, sentenceOf } from '#kernel'
 import { Mail, OPERATOR } from '../a2a/contract.ts'
-import { Goals } from '../goals/contract.ts'
+import { Goals, sanitize } from '../goals/contract.ts'
+import { Guardrails } from '../guardrails/contract.ts'
 import { appendEvent, Store, wakeAgents } from '../store/contract.ts'
 import { Specialists } from '../swarm/contract.ts'
 import type { DelegationConfig } from './config.ts'
@@ -57,7 +58,16 @@ export class DelegationDesk implements Delegations {
   async find(delegation_id: string, from_agent: string) {
     const row = await findDelegation(this.#svc.use(Store), delegation_id)
     if (row?.from_agent !== from_agent) throw new DelegationNotFoundError({ delegation_id, agent_id: from_agent })
-    return delegationOf(row)
+    const delegation = delegationOf(row)
+    return { ...delegation, result: delegation.result && (await this.#heard(delegation.result, from_agent)) }
+  }
+
+  /** What the other says came of it, as it may come in. */
+  async #heard(result: string, agent_id: string): Promise<string> {
+    const clean = sanitize(result)
+    if (!this.#svc.has(Guardrails)) return clean
+    const { action, text } = await this.#svc.use(Guardrails).check('peer', clean, { agent_id })
+    return action === 'block' ? '[This was withheld by a guardrail.]' : text
   }
 
   /**
