@@ -119,9 +119,9 @@ export function ruleLine(rule: ApprovalRule): string {
   return `${rule.rule_id}  ${rule.tool_name}  ${rule.agent_id ?? 'any agent'}  ${args}  ${limits.filter(Boolean).join(', ')}, by ${rule.created_by}`
 }
 
-/** As JSON a text has no line breaks of its own: none of its lines can pass for one of ours. */
+/** As JSON a text has no line breaks of its own: none of its lines can pass for one of ours, and nothing is put into it. */
 function indented(value: unknown): string {
-  return JSON.stringify(value, null, 2).replace(/^/gm, '    ')
+  return `    ${JSON.stringify(value, null, 2).replaceAll('\n', '\n    ')}`
 }
 
 function oneLine(text: string): string {

@@ -30,7 +30,7 @@ export default definePlugin({
   },
 })`
 
-const HOSTILE = 'ann\u001b[2J\u001b]0;owned\u0007\r\u202egnp.exe\u200b'
+const HOSTILE = 'ann\u001b[2J\u001b]0;owned\u0007\r\u202egnp.exe\u200b\u2028x'
 
 /** A project whose one agent wants to send these, one after another. */
 async function posting(
@@ -84,6 +84,8 @@ describe('svc approvals, approve and deny', () => {
         expect(stdout).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u)
         expect(stdout).toContain('cannot be taken back')
         expect(stdout).toMatch(/ann\\+(u001b|x1b)\[2J/)
+        // Nothing is put into it, such as what lines of ours begin with.
+        expect(stdout).toMatch(/\\u2028x"/)
       }
       const approved = await json<Approval>('approve', first, '--arguments', '{"to":"ann"}', '--reason', 'cleaned')
       expect(approved).toMatchObject({ status: 'approved', resolved_by: 'cli', edited: true })
