@@ -1,9 +1,11 @@
 import { type Busy, type Cycle, definePlugin, idsOf, z } from '#kernel'
 import { Holds } from '../agents/contract.ts'
+import { DaemonStarts } from '../daemon/contract.ts'
 import { Effects, Store } from '../store/contract.ts'
 import { Approvals } from './contract.ts'
 import { settle } from './decisions.ts'
 import { ApprovalConfig, Gate } from './gate.ts'
+import { warnOfTools } from './names.ts'
 import { approvalOperations } from './operations.ts'
 import { APPROVAL_EFFECTS, heldAmong, holding, isHeld } from './repository.ts'
 import { approvalsForget } from './retention.ts'
@@ -47,6 +49,7 @@ export default definePlugin({
       z.object({ ...asked, decision, resolved_by: z.string() }).describe('A tool call was approved or denied'),
     )
 
+    svc.add(DaemonStarts, { name: 'approvals', begin: async () => warnOfTools(svc, config) })
     svc.on('beat', () => settle(svc, config))
     svc.on('goal_abandoned', () => settle(svc, config))
     svc.on('goal_completed', () => settle(svc, config))

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { definePlugin } from '#kernel'
 import { ApprovalReviewers, type Review } from '../../builtins/approvals/contract.ts'
+import { DaemonStarts } from '../../builtins/daemon/contract.ts'
 import { Store } from '../../builtins/store/contract.ts'
 import { behind } from '../support/behind.ts'
 import { beat, settled, together, toolCall, until } from '../support/index.ts'
@@ -279,6 +280,24 @@ describe('a deadline', () => {
     for (let n = 0; n < 2; n++) await beat(home)
     await home.clock.advance(60_000)
     expect((await show(home, approval_id)).status).toBe('pending')
+  })
+})
+
+describe('the list of tools that wait', () => {
+  const warned = async (approval: object) => {
+    await using home = await gated([finish()], { config: { approval } })
+    for (const { begin } of home.kernel.list(DaemonStarts)) await begin()
+    return home.logged('approval.require_for').map(({ msg }) => msg)
+  }
+
+  it('is warned of at the start where it names what is not there, or means nothing', async () => {
+    expect(await warned({ enabled: true, require_for: ['look', 'serd', 'wipe'] })).toEqual([
+      'approval.require_for names "serd", and no tool is called so now; did you mean send?',
+    ])
+    expect(await warned({ require_for: ['look'] })).toEqual([
+      'approval.require_for names tools, and none of them waits: approval.enabled is false',
+    ])
+    expect(await warned({ enabled: true })).toEqual([])
   })
 })
 

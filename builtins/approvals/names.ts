@@ -1,0 +1,14 @@
+import { near, type PluginHandle, Toolkits } from '#kernel'
+import type { ApprovalConfig } from './gate.ts'
+
+/** Says which tools are to wait and do not: a name that is misspelt holds nothing back, and neither does any while approvals are off. */
+export function warnOfTools(svc: PluginHandle, { enabled, require_for }: ApprovalConfig): void {
+  if (!enabled && require_for.length > 0)
+    svc.log.warn({}, 'approval.require_for names tools, and none of them waits: approval.enabled is false')
+  const known = svc.list(Toolkits).flatMap(({ tools }) => tools.map(({ name }) => name))
+  for (const name of require_for.filter(name => !known.includes(name))) {
+    const [meant] = near(name, known)
+    const hint = meant ? `; did you mean ${meant}?` : ''
+    svc.log.warn({}, `approval.require_for names ${JSON.stringify(name)}, and no tool is called so now${hint}`)
+  }
+}
