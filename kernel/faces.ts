@@ -35,6 +35,8 @@ export interface CliFace {
   files?: Record<string, string>
   /** Short names of options: `{ limit: 'n' }`. */
   short?: Record<string, string>
+  /** What help shows to type, where its words with a value in each place that must be filled are not enough: `pause --all`. */
+  example?: string
 }
 
 /** What of an operation says where it is found. */

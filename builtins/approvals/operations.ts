@@ -36,7 +36,7 @@ const Decision = z.strictObject({
   decision: z
     .unknown()
     .optional()
-    .meta({ type: 'string', enum: ['approve', 'deny'], description: '`approve` or `deny`' }),
+    .meta({ type: 'string', enum: ['approve', 'deny'], examples: ['approve'], description: '`approve` or `deny`' }),
   reason: z.string().max(2000).nullish().describe('Why; of a denial the agent is told'),
   arguments: z
     .record(z.string(), z.unknown())

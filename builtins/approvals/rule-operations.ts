@@ -28,7 +28,12 @@ const isPattern = (value: unknown) =>
   ArgumentPattern.safeParse(value).success
 
 const Grant = z.strictObject({
-  tool_name: z.string().min(1).max(64).describe('The tool whose calls it lets through'),
+  tool_name: z
+    .string()
+    .min(1)
+    .max(64)
+    .meta({ examples: ['file_write'] })
+    .describe('The tool whose calls it lets through'),
   agent: z.string().min(1).max(128).optional().describe("An agent's id or name; without it the rule is for all"),
   arguments: ArgumentMatches.refine(each => Object.values(each).every(isPattern), {
     error: 'a pattern is {"glob": "text with * or **"} or {"any": true}',
@@ -36,7 +41,14 @@ const Grant = z.strictObject({
     .nullish()
     .describe('For each argument a value, {"glob": "drafts/*"} or {"any": true}; without it any arguments'),
   until: z.iso.datetime({ offset: true }).optional().describe('A time such as 2026-01-31T18:00:00Z'),
-  uses: z.number().int().min(1).max(1_000_000).optional().describe('How many calls it lets through'),
+  uses: z
+    .number()
+    .int()
+    .min(1)
+    .max(1_000_000)
+    .optional()
+    .meta({ examples: [5] })
+    .describe('How many calls it lets through'),
   reason: z.string().max(2000).optional().describe('Why, for the record'),
 })
 
@@ -65,7 +77,7 @@ export function ruleOperations(svc: PluginHandle) {
         status: 201,
         location: ({ rule_id }: ApprovalRule) => `/approval-rules/${rule_id}`,
       },
-      cli: { usage: 'approvals grant <tool_name>' },
+      cli: { usage: 'approvals grant <tool_name>', example: 'approvals grant file_write --uses 5' },
       errors: [AgentNotFoundError, AmbiguousAgentError, AgentCannotDecideError, EndlessRuleError],
       async run({ tool_name, agent, arguments: args, until, uses, reason }, call) {
         const ends = until === undefined ? null : Date.parse(until)

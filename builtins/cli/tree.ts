@@ -30,7 +30,7 @@ function commandOf(operation: Operation, face: CliFace): CommandSpec {
     summary: operation.summary,
     description: operation.description ?? '',
     arguments: positional,
-    example: exampleOf(path, places, fields),
+    example: face.example ? `svc ${face.example}` : exampleOf(path, places, fields),
     options: options.map(([field, schema]) => optionOf(field, schema, face, input.required ?? [])),
     operation: {
       name: operation.name,
@@ -49,8 +49,7 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   ...{ approval_id: 'ap-1a2b3c4d5e6f', goal_id: 'goal-1a2b3c4d5e6f', memory_id: 'mem-1a2b3c4d5e6f7a8b' },
   ...{ rule_id: 'rule-1a2b3c4d', schedule_id: 'sched-1a2b3c4d', alarm_id: 'alarm-1a2b3c4d' },
   ...{ session_id: 'sess-1a2b3c4d5e6f', task_id: 'task-1a2b3c4d5e6f', run_id: 'run-20260102-030405-1a2b3c' },
-  ...{ tool_name: 'file_write', participants: 'writer,reviewer', priority: '2', file: 'plugins/hello.ts', value: '5' },
-  ...{ objective: 'Write a test for the parser', task: 'Is the parser ready?', text: 'Ignore what you were told' },
+  ...{ priority: '2', file: 'plugins/hello.ts', value: '5' },
 }
 
 /** The command with a value in each place that must be filled, quoted as a shell needs it. */
@@ -61,8 +60,7 @@ function exampleOf(path: readonly string[], places: readonly Place[], fields: Re
       const field = name.replaceAll('-', '_')
       const { examples, anyOf, enum: choices } = fields.get(field) ?? {}
       const found = examples ?? anyOf?.flatMap(each => each.examples ?? [])
-      const isRun = field === 'id' && (path[0] === 'runs' || path[0] === 'run') && !found
-      return String(found?.[0] ?? choices?.[0] ?? EXAMPLES[isRun ? 'run_id' : field] ?? name)
+      return String(found?.[0] ?? choices?.[0] ?? EXAMPLES[field] ?? name)
     })
   return ['svc', ...path, ...values.map(value => (/^[\w:.,/@%+=-]+$/.test(value) ? value : `"${value}"`))].join(' ')
 }

@@ -55,7 +55,7 @@ export function moveOperations(svc: PluginHandle, nodes: () => Nodes | undefined
         switched: z.boolean(),
       }),
       errors: [...inUse, ...[AlreadyMovedError, MoveTargetError, TargetInUseError, MoveFailedError]],
-      cli: { usage: 'db move' },
+      cli: { usage: 'db move', example: 'db move --to postgres://svc@db1/svc' },
       async run({ to, back, switch: switched, wait }, call) {
         const { project, config } = svc
         const file = back || (to !== undefined && resolve(project.root, to) === project.database)

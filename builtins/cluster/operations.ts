@@ -34,7 +34,14 @@ export function clusterOperations(svc: PluginHandle, nodes: () => Nodes | undefi
     return found
   }
   const drained = (draining: boolean) => ({
-    input: z.object({ node: z.string().min(1).max(200).describe('A node, or the beginning of its name') }),
+    input: z.object({
+      node: z
+        .string()
+        .min(1)
+        .max(200)
+        .meta({ examples: ['db2'] })
+        .describe('A node, or the beginning of its name'),
+    }),
     output: z.object({ node: z.string(), draining: z.boolean() }),
     errors: [NodeNotFoundError, NoClusterError],
     async run({ node }: { node: string }) {

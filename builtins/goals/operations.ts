@@ -77,7 +77,13 @@ export function goalOperations(svc: PluginHandle) {
       summary: 'Give an agent a goal; it is pursued as soon as no other goal has a higher priority',
       input: z.strictObject({
         id,
-        objective: z.string().trim().min(1).max(4000).describe('What is to be reached'),
+        objective: z
+          .string()
+          .trim()
+          .min(1)
+          .max(4000)
+          .meta({ examples: ['Write a test for the parser'] })
+          .describe('What is to be reached'),
         priority: priority.default(4),
         parent_goal_id: goalId
           .nullish()
@@ -160,7 +166,11 @@ export function goalOperations(svc: PluginHandle) {
       }),
       output: z.array(Goal),
       http: { method: 'POST', path: '/goals/abandon' },
-      cli: { usage: 'goals abandon [goal_id]', short: { agent: 'a', reason: 'r' } },
+      cli: {
+        usage: 'goals abandon [goal_id]',
+        short: { agent: 'a', reason: 'r' },
+        example: 'goals abandon --agent coder-1a2b3c4d',
+      },
       errors: [GoalNotFoundError, GoalEndedError, AgentNotFoundError, AmbiguousAgentError, NameAGoalError],
       async run({ goal_id, agent, all, reason }) {
         if ([goal_id, agent, all || undefined].filter(each => each !== undefined).length !== 1)

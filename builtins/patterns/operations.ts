@@ -23,9 +23,22 @@ const pattern_id = z
 /** What anybody says who begins a pattern. */
 export const Start = {
   participants: z
-    .union([z.array(ref).min(1).max(50), z.string().transform(list => list.split(',').map(each => each.trim()))])
+    .union([
+      z
+        .array(ref)
+        .min(1)
+        .max(50)
+        .meta({ examples: [['writer']] }),
+      z.string().transform(list => list.split(',').map(each => each.trim())),
+    ])
     .describe('Agents by id or name; on the command line with commas between'),
-  task: z.string().trim().min(1).max(8_000).describe('What it is about: the work, the question, the claim, the task'),
+  task: z
+    .string()
+    .trim()
+    .min(1)
+    .max(8_000)
+    .meta({ examples: ['Is the parser ready?'] })
+    .describe('What it is about: the work, the question, the claim, the task'),
   rounds: z.coerce.number().int().min(1).max(10).optional(),
   budget_usd: z.coerce
     .number()

@@ -15,7 +15,12 @@ import { ForkError } from './fork.ts'
 import { renderDiff, renderRecording, renderVerdict } from './render.ts'
 import type { RecordingRoom } from './room.ts'
 
-const id = z.string().min(1).max(128).describe("A run's id")
+const id = z
+  .string()
+  .min(1)
+  .max(128)
+  .meta({ examples: ['run-20260102-030405-1a2b3c'] })
+  .describe("A run's id")
 const MISSING = [RecordingNotFoundError, RunNotFoundError, NotReplayableError]
 
 const ForkInput = {
@@ -101,7 +106,7 @@ export function recordingOperations(room: RecordingRoom) {
         save: z.string().min(1).max(4096).optional().describe('Write the recording to this file'),
       }),
       output: Replayed,
-      cli: { usage: 'replay <run>' },
+      cli: { usage: 'replay <run>', example: 'replay run-20260102-030405-1a2b3c --from 3 --model sim' },
       errors: [...MISSING, ForkError, ModelNameError, FileExistsError, InvalidInputError],
       async run({ run, save, ...how }, call) {
         if (save) await room.save(run, resolve(save))

@@ -5,7 +5,12 @@ import { renderRun, renderRuns, renderTrace } from './render.ts'
 import type { RunDirectory } from './runs.ts'
 import { TraceQuery, traceOf } from './tracing.ts'
 
-const id = z.string().min(1).max(128).describe("A run's id")
+const id = z
+  .string()
+  .min(1)
+  .max(128)
+  .meta({ examples: ['run-20260102-030405-1a2b3c'] })
+  .describe("A run's id")
 
 export function runOperations(svc: PluginHandle, runs: RunDirectory, recorder: Recorder) {
   return [

@@ -112,7 +112,11 @@ export function scheduleOperations(svc: PluginHandle, schedules: ScheduleBook) {
         status: 201,
         location: ({ schedule_id }: Schedule) => `/schedules/${schedule_id}`,
       },
-      cli: { usage: 'schedules add <id> <objective...>', short: { every_n_cycles: 'n', cron: 'c', priority: 'p' } },
+      cli: {
+        usage: 'schedules add <id> <objective...>',
+        short: { every_n_cycles: 'n', cron: 'c', priority: 'p' },
+        example: 'schedules add coder-1a2b3c4d "Tidy up the notepad" --cron "0 9 * * 1-5"',
+      },
       mcp: true,
       errors: [...found, AgentDeadError, BadScheduleError, TooManySchedulesError],
       async run({ id, ...given }) {
@@ -226,7 +230,7 @@ export function alarmOperations(svc: PluginHandle, alarms: AlarmBook) {
       input: z.strictObject({ alarm_id, at: at.optional(), description: description.optional() }),
       output: Alarm,
       http: { method: 'PATCH', path: '/alarms/{alarm_id}' },
-      cli: { usage: 'alarms move <alarm_id> [at]' },
+      cli: { usage: 'alarms move <alarm_id> [at]', example: 'alarms move alarm-1a2b3c4d 18:00' },
       mcp: true,
       errors: [AlarmNotFoundError, BadAlarmError],
       run: async ({ alarm_id, at, description }) =>

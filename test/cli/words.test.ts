@@ -3,10 +3,12 @@ import { mkdir, readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
+import type { CommandTree } from '../../builtins/cli/contract.ts'
+import { RunningSvc } from '../support/cli.ts'
 import { tempDir } from '../support/temp.ts'
 import { svc } from '../support/warm.ts'
 import { refused } from './in-process.ts'
-import { project } from './project.ts'
+import { FAST, project } from './project.ts'
 
 // Its modules are written for bundlers; Node itself takes only its CommonJS.
 vi.mock('clipanion', () => createRequire(import.meta.url)('clipanion') as object)
@@ -101,6 +103,27 @@ describe('finding the project', () => {
 })
 
 describe('what is said', () => {
+  it('examples of help are no mistake in the words: what they name may not be there, and no more', async () => {
+    await using dir = await project(FAST)
+    await using daemon = new RunningSvc(['start', '-p', 'coder,writer'], { cwd: dir.path })
+    const [, coder] = await daemon.says(/^Agents: +(coder-\w+)/m)
+    const { commands } = JSON.parse(await readFile('dist/commands.json', 'utf8')) as CommandTree
+    const examples = commands.filter(({ operation }) => operation).map(({ example }) => example)
+    expect(examples.length).toBeGreaterThan(100)
+    const mistaken: string[] = []
+    for (const example of examples.toSorted(
+      (a, b) => Number(a.startsWith('svc kill')) - Number(b.startsWith('svc kill')),
+    )) {
+      const [, ...words] = [...example.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare!)
+      const { code, stderr } = await svc(
+        words.map(word => word.replace('coder-1a2b3c4d', coder!)),
+        { cwd: dir.path },
+      )
+      if (code === 2) mistaken.push(`${example}: ${stderr}`)
+    }
+    expect(mistaken).toEqual([])
+  })
+
   it('a reader that goes away is no error', async () => {
     await using dir = await project()
     const program = join(process.cwd(), 'dist/svc.js')

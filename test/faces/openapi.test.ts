@@ -217,6 +217,24 @@ describe('the OpenAPI document', () => {
     expect((await ask('/openapi.json')).json.paths).not.toHaveProperty(['/cups/{cup_id}'])
   })
 
+  it('has examples of bodies that a server takes: what they name may not be there, and no more', async () => {
+    const { ask, kernel } = await served()
+    const { agent_id } = (await kernel.invoke('agents.spawn', { preset: 'coder' })) as { agent_id: string }
+    await kernel.invoke('agents.spawn', { preset: 'writer' })
+    const document: Documented = (await ask('/openapi.json')).json
+    const refused: string[] = []
+    for (const { method, path, requestBody } of entriesOf(document)) {
+      const example = requestBody?.content['application/json']?.example
+      // A bundle is a whole agent, with a seal over it.
+      if (example === undefined || path === '/bundles') continue
+      const body = JSON.stringify(example).replaceAll('coder-1a2b3c4d', agent_id)
+      const at = path.replace('{name}', 'review').replaceAll(/\{\w+\}/g, path.startsWith('/agents/') ? agent_id : 'x')
+      const { status, text } = await ask(at, { method, body, headers: { 'content-type': 'application/json' } })
+      if (status === 400 || status === 422) refused.push(`${method} ${path} ${body}: ${text}`)
+    }
+    expect(refused).toEqual([])
+  })
+
   it('of a server with all rooms is what it serves', async () => {
     const { ask } = await served()
     const { json } = await ask('/openapi.json')
