@@ -1,5 +1,5 @@
 import { operation, Page, type PluginHandle, z } from '#kernel'
-import { AgentDeadError, AgentNotFoundError, Agents, AmbiguousAgentError } from '../agents/contract.ts'
+import { AgentDeadError, AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '../agents/contract.ts'
 import { isoTime, Store } from '../store/contract.ts'
 import {
   A2AMessage,
@@ -14,12 +14,7 @@ import {
 import { graphOperation } from './graph.ts'
 import { countThreads, listThreads, messageOf, messagesOfThread } from './repository.ts'
 
-const id = z
-  .string()
-  .min(1)
-  .max(128)
-  .meta({ examples: ['coder-1a2b3c4d'] })
-  .describe("An agent's id, or its name when only one has it; `operator` for what agents wrote to you")
+const id = AgentRef.describe("An agent's id, or its name when only one has it; `operator` for what agents wrote to you")
 const message_id = z
   .string()
   .min(1)
@@ -49,7 +44,11 @@ export function messageOperations(svc: PluginHandle) {
   const Filters = z.object({
     id,
     box: z.enum(['inbox', 'outbox', 'all']).default('all'),
-    unread: z.stringbool().or(z.boolean()).optional().describe('Only what was not read yet; false: only what was'),
+    unread: z
+      .stringbool()
+      .or(z.boolean())
+      .optional()
+      .describe('true: only what was not read yet; false: only what was'),
     type: MessageType.optional(),
     peer: z.string().min(1).max(128).optional().describe('Only messages with this agent, or `operator`'),
   })
@@ -72,7 +71,7 @@ export function messageOperations(svc: PluginHandle) {
       name: 'messages.send',
       summary: 'Send a message to an agent, as the operator; its answer goes to `operator`',
       input: z.strictObject({
-        id,
+        id: AgentRef,
         body: z
           .string()
           .min(1)
@@ -81,7 +80,7 @@ export function messageOperations(svc: PluginHandle) {
           .meta({ examples: ['Which of the two drafts is the newer one?'] }),
         type: MessageType.default('request'),
         subject: z.string().max(1_000).default(''),
-        reply_to: message_id.optional(),
+        reply_to: z.string().min(1).max(128).optional().describe('The message that it answers'),
         priority: z.coerce.number().int().min(0).max(9).default(4),
       }),
       output: z.object({
