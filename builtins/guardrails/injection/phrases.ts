@@ -1,9 +1,9 @@
 import { fold } from '../fold.ts'
 
 /**
- * Phrases are regular expressions for text in small letters, with two shorthands: a blank is what may stand between two words, ` … ` up to forty
- * characters of the same sentence between two words, and `…` alone up to twelve for scripts without blanks.
- * Each is folded as texts are, so that it may be written as its language writes it.
+ * Phrases are regular expressions for text in small letters, with two shorthands: a blank is what may stand between two
+ * words (` ?` where nothing may too), ` … ` up to forty characters of the same sentence between two words, and `…` alone up
+ * to twelve for scripts without blanks. Each is folded as texts are, so that it may be written as its language writes it.
  */
 export interface Family {
   name: string
@@ -25,7 +25,7 @@ export function phraseSource(phrase: string, border: boolean): string {
   const parts = phrase.split(' … ').map(part =>
     part
       .split('…')
-      .map(piece => fold(piece).text.replaceAll(' ', '\\W{1,4}'))
+      .map(piece => fold(piece).text.replaceAll(' ', '(?:\\W{1,4})'))
       .join(BETWEEN_SIGNS),
   )
   return `${border ? '\\b' : ''}(?:${parts.join(BETWEEN_WORDS)})`
