@@ -54,8 +54,8 @@ export class TraceBuilder {
     const parent = goal ?? agent
     if (type === 'model_called') {
       this.models.add(textOf(data.model) ?? '')
-      this.#leaf(parent, decision(event, parent))
-    } else if (type === 'tool_result') this.#leaf(parent, toolCall(event, parent))
+      this.#leaf(agent, parent, decision(event, parent))
+    } else if (type === 'tool_result') this.#leaf(agent, parent, toolCall(event, parent))
     else if (type === 'cycle_done') noteCycle(agent, data)
     else if (goal && type === 'goal_generated') {
       goal.start_time = at
@@ -92,9 +92,11 @@ export class TraceBuilder {
     return goal
   }
 
-  #leaf(parent: Span, leaf: Span): void {
+  #leaf(agent: Span, parent: Span, leaf: Span): void {
     this.#add(parent, leaf)
     this.leaves++
+    // What is around it is first heard of when it ends.
+    for (const around of [agent, parent]) if (leaf.start_time < around.start_time) around.start_time = leaf.start_time
     if (parent.kind !== 'goal') return
     parent.tokens += leaf.tokens
     parent.cost_usd = Math.round((parent.cost_usd + leaf.cost_usd) * 1e6) / 1e6

@@ -80,6 +80,28 @@ describe('a trace', () => {
     expect({ complete, left_out, broken_lines }).toEqual({ complete: true, left_out: 0, broken_lines: 0 })
   })
 
+  it('begins agents and goals no later than what is in them', async () => {
+    const script = scripted(write, finish)
+    await using home = await lived(
+      async request => {
+        await home.clock.advance(2_000)
+        return script(request)
+      },
+      { builtins: [runs] },
+    )
+    const run_id = await home.kernel.use(Runs).begin('daemon')
+    const id = await spawn(home)
+    await home.kernel.invoke('goals.add', { id, objective: 'Write a piece about the sea' })
+    home.kernel.heartbeat.start()
+    await until(home, 'goal_completed')
+    await home.kernel.heartbeat.stop()
+    const { root } = await trace(home, run_id)
+    const around = spans(root).filter(({ children }) => children.length > 0)
+    expect(around.map(({ kind }) => kind)).toEqual(['run', 'agent', 'goal'])
+    for (const { kind, start_time, children } of around)
+      expect(start_time <= (children[0]?.start_time ?? ''), `${kind} ${start_time}`).toBe(true)
+  })
+
   it('shows what failed: tools with their error, cycles whose model gave no answer', async () => {
     await using home = await running([toolCall('file_read', { path: 'none.md' }), finish])
     await reached(home)
