@@ -17,13 +17,15 @@ export function biographyOf(
   const { display_name, traits, domains, chapters, narrative, worldview, opinions, open_questions, evolution } =
     identity
   const died = agent.died_at === null ? '' : ` and died ${isoTime(agent.died_at)}`
+  // The first of its domains is how its role begins, which stands above already.
+  const home = domains.filter(domain => !agent.role.startsWith(domain))
   const born = `Born ${isoTime(agent.created_at)}${died}; cycles lived: ${agent.cycle_num}, goals completed: ${facts.goals_completed}, given up: ${facts.goals_abandoned}.`
   return `${[
     `# ${display_name}`,
     `*${agent.name}, ${agent.agent_id}: ${agent.role}*`,
     born,
     traits.length > 0 && `Traits: ${traits.join(', ')}`,
-    `At home in: ${domains.join(', ')}`,
+    home.length > 0 && `At home in: ${home.join(', ')}`,
     part('Story', [...chapters.map(({ index, summary }) => `- Chapter ${index}: ${summary}`), ...lines(narrative)]),
     part('View of the world', worldview ? [worldview] : []),
     part(

@@ -257,6 +257,8 @@ describe('who an agent is', () => {
       '## On the farm',
     ])
       expect(page.text).toMatch(new RegExp(`^${heading}`, 'm'))
+    // What stands in its role is not said twice, the less so where a long role breaks off.
+    expect(page.text).toMatch(/^At home in: thing \d+,/m)
     expect(page.text).toContain('- hens: 7\n- friends:\n  - Bess\n  - Dot ## Not a heading\n')
     expect((await get(`/agents/${id}/identity`)).json).toEqual(await who(home, id))
     expect((await detail(home, id)).identity).toEqual(await who(home, id))
