@@ -21,7 +21,7 @@ function configOf({ model, budget_usd }: Wishes): string {
       : `model:\n  default_model: ${JSON.stringify(model)}`
   return `${SCHEMA_OF.config}
 # Configuration of svc. Every key has a default: write down only what should differ.
-# A running daemon applies most changes on its next heartbeat; those of server.* need a restart.
+# A running daemon takes up some keys with its next heartbeat, most with a restart: svc config get <key> says which.
 
 ${daemon}
 #   heartbeat: 10               # seconds between an agent's cycles
