@@ -3,27 +3,31 @@ import { useRef } from 'preact/hooks'
 interface AskProps {
   busy: boolean
   dead: boolean
-  onAsk: (instruction: string) => void
+  /** @returns whether the server took it */
+  onAsk: (instruction: string) => Promise<boolean>
   onStop: () => void
 }
 
-/** Where one writes what it should do. */
+/** Where one writes what it should do. What was not taken stands there again, unless one went on writing. */
 export function Ask({ busy, dead, onAsk, onStop }: AskProps) {
-  const form = useRef<HTMLFormElement>(null)
+  const field = useRef<HTMLTextAreaElement>(null)
+  const send = async () => {
+    const instruction = field.current!.value.trim()
+    if (!instruction || busy) return
+    field.current!.value = ''
+    const taken = await onAsk(instruction)
+    if (!taken && field.current?.value === '') field.current.value = instruction
+  }
   return (
     <form
-      ref={form}
       class="row ask"
       onSubmit={event => {
         event.preventDefault()
-        const instruction = String(new FormData(event.currentTarget).get('instruction')).trim()
-        if (!instruction || busy) return
-        onAsk(instruction)
-        event.currentTarget.reset()
+        void send()
       }}
     >
       <textarea
-        name="instruction"
+        ref={field}
         aria-label="What it should do"
         rows={2}
         required
@@ -32,7 +36,7 @@ export function Ask({ busy, dead, onAsk, onStop }: AskProps) {
         onKeyDown={event => {
           if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
           event.preventDefault()
-          form.current?.requestSubmit()
+          event.currentTarget.form?.requestSubmit()
         }}
       />
       {busy ? (

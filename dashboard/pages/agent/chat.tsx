@@ -40,8 +40,10 @@ export function Chat({ agent: { agent_id: id, status } }: ViewProps) {
     setFault(undefined)
     setWriting({ instruction, text: '', info: '', before: new Set(tasks.data?.map(({ task_id }) => task_id)) })
     const call = { signal: control.signal, idempotencyKey: newKey() }
+    let taken = false
     try {
       for await (const { event, data } of api.tasks.stream({ id, instruction, session_key: keyOf(id) }, call)) {
+        taken = true
         if (event === 'token') setWriting(had => had && { ...had, text: had.text + data.text })
         else if (event === 'info') setWriting(had => had && { ...had, info: data.message })
       }
@@ -50,6 +52,7 @@ export function Chat({ agent: { agent_id: id, status } }: ViewProps) {
     }
     await tasks.reload()
     setWriting(undefined)
+    return taken || control.signal.aborted
   }
   const running = tasks.data?.findLast(task => task.status === 'running')
   const stop = async () => {
@@ -91,7 +94,7 @@ export function Chat({ agent: { agent_id: id, status } }: ViewProps) {
           <Ask
             busy={writing !== undefined || running !== undefined}
             dead={status === 'dead'}
-            onAsk={instruction => void ask(instruction)}
+            onAsk={ask}
             onStop={() => void stop()}
           />
         </div>

@@ -220,6 +220,17 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     await page.getByText('Once upon a time').first().waitFor()
   })
 
+  it('has what the server did not take in its field again, with the reason', async () => {
+    const long = 'x'.repeat(100_001)
+    await person.at(`#/agents/${ids[0]}/chat`)
+    const field = page.getByLabel('What it should do')
+    await field.fill(long)
+    await page.getByRole('button', { name: 'Send' }).click()
+    await page.getByRole('alert').getByText('must be at most 100000 characters').first().waitFor()
+    await page.getByRole('button', { name: 'Send' }).waitFor()
+    expect(await field.inputValue()).toBe(long)
+  })
+
   it('chats with several agents, and one of them waits for an approval and then goes on', async () => {
     await person.at(`#/agents/${ids[1]}/chat`)
     await page.getByLabel('What it should do').fill('remember that')
