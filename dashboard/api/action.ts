@@ -9,6 +9,13 @@ export interface Action<A extends unknown[]> {
   fault: Fault | undefined
 }
 
+/** A button that rests loses the focus in some browsers: it has it again as soon as it is drawn awake. */
+function refocus(button: Element | null): void {
+  requestAnimationFrame(() => {
+    if (document.activeElement === document.body && button instanceof HTMLElement) button.focus()
+  })
+}
+
 /**
  * Something that the reader does: its button rests while it runs, and what went wrong is told where it was done.
  * @param done told when it went well
@@ -20,6 +27,7 @@ export function useAction<A extends unknown[]>(act: (...given: A) => Promise<unk
     running,
     fault,
     async run(...given) {
+      const button = document.activeElement
       setRunning(true)
       try {
         await act(...given)
@@ -31,6 +39,7 @@ export function useAction<A extends unknown[]>(act: (...given: A) => Promise<unk
         return false
       } finally {
         setRunning(false)
+        refocus(button)
       }
     },
   }

@@ -1,5 +1,6 @@
 import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
+import { focused } from '../../ui/focus.ts'
 import { Trouble } from '../../ui/states.tsx'
 import type { Waiting } from '../../ui/types.ts'
 import { visible } from '../../ui/words.ts'
@@ -42,7 +43,7 @@ export function Grant({
       <div class="fields">
         <label>
           By
-          <select name="who">
+          <select name="who" ref={focused}>
             <option value="one">{visible(agent_id)} only</option>
             <option value="all">every agent</option>
           </select>

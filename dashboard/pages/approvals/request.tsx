@@ -85,7 +85,7 @@ export function Request({ approval: listed, onDecided, box, onSeen }: RequestPro
           </button>
         </p>
       ) : (
-        <Arguments value={approval.arguments} whole={whole !== undefined} />
+        <Arguments value={approval.arguments} whole={whole !== undefined} asked={whole !== undefined} />
       )}
       <p class="hint">
         {args_chars.toLocaleString('en')} characters · SHA-256{' '}

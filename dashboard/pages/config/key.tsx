@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
 import { Trouble } from '../../ui/states.tsx'
@@ -12,6 +12,11 @@ import { Field, parsedValue, textOf } from './field.tsx'
 export function KeyRow({ found, onChanged }: { found: Key; onChanged: () => Promise<void> }) {
   const { key, schema, value, default: fallback, source, env, secret, reload } = found
   const [editing, setEditing] = useState(false)
+  const opener = useRef<HTMLButtonElement>(null)
+  const close = () => {
+    setEditing(false)
+    opener.current?.focus()
+  }
   const description = typeof schema.description === 'string' ? schema.description : ''
   return (
     <li>
@@ -26,10 +31,10 @@ export function KeyRow({ found, onChanged }: { found: Key; onChanged: () => Prom
           <Editor
             found={found}
             onDone={async () => {
-              setEditing(false)
+              close()
               await onChanged()
             }}
-            onCancel={() => setEditing(false)}
+            onCancel={close}
           />
         ) : (
           <p>
@@ -38,11 +43,16 @@ export function KeyRow({ found, onChanged }: { found: Key; onChanged: () => Prom
           </p>
         )}
       </div>
-      {!editing && (
-        <button type="button" class="small" aria-label={`Change ${key}`} onClick={() => setEditing(true)}>
-          Change
-        </button>
-      )}
+      <button
+        ref={opener}
+        type="button"
+        class="small"
+        aria-label={`Change ${key}`}
+        aria-expanded={editing}
+        onClick={() => setEditing(true)}
+      >
+        Change
+      </button>
     </li>
   )
 }

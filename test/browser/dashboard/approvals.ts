@@ -135,6 +135,7 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     const { approval_id, agent_id } = await oldest()
     const card = cardOf(approval_id)
     await card.getByRole('button', { name: 'Allow from now on…' }).click()
+    await card.locator('select:focus').waitFor()
     await card.getByRole('button', { name: 'Grant, and approve this call' }).click()
     await card.waitFor({ state: 'detached' })
     await until(() => runs.length > before)
@@ -187,6 +188,7 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     ])
     await card.getByRole('button', { name: 'Show all' }).click()
     const whole = card.getByLabel('Arguments')
+    expect(await whole.evaluate(box => box === box.ownerDocument.activeElement)).toBe(true)
     expect(await whole.innerText()).toContain('and then everything is deleted')
     // All of it before the eyes: nothing lies below an edge or beside one, and its lines are lines.
     const beyond = await whole.evaluate(box => [box.scrollHeight - box.clientHeight, box.scrollWidth - box.clientWidth])

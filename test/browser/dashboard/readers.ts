@@ -82,6 +82,26 @@ describe.skipIf(!hasChromium)('the dashboard for those who see it otherwise', ()
     person.rest()
   })
 
+  it('keeps the focus where something was done by keyboard, and gives it back where a form was opened', async () => {
+    const page = await person.at('#/config?q=daemon.heartbeat')
+    const focused = () =>
+      page.evaluate<string>('document.activeElement.ariaLabel ?? document.activeElement.textContent')
+    await page.getByRole('button', { name: 'Freeze' }).focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: 'Frozen · resume' }).waitFor()
+    await expect.poll(focused).toContain('resume')
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: 'Freeze', exact: true }).waitFor()
+    await expect.poll(focused).toBe('Freeze')
+    const change = page.getByRole('button', { name: 'Change daemon.heartbeat', exact: true })
+    await change.focus()
+    await page.keyboard.press('Enter')
+    await expect.poll(focused).toBe('Value of daemon.heartbeat')
+    await page.getByRole('button', { name: 'Cancel' }).press('Enter')
+    expect(await focused()).toBe('Change daemon.heartbeat')
+    person.rest()
+  })
+
   it('has no fault that axe finds, on any page, in light and dark, and no page is wider than the window', {
     timeout: 240_000,
   }, async () => {
