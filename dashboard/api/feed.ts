@@ -72,6 +72,10 @@ class Feed {
       for (const watcher of this.#watchers) watcher()
       return
     }
+    if (message.type === 'anew') {
+      this.latest.length = 0
+      return
+    }
     const last = this.latest.at(-1)?.seq ?? 0
     const fresh = message.events.filter(({ seq }) => seq > last)
     if (fresh.length === 0) return

@@ -42,6 +42,12 @@ async function follow(headers: Record<string, string>, tell: (message: ToTab) =>
       pause = FIRST_PAUSE_MS
       const parser = createParser({
         onEvent({ event, id, data }) {
+          if (event === 'open' && Number(id) < Number(after ?? 0)) {
+            after = undefined
+            gathered = []
+            tell({ type: 'anew' })
+            throw new Error('The events that were heard are of another database.')
+          }
           if (id) after = id
           if (event !== 'message') return
           if (gathered.length === 0) setTimeout(flush, GATHER_MS)
@@ -87,6 +93,7 @@ class Ear {
 
   close(): void {
     clearInterval(this.#timer)
+    this.#deaf.abort()
   }
 }
 

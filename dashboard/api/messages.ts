@@ -14,5 +14,6 @@ export const KEPT = 1_000
 
 export type FeedState = 'connecting' | 'live' | 'lost' | 'refused'
 
-export type ToTab = { type: 'state'; state: FeedState } | { type: 'events'; events: Happening[] }
+/** `anew`: the database is another than before, and all that was told is of the one that is gone. */
+export type ToTab = { type: 'state'; state: FeedState } | { type: 'events'; events: Happening[] } | { type: 'anew' }
 export type FromTab = { type: 'hello'; headers: Record<string, string> } | { type: 'bye' }

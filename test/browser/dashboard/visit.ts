@@ -136,6 +136,21 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     await person.leave()
   })
 
+  it('hears a server whose database is another than before, and forgets the events of the one that is gone', async () => {
+    const first = await lit({ roles: ['server'] })
+    for (const preset of ['oracle', 'oracle', 'oracle']) await first.spawn(preset)
+    const person = await visitor(browser, first)
+    const page = await person.open('#/events')
+    const ofOracles = page.locator('.events li', { hasText: 'oracle' })
+    await ofOracles.first().waitFor()
+    await first.close()
+    const other = await opened({ roles: ['server'], port: Number(new URL(first.url).port) })
+    const id = await other.spawn('gambler')
+    await page.locator('.events li', { hasText: id }).first().waitFor()
+    expect(await ofOracles.count()).toBe(0)
+    await person.leave()
+  })
+
   it('who has the wrong key is asked for the right one, and goes on with it; the key stays in the tab', async () => {
     const locked = await opened({ roles: ['server'], env: { SVC_API_KEY: 'right key, ümläut' } })
     await locked.spawn('oracle')
