@@ -1,5 +1,6 @@
 import { type Client, createClient } from '../../client.ts'
 import { access, headerOf, onAccess } from './access.ts'
+import { timedFetch } from './clock.ts'
 
 /** The REST API in the name of this tab's key and tenant. It is the same client that programs use. */
 export let api: Client = made()
@@ -11,6 +12,7 @@ function made(): Client {
   const { key, tenant } = access()
   return createClient({
     baseUrl: location.origin,
+    fetch: timedFetch,
     ...(key ? { apiKey: headerOf(key) } : {}),
     ...(tenant ? { user: tenant } : {}),
   })

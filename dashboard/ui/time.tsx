@@ -1,3 +1,4 @@
+import { now } from '../api/clock.ts'
 import { ago, moment } from './words.ts'
 
 interface WhenProps {
@@ -18,8 +19,7 @@ export function When({ at, none = '', ahead = false }: WhenProps) {
 }
 
 function fromNow(at: string, ahead: boolean): string {
-  const now = Date.now()
-  return ahead && Date.parse(at) < now ? 'now' : ago(at, now)
+  return ahead && Date.parse(at) < now() ? 'now' : ago(at, now())
 }
 
 /** All of them go on each second while the page is seen, by their words alone: no part of the page is drawn anew for it. */

@@ -1,5 +1,6 @@
 import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
+import { now } from '../../api/clock.ts'
 import { focused } from '../../ui/focus.ts'
 import { Trouble } from '../../ui/states.tsx'
 import type { Waiting } from '../../ui/types.ts'
@@ -22,7 +23,7 @@ export function Grant({
       tool_name,
       ...(form.get('who') === 'one' ? { agent: agent_id } : {}),
       ...(form.get('what') === 'same' ? { arguments: args as Record<string, unknown> } : {}),
-      ...(hours > 0 ? { until: new Date(Date.now() + hours * 3_600_000).toISOString() } : {}),
+      ...(hours > 0 ? { until: new Date(now() + hours * 3_600_000).toISOString() } : {}),
       ...(uses > 0 ? { uses } : {}),
     })
     await api.approvals.decide({ approval_id, decision: 'approve' })

@@ -1,5 +1,6 @@
 import { useMemo, useState } from 'preact/hooks'
 import { api } from '../../api/client.ts'
+import { now } from '../../api/clock.ts'
 import { ofKinds, useQuery } from '../../api/query.ts'
 import { type Place, refine } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
@@ -24,7 +25,7 @@ export function Talk({ place }: { place: Place }) {
   const span = place.query.span && place.query.span in SPANS ? (place.query.span as keyof typeof SPANS) : 'day'
   const { name, length } = SPANS[span]
   const query = useQuery(`talk ${span}`, {
-    ask: () => api.messages.graph({ since: new Date(Date.now() - length).toISOString() }),
+    ask: () => api.messages.graph({ since: new Date(now() - length).toISOString() }),
     on: ofKinds('message_sent'),
   })
   return (

@@ -1,6 +1,7 @@
 import { useMemo } from 'preact/hooks'
 import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
+import { now } from '../../api/clock.ts'
 import { ofKinds, useQuery } from '../../api/query.ts'
 import { type Place, refine, to } from '../../routes.ts'
 import { Card, Figure } from '../../ui/card.tsx'
@@ -34,7 +35,7 @@ export function Spend({ place }: { place: Place }) {
   const span = asked in VIEWS ? (asked as keyof typeof VIEWS) : spanOf(budget.data?.window_began_at)
   const { bucket, length, buckets } = VIEWS[span]
   const spending = useQuery(`spending ${span} ${by}`, {
-    ask: () => api.budget.spending({ bucket, by, since: new Date(Date.now() - length * buckets).toISOString() }),
+    ask: () => api.budget.spending({ bucket, by, since: new Date(now() - length * buckets).toISOString() }),
     on: ofKinds('model_called', 'budget_'),
   })
   return (
@@ -94,7 +95,7 @@ export function Spend({ place }: { place: Place }) {
 
 /** What is worth a look unless one is chosen: a budget that has just begun fills no day. */
 const spanOf = (began: string | null | undefined) =>
-  began && Date.now() - Date.parse(began) < VIEWS.hour.length * VIEWS.hour.buckets ? 'hour' : 'day'
+  began && now() - Date.parse(began) < VIEWS.hour.length * VIEWS.hour.buckets ? 'hour' : 'day'
 
 function Window({ budget, onReset }: { budget: Budget; onReset: () => void }) {
   const { spent, limits, reserved, message, window_began_at, approximate, exceeded } = budget
@@ -192,7 +193,7 @@ function Over({ rows, length, buckets, by, budget }: OverProps) {
 
 /** Added up over time: one line each for those that spent most, one for the rest. */
 function plotted(rows: readonly Spending[], length: number, buckets: number, amount: (row: Spending) => number) {
-  const last = Math.floor(Date.now() / length)
+  const last = Math.floor(now() / length)
   const times = Array.from({ length: buckets + 1 }, (_, n) => ((last - buckets + n) * length) / 1000)
   const names = [...new Set(rows.map(row => row.by ?? NOBODY))]
   const totals = names

@@ -269,6 +269,14 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     reader.rest()
   })
 
+  it('tells how long ago things were by the server’s clock, where that of the browser is wrong', async () => {
+    const id = await still.spawn('oracle')
+    const person = await visitor(browser, still, 'const { now } = Date; Date.now = () => now() - 3_600_000')
+    const page = await person.open(`#/agents/${id}/identity`)
+    await page.getByText(/^born (now|\d+ s ago)$/).waitFor()
+    await person.leave()
+  })
+
   it('is live in a browser without shared workers too', async () => {
     const person = await visitor(browser, alive, 'delete globalThis.SharedWorker')
     const page = await person.open('#/events')
