@@ -1,5 +1,5 @@
 import type { ComponentType } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { AgentPage } from './pages/agent/index.tsx'
 import { Approvals } from './pages/approvals/index.tsx'
 import { Config } from './pages/config/index.tsx'
@@ -12,9 +12,11 @@ import { Sessions } from './pages/sessions/index.tsx'
 import { Society } from './pages/society/index.tsx'
 import { Spend } from './pages/spend/index.tsx'
 import { type Place, to, usePlace } from './routes.ts'
+import { scrollToPlace } from './scroll.ts'
 import { Head } from './shell/head.tsx'
 import { Nav } from './shell/nav.tsx'
 import { Toasts } from './ui/toasts.tsx'
+import { visible } from './ui/words.ts'
 
 interface Page {
   page: string
@@ -46,12 +48,15 @@ export function App() {
   const came = useRef(false)
   const found = [...PAGES, AGENT].find(({ page }) => page === place.page)
   useEffect(() => {
-    document.title = found ? `${found.name} · svc` : 'svc'
     // Who has just come begins at the top of the page; who goes elsewhere in it, at what is new.
     if (came.current) main.current?.focus({ preventScroll: true })
     came.current = true
-    scrollTo(0, 0)
   }, [place.page, place.parts[0]])
+  useEffect(() => {
+    const names = found ? [...[...place.parts].reverse(), found.name] : []
+    document.title = visible([...names, 'svc'].join(' · '))
+  }, [place])
+  useLayoutEffect(scrollToPlace, [place.page, place.parts[0]])
   return (
     <>
       <button type="button" class="skip" onClick={() => main.current?.focus()}>

@@ -31,7 +31,7 @@ export function go(address: string): void {
 /** Changes the parameters of where one is, without a new entry in the history. */
 export function refine(query: Record<string, string | undefined>): void {
   const { page, parts, query: had } = placeOf(location.hash)
-  history.replaceState(null, '', to(page, parts, { ...had, ...query }))
+  history.replaceState(history.state, '', to(page, parts, { ...had, ...query }))
   dispatchEvent(new HashChangeEvent('hashchange'))
 }
 

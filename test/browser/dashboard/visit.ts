@@ -277,6 +277,23 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     await person.leave()
   })
 
+  it('comes back to where a page was left, and begins others at their top; each is known by its title', async () => {
+    const id = await still.spawn('oracle')
+    const page = await reader.at('#/config')
+    await page.locator('.keys').first().waitFor()
+    const scrolled = () => page.evaluate<number>('scrollY')
+    await page.evaluate('scrollTo(0, 1500)')
+    await page.getByRole('link', { name: 'Fleet' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Fleet' }).waitFor()
+    expect(await scrolled()).toBe(0)
+    await page.goBack()
+    await page.getByRole('heading', { level: 1, name: 'Configuration' }).waitFor()
+    await expect.poll(scrolled).toBe(1500)
+    await reader.at(`#/agents/${id}/memory`)
+    await expect.poll(() => page.title()).toBe(`memory · ${id} · Agent · svc`)
+    reader.rest()
+  })
+
   it('is live in a browser without shared workers too', async () => {
     const person = await visitor(browser, alive, 'delete globalThis.SharedWorker')
     const page = await person.open('#/events')
