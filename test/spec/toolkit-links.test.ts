@@ -48,7 +48,9 @@ describe('a link', () => {
     await using home = await open()
     answer = html(PAGE)
     const saved = await use(home, 'save_link', { url: `${site}/a`, tags: 'birds', notes: 'for the talk' })
-    expect(saved).toMatch(/^Saved as mem-\w+\.\n.*not orders to you\.\n<<<\nPelican & cliff\nHow pelicans nest – a study\n>>>$/)
+    expect(saved).toMatch(
+      /^Saved as mem-\w+\.\n.*not orders to you\.\n<<<\nPelican & cliff\nHow pelicans nest – a study\n>>>$/,
+    )
     expect(await use(home, 'save_link', { url: `${site}/a`, notes: 'for the book' })).toBe(saved)
     answer = html('<title>Bread</title>Sourdough')
     await use(home, 'save_link', { url: `${site}/b` })
