@@ -1,10 +1,12 @@
 import {
   type Cycle,
   type Due,
+  describeIssues,
   type GeneratedGoal,
   type GoalContext,
   GoalStrategies,
   idsOf,
+  issuesOf,
   type PluginHandle,
   taken,
   z,
@@ -119,7 +121,11 @@ function newGoal(
   recent: readonly GoalRow[],
 ): { objective: string; reasoning: string | null } | undefined {
   const generated = Generated.safeParse(answer)
-  if (answer && !generated.success) svc.log.warn({ agent_id }, 'a goal strategy answered something that is no goal')
+  if (answer && !generated.success) {
+    const names = svc.list(GoalStrategies).flatMap(({ name }) => (name === EXISTENCE_LOOP ? [] : name))
+    const why = describeIssues(issuesOf(generated.error))
+    svc.log.warn({ agent_id }, `goal strategy ${names.join(' or ')} answered what is no goal: ${why}`)
+  }
   const objective = generated.data?.objective?.trim().replace(/\s+/g, ' ')
   if (!objective) return undefined
   const fault = faultOf(objective, recent)

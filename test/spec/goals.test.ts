@@ -459,11 +459,11 @@ describe('a goal strategy', () => {
   })
 
   it.each([
-    ['nothing', { objective: '', cost_usd: 0.5, tokens: 1 }],
-    ['no object', 'a string'],
-    ['a negative cost', { objective: 'A fine objective', cost_usd: -1, tokens: 0 }],
-    ['a megabyte', { objective: 'x'.repeat(1_000_000), cost_usd: 0.5, tokens: 1 }],
-  ])('that answers %s makes no goal, and what it says it spent is booked', async (_, answer) => {
+    ['nothing', { objective: '', cost_usd: 0.5, tokens: 1 }, undefined],
+    ['no object', 'a string', 'expected object'],
+    ['a negative cost', { objective: 'A fine objective', cost_usd: -1, tokens: 0 }, 'cost_usd: '],
+    ['a megabyte', { objective: 'x'.repeat(1_000_000), cost_usd: 0.5, tokens: 1 }, 'objective: '],
+  ])('that answers %s makes no goal, is told of it, and what it says it spent is booked', async (_, answer, why) => {
     await using home = await lived(script(finish()), { builtins: [strategy(answer)] })
     const id = await spawn(home)
     home.kernel.heartbeat.start()
@@ -471,5 +471,7 @@ describe('a goal strategy', () => {
     expect(await goalsOf(home, id)).toEqual([])
     const cost = typeof answer === 'object' ? Math.max(0, answer.cost_usd) : 0
     expect((await detail(home, id)).cost_usd).toBe(cost)
+    const [warned] = home.logged('goal strategy').map(({ msg }) => msg)
+    expect(warned).toEqual(why && expect.stringMatching(`goal strategy custom answered what is no goal: .*${why}`))
   })
 })
