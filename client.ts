@@ -132,18 +132,18 @@ function lost(error: unknown, { baseUrl }: ClientOptions, { signal }: CallOption
 
 /**
  * Where the fields of the input go: into the path, and what is left into the query or the body.
- * @throws InvalidInputError for `.` and `..`, which no URL can have as a name: they would be another path
+ * @throws InvalidInputError for a name that is missing, and for `.` and `..`, which no URL can have as one: they would be another path
  */
 function placed(baseUrl: string, { method, path }: Route, input: Input): { url: string; body?: string } {
   const rest = new Map(Object.entries(input).filter(([, value]) => value !== undefined))
   const place = path.replace(/\{(\w+)\}/g, (_, name: string) => {
-    const value = String(rest.get(name))
+    const value = rest.get(name) ?? ''
     rest.delete(name)
-    if (value === '.' || value === '..') {
-      const issues = [{ path: name, message: `"${value}" is no name` }]
+    if (value === '' || value === '.' || value === '..') {
+      const issues = [{ path: name, message: value === '' ? 'is missing' : `"${value}" is no name` }]
       throw new InvalidInputError({ what: 'The request', issues }, { errors: issues })
     }
-    return encodeURIComponent(value)
+    return encodeURIComponent(String(value))
   })
   const url = `${baseUrl.replace(/\/+$/, '')}${place}`
   if (method !== 'GET' && method !== 'DELETE') {
@@ -238,14 +238,13 @@ function isCut(error: unknown): boolean {
   return error instanceof SvcError && (error.status === 502 || error.status === 503)
 }
 
-/** The problem that a server told, as the error that it was made from. */
+/** The problem that a server told, as the error that it was made from. Of another's, such as a proxy's, the status says all. */
 function errorOf(problem: unknown, answer?: Response): SvcError {
-  const { code, status, title, detail, errors } = (problem ?? {}) as Partial<
-    Record<'code' | 'title' | 'detail', string>
-  > & {
+  const told = Object(problem) as Partial<Record<'code' | 'title' | 'detail', string>> & {
     status?: number
     errors?: SvcError['errors']
   }
+  const { code, status, title, detail, errors } = typeof told.code === 'string' ? told : {}
   const known = status ?? answer?.status ?? 500
   const retryAfter = Number(answer?.headers.get('retry-after'))
   return new SvcError(detail ?? `The server answered with status ${known}.`, {

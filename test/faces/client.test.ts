@@ -99,7 +99,7 @@ describe('a call', () => {
 
   it('is of the path that it says, whatever it is given for a name', async () => {
     const { client } = await served()
-    for (const id of ['.', '..']) {
+    for (const id of ['.', '..', '', undefined as unknown as string]) {
       const error = await client.agents.get({ id }).catch(thrown => thrown)
       expect(error).toMatchObject({ code: 'invalid_input', errors: [{ path: 'id' }] })
     }
@@ -132,8 +132,11 @@ describe('a call', () => {
     expect(broken).toMatchObject({ code: 'unreachable', status: 503 })
     const signal = AbortSignal.abort(new Error('enough'))
     await expect(answering(half).agents.get({ id: 'ada' }, { signal })).rejects.toThrow('enough')
-    const empty = answering(() => Response.json(null, { status: 502 }))
-    await expect(empty.agents.list()).rejects.toMatchObject({ code: 'unknown', status: 502 })
+    for (const told of [null, { code: 502, detail: ['no route'] }]) {
+      const elsewhere = answering(() => Response.json(told, { status: 502 }))
+      const error = await elsewhere.agents.list().catch(thrown => thrown)
+      expect(error).toMatchObject({ code: 'unknown', status: 502, message: 'The server answered with status 502.' })
+    }
   })
 
   it('is given up with its signal, and shows the head of its answer', async () => {
