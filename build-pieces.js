@@ -4,6 +4,9 @@ import { basename } from 'node:path'
 import { transform } from 'esbuild'
 import { parseAst } from 'rolldown/parseAst'
 
+/** In lines, none the less: of an error that nobody caught, Node shows the whole line that threw it. */
+export const small = { minifySyntax: true, minifyWhitespace: true, lineLimit: 120 }
+
 /** Calls of zod that take the fields of an object. */
 const SHAPED = /^z\.(object|strictObject|looseObject)$|\.(extend|safeExtend)$/
 
@@ -68,8 +71,7 @@ export async function scriptOf(name, text, imports) {
     // The ending says how CommonJS packages are taken in: as Node does.
     sourcefile: name.replace(/js$/, 'mjs'),
     define: { 'import.meta.url': 'importMetaUrl' },
-    minifySyntax: true,
-    minifyWhitespace: true,
+    ...small,
     legalComments: 'none',
     logLevel: 'warning',
   })

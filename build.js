@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
-import { lazyFields, scriptOf } from './build-pieces.js'
+import { lazyFields, scriptOf, small } from './build-pieces.js'
 
 const root = fileURLToPath(new URL('.', import.meta.url))
 const { version } = createRequire(import.meta.url)('./package.json')
@@ -125,7 +125,7 @@ const cache = join(root, 'node_modules', '.cache')
 await mkdir(cache, { recursive: true })
 const made = await mkdtemp(join(cache, 'svc-dist-'))
 
-const node = { platform: 'node', target: 'node20', minifySyntax: true, minifyWhitespace: true }
+const node = { platform: 'node', target: 'node20', ...small }
 const quiet = { legalComments: 'none', logLevel: 'warning' }
 const bundled = { ...node, ...quiet, absWorkingDir: root, bundle: true, conditions: ['svc-source'], outdir: made }
 
@@ -192,10 +192,8 @@ async function bundleClient() {
     format: 'esm',
     platform: 'browser',
     target: 'es2022',
-    minifySyntax: true,
-    minifyWhitespace: true,
-    legalComments: 'none',
-    logLevel: 'warning',
+    ...small,
+    ...quiet,
   })
 }
 

@@ -57,13 +57,15 @@ const TSCONFIG = JSON.stringify({
 
 /** Runs a file as a program of its own. */
 async function program(cwd: string, file: string) {
-  const child = spawn(process.execPath, [file], { cwd, stdio: ['ignore', 'pipe', 'inherit'] })
-  let stdout = ''
-  child.stdout.setEncoding('utf8').on('data', text => {
-    stdout += text
-  })
+  const child = spawn(process.execPath, [file], { cwd, stdio: ['ignore', 'pipe', 'pipe'] })
+  const said = { stdout: '', stderr: '' }
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', text => {
+      said[name] += text
+    })
+  }
   const [code] = (await once(child, 'close')) as [number]
-  return { code, stdout }
+  return { code, ...said }
 }
 
 describe('inside a program of one’s own', () => {
@@ -423,7 +425,23 @@ describe('the package, as a program elsewhere has it', () => {
         console.log(error instanceof MissingDependencyError, error.message)`,
     })
     await install(dir.path, 'svc')
-    const { stdout, code } = await program(dir.path, 'program.mjs')
-    expect({ stdout, code }).toEqual({ stdout: expect.stringMatching(/^true .*"@anthropic-ai\/sdk"/), code: 0 })
+    const ran = await program(dir.path, 'program.mjs')
+    const stdout = expect.stringMatching(/^true .*"@anthropic-ai\/sdk"/)
+    expect(ran).toEqual({ stdout, stderr: '', code: 0 })
+  })
+
+  it.each([
+    ['svc', `import { Agent } from 'svc'\nawait new Agent({ maxSteps: 0 }).run('Hello')`],
+    [
+      'svc/client',
+      `import { createClient } from 'svc/client'\nawait createClient({ baseUrl: 'nowhere' }).agents.list()`,
+    ],
+  ])('ends a program that caught no error of %s with its sentence, and no page of code before it', async (_, text) => {
+    await using dir = await tempDir({ 'program.mjs': text })
+    await install(dir.path, 'svc')
+    const { stderr, code } = await program(dir.path, 'program.mjs')
+    const before = stderr.slice(0, stderr.search(/^\w+Error: /m))
+    expect({ code, lines: before.split('\n').length }).toEqual({ code: 1, lines: 5 })
+    expect(before.length).toBeLessThan(600)
   })
 })
