@@ -51,6 +51,9 @@ interface Talk {
 /** What one attempt has brought so far. */
 interface Heard extends Attempt {
   text: string
+  /** Characters that came, and characters of what they were found to mean: the more of them is what is paid for. */
+  came: number
+  meant: number
   tool_calls: ModelAnswer['tool_calls']
   finish_reason?: ModelAnswer['finish_reason']
 }
@@ -101,7 +104,7 @@ export async function callModel(call: ModelCall, to: Understood, settings: CallS
         pass.leave('unknown')
         throw giveUp(failureOf(to, total.signal.reason, signal))
       }
-      const heard: Heard = { text: '', tool_calls: [], output_chars: 0, billed: true }
+      const heard: Heard = { text: '', tool_calls: [], came: 0, meant: 0, output_chars: 0, billed: true }
       attempts.push(heard)
       try {
         await (form === 'stream' ? hearStream : hearPlain)(talk, total.signal, heard, pass)
@@ -169,13 +172,15 @@ async function hearPlain({ to, request }: Talk, signal: AbortSignal, heard: Hear
 function take(to: Target, heard: Heard, event: ModelEvent): void {
   if (event.type === 'text') {
     heard.text += event.text
-    heard.output_chars += event.text.length
+    heard.meant += event.text.length
+    heard.came += event.chars ?? event.text.length
   } else if (event.type === 'tool_call') {
     const { type: _, ...call } = event
     heard.tool_calls.push(call)
-    heard.output_chars += event.name.length + event.arguments.length
+    heard.meant += event.name.length + event.arguments.length
   } else if (event.type === 'usage') heard.usage = event.usage
   else if (event.type === 'done') heard.finish_reason = event.finish_reason
+  heard.output_chars = Math.max(heard.came, heard.meant)
   if (heard.output_chars > MAX_OUTPUT_CHARS) {
     throw fault(to, 'the answer is longer than 1 MiB', { kind: 'broken', transient: false })
   }

@@ -76,7 +76,8 @@ export interface Usage {
 
 /** What a provider streams. A stream that ends without `done` was cut off. */
 export type ModelEvent =
-  | { type: 'text'; text: string }
+  /** `chars`: how many came with it, where they are more than its text: of a tool call that is being written. */
+  | { type: 'text'; text: string; chars?: number }
   | ({ type: 'tool_call' } & AskedCall)
   | { type: 'usage'; usage: Usage }
   | { type: 'done'; finish_reason: 'stop' | 'tool_calls' | 'length' | 'content_filter' }

@@ -109,6 +109,25 @@ test('a limit on calls is asked before each attempt that may cost more, and told
   await server.close()
 })
 
+test.for([
+  ['native', { tool_calls: [{ index: 0, id: 'a', function: { name: 'save', arguments: 'x'.repeat(4_000) } }] }],
+  ['prompted', { content: `\`\`\`tool_call\n${'x'.repeat(4_000)}` }],
+] as const)('a tool call in whose middle the stream broke is paid for as far as it came: %s', async ([form, delta]) => {
+  const chunk = JSON.stringify({ choices: [{ index: 0, delta, finish_reason: null }] })
+  const headers = { 'content-type': 'text/event-stream' }
+  const { failing } = await modelHouse(undefined, {
+    config: {
+      ...QUICK,
+      daemon: { max_retries: 0 },
+      model: { ...QUICK.model, providers: { openai: { tool_calls: form } } },
+    },
+    ports: { fetch: async () => new Response(`data: ${chunk}\n\n`, { headers }) },
+  })
+  const { spend } = await failing({ tools: [{ name: 'save', description: 'Saves.', parameters: { type: 'object' } }] })
+  expect(spend?.output_tokens).toBeGreaterThanOrEqual(1_000)
+  expect(spend).toMatchObject({ estimated: true, attempts: 1 })
+})
+
 test('a call that is stopped while its budget is held costs nothing, for its provider is not asked', async () => {
   const stop = new AbortController()
   const settled: unknown[] = []

@@ -138,7 +138,8 @@ export class AnthropicStream {
       return [...[...this.#uses.values()].map(calledBy), ...usageEvents(this.#usage), doneEvent(delta.stop_reason)]
     }
     // An empty text is a sign of life: a model that thinks, or writes a long tool call, is not idle.
-    return [{ type: 'text', text: delta?.text ?? (type === 'content_block_start' ? block?.text : '') ?? '' }]
+    const text = delta?.text ?? (type === 'content_block_start' ? block?.text : '') ?? ''
+    return [{ type: 'text', text, chars: text.length + (delta?.partial_json?.length ?? 0) }]
   }
 
   /** The counts are totals; the later ones replace the earlier. */

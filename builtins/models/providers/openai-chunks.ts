@@ -1,5 +1,5 @@
 import type { ModelEvent } from '../contract.ts'
-import { Chunk, callsIn, doneEvent, ToolCallAssembly, usageEvents } from './openai-wire.ts'
+import { Chunk, callsIn, charsOfCalls, doneEvent, ToolCallAssembly, usageEvents } from './openai-wire.ts'
 import { EventData } from './sse.ts'
 
 /** What a server sends behind its last chunk. What follows is read, so that the connection can be used again, and is no part of the answer. */
@@ -37,7 +37,7 @@ class ChunkReading {
     this.#refused ||= Boolean(said?.refusal)
     this.#said ||= text !== '' || calls.length > 0
     // An empty text is a sign of life: a model that thinks, or writes a long tool call, is not idle.
-    const events: ModelEvent[] = [{ type: 'text', text }]
+    const events: ModelEvent[] = [{ type: 'text', text, chars: text.length + charsOfCalls(calls) }]
     if (usage) events.push(...usageEvents(usage))
     if (choice?.finish_reason) events.push(...this.#end(choice.finish_reason))
     return events

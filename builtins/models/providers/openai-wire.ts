@@ -84,6 +84,14 @@ export function callsIn(said: z.infer<typeof Said> | null | undefined): readonly
   return said?.tool_calls ?? (one ? [{ index: 0, function: one }] : [])
 }
 
+/** How much of tool calls came. */
+export function charsOfCalls(pieces: readonly ToolCallPiece[]): number {
+  return pieces.reduce(
+    (sum, { function: fn }) => sum + (fn?.name?.length ?? 0) + textOfArguments(fn?.arguments).length,
+    0,
+  )
+}
+
 const WireUsage = z.object({
   prompt_tokens: z.number(),
   completion_tokens: z.number(),

@@ -24,7 +24,10 @@ export class Hearing {
 
   /** What is passed on of one event. An empty text is passed on as well: it says that the model is not idle. */
   hear(event: ModelEvent): readonly ModelEvent[] {
-    if (event.type === 'text') return [this.#holding ? { ...event, text: this.#holding.push(event.text) } : event]
+    if (event.type === 'text') {
+      const { text, chars = text.length } = event
+      return [this.#holding ? { ...event, text: this.#holding.push(text), chars } : event]
+    }
     if (event.type === 'done') return [...this.#end(event.finish_reason === 'length'), event]
     if (event.type !== 'tool_call') return [event]
     this.#calls.push({ id: event.id, name: event.name, arguments: textOfArguments(event.arguments) })
