@@ -21,13 +21,17 @@ export function charsOf({ messages, tools }: Pick<ModelRequest, 'messages' | 'to
   return said + (tools.length > 0 ? JSON.stringify(tools).length : 0)
 }
 
-/** A provider's counts if they can be true; undefined for negative, fractional, absurd or all-zero ones. */
-export function plausible(usage: Usage | undefined): Usage | undefined {
+/** A provider's counts if they can be true; undefined for negative, fractional or absurd ones, and for none of what was sent or said. */
+function plausible(
+  { usage, output_chars }: Attempt,
+  request: Pick<ModelRequest, 'messages' | 'tools'>,
+): Usage | undefined {
   if (!usage) return undefined
   const { input_tokens, output_tokens } = usage
   const counts = [input_tokens, output_tokens]
   if (counts.some(count => !Number.isInteger(count) || count < 0 || count > ABSURD_TOKENS)) return undefined
-  if (input_tokens + output_tokens === 0) return undefined
+  if (output_tokens === 0 && output_chars > 0) return undefined
+  if (input_tokens === 0 && charsOf(request) > 0) return undefined
   const cached_tokens = partOf(input_tokens, usage.cached_tokens)
   const cache_write_tokens = partOf(input_tokens - cached_tokens, usage.cache_write_tokens)
   return {
@@ -67,7 +71,7 @@ export function spendOf(
   let estimated = false
   const total = { input_tokens: 0, output_tokens: 0, cached_tokens: 0, cache_write_tokens: 0 }
   for (const attempt of attempts) {
-    let usage = plausible(attempt.usage)
+    let usage = plausible(attempt, request)
     if (!usage) {
       if (!attempt.billed) continue
       estimated = true

@@ -128,6 +128,15 @@ test.for([
   expect(spend).toMatchObject({ estimated: true, attempts: 1 })
 })
 
+test.for([
+  { prompt_tokens: 0, completion_tokens: 7 },
+  { prompt_tokens: 25, completion_tokens: 0 },
+])('counts that leave out what was sent or said are none: %j', async usage => {
+  const { call } = await priced({ script: () => text('Hello there, you.', { usage }) })
+  const { spend } = await call({ messages: [{ role: 'user', content: 'x'.repeat(80) }] })
+  expect(spend).toMatchObject({ estimated: true, input_tokens: 20, output_tokens: 5 })
+})
+
 test('a call that is stopped while its budget is held costs nothing, for its provider is not asked', async () => {
   const stop = new AbortController()
   const settled: unknown[] = []

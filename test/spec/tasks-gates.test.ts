@@ -356,7 +356,7 @@ describe('the budget of a task', () => {
       },
     })
     const id = await spawn(home)
-    home.server.enqueue(text('Dear.', { usage: { prompt_tokens: 4_135, completion_tokens: 0 } }))
+    home.server.enqueue(text('Dear.', { usage: { prompt_tokens: 4_130, completion_tokens: 1 } }))
     await run(home, id, 'Do it.')
     await expect(run(home, id, 'Do it again.')).rejects.toThrow('($0.004135 spent or reserved of $0.004)')
   })
