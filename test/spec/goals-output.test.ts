@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { sanitize } from '../../builtins/goals/contract.ts'
 import { Transcript } from '../../builtins/goals/transcript.ts'
 import type { Message } from '../../builtins/models/contract.ts'
 import type { PlannedCall } from '../../builtins/runtime/contract.ts'
@@ -31,6 +32,36 @@ async function pursued(...answers: Answer[]) {
   expect(open, 'each call has an outcome').toEqual([])
   return Object.assign(home, { id, runs, goal })
 }
+
+describe('text that goes into a prompt', () => {
+  it.each([
+    ['a <b>bold</b> <!-- word --> </p>', 'a bold  '],
+    ['<<b>i>x</<u>i>', 'x'],
+    ['<a<b>c>d', 'd'],
+    ['1 < 2 > 0, <3> and <-', '1 < 2 > 0, <3> and <-'],
+    ['<a < b>', '<a < b>'],
+    [`<${'a'.repeat(201)}>${`<${'a'.repeat(202)}>`}`, `<${'a'.repeat(202)}>`],
+    ['>\u200b>\u0007> \u202e<\u200bb>', '>>>'],
+  ])('has no tags, however they are nested: %s', (given, clean) => {
+    expect(sanitize(given)).toBe(clean.trim())
+  })
+
+  it('is what repeated removal of the innermost tags leaves', () => {
+    const innermost = (text: string): string => {
+      const less = text.replace(/<\/?[a-zA-Z!][^<>]{0,200}>/g, '')
+      return less === text ? text.trim() : innermost(less)
+    }
+    const pieces = fc.constantFrom('<', '>', '</', '!', 'a', ' ', '1', 'b'.repeat(100))
+    fc.assert(
+      fc.property(fc.array(pieces, { maxLength: 30 }), each => sanitize(each.join('')) === innermost(each.join(''))),
+    )
+  })
+
+  it('is gone through once: a goal that ends with a mebibyte of nested tags holds nobody up', () => {
+    const n = 350_000
+    expect(sanitize('<a'.repeat(n) + '>'.repeat(n))).toBe('')
+  })
+})
 
 describe('what a model gets wrong', () => {
   it.each([
