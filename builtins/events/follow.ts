@@ -1,6 +1,6 @@
 import { defineError, type PluginHandle, type StreamEvent } from '#kernel'
 import { Store } from '../store/contract.ts'
-import { type EventFilter, eventsBetween, newestSeq, oldestSeq } from './repository.ts'
+import { type EventFilter, eventsBetween, newestSeq, newestSeqs, oldestSeq } from './repository.ts'
 import type { Tail } from './tail.ts'
 
 /** So many seqs are looked through at a time, so that a filter that finds little holds up nobody. */
@@ -17,7 +17,7 @@ export const EventsGoneError = defineError({
 export interface FollowOptions extends EventFilter {
   /** Where to go on: after this seq. From the end without it. */
   after?: number | undefined
-  /** Begin so many events before the end. */
+  /** Begin with so many of the newest that are meant. */
   last?: number | undefined
   /** Ends at the present end of the log unless set. */
   follow: boolean
@@ -33,7 +33,7 @@ export async function* follow(svc: PluginHandle, tail: Tail, options: FollowOpti
   const { signal, agent_id, types } = options
   const store = svc.use(Store)
   let newest = await newestSeq(store)
-  let after = await startOf(store, newest, options)
+  let after = await startOf(svc, newest, options)
   yield { id: String(after), event: 'open', data: { after } }
   while (!signal.aborted) {
     for (; after < newest && !signal.aborted; await svc.clock.yield()) {
@@ -50,11 +50,30 @@ export async function* follow(svc: PluginHandle, tail: Tail, options: FollowOpti
   }
 }
 
-async function startOf(store: Store, newest: number, { after, last }: FollowOptions): Promise<number> {
-  if (after === undefined) return Math.max(0, newest - (last ?? 0))
-  const oldest = await oldestSeq(store)
+async function startOf(svc: PluginHandle, newest: number, options: FollowOptions): Promise<number> {
+  const { after } = options
+  const oldest = await oldestSeq(svc.use(Store))
+  if (after === undefined) return beforeNewest(svc, oldest, newest, options)
   // 0 asks for all that there are; any other was seen, and what came right after it would be missed.
   if (after > 0 && after < oldest - 1) throw new EventsGoneError({ after, oldest })
   // A seq beyond the end is one of a database that is gone.
   return Math.min(Math.max(after, oldest - 1, 0), newest)
+}
+
+/** The place before so many of the newest events that are meant; before all of them where there are fewer. */
+async function beforeNewest(
+  svc: PluginHandle,
+  oldest: number,
+  newest: number,
+  { last = 0, agent_id, types, signal }: FollowOptions,
+): Promise<number> {
+  if (last === 0) return newest
+  let left = last
+  for (let upTo = newest; upTo >= oldest && !signal.aborted; upTo -= SPAN) {
+    const found = await newestSeqs(svc.use(Store), upTo - SPAN, upTo, { agent_id, types }, left)
+    left -= found.length
+    if (left === 0) return found.at(-1)! - 1
+    await svc.clock.yield()
+  }
+  return Math.max(oldest - 1, 0)
 }

@@ -31,7 +31,13 @@ export function eventOperations(svc: PluginHandle, tail: Tail) {
         agent_id: id.optional().describe('Only events of this agent'),
         type,
         after: seq.optional().describe('Go on after the event with this seq; 0 for all; `Last-Event-ID` comes first'),
-        last: z.coerce.number().int().min(0).max(1000).optional().describe('Begin so many events before the end'),
+        last: z.coerce
+          .number()
+          .int()
+          .min(0)
+          .max(1000)
+          .optional()
+          .describe('Begin with so many of the newest ones that are meant'),
         follow: z.boolean().default(true).describe('Go on with what happens from now on'),
       }),
       events: {

@@ -36,6 +36,22 @@ export async function eventsBetween(
   return rows.map(shown)
 }
 
+/** The newest seqs after one and up to another, newest first, at most `limit`. */
+export async function newestSeqs(
+  store: Store,
+  after: number,
+  upTo: number,
+  filter: EventFilter,
+  limit: number,
+): Promise<number[]> {
+  const { sql, params } = conditionOf(filter)
+  const rows = await store.all<{ seq: number }>(
+    `SELECT seq FROM events WHERE seq > ? AND seq <= ?${sql} ORDER BY seq DESC LIMIT ?`,
+    [after, upTo, ...params, limit],
+  )
+  return rows.map(({ seq }) => seq)
+}
+
 /** One agent's events after a seq and up to another, oldest first, at most `limit`. */
 export async function eventsOfAgent(
   store: Store,

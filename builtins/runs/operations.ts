@@ -1,4 +1,5 @@
 import { operation, Page, type PluginHandle, z } from '#kernel'
+import { AmbiguousAgentError } from '../agents/contract.ts'
 import { Run, RunDetail, RunNotFoundError, Trace } from './contract.ts'
 import type { Recorder } from './recorder.ts'
 import { renderRun, renderRuns, renderTrace } from './render.ts'
@@ -48,7 +49,7 @@ export function runOperations(svc: PluginHandle, runs: RunDirectory, recorder: R
       http: { method: 'GET', path: '/runs/{run_id}/trace' },
       cli: { usage: 'trace <run_id>', short: { limit: 'n' } },
       mcp: true,
-      errors: [RunNotFoundError],
+      errors: [RunNotFoundError, AmbiguousAgentError],
       run: (query, { signal }) => traceOf(svc, runs, recorder, query, signal),
       render: renderTrace,
     }),

@@ -104,10 +104,12 @@ export function listRunAgents(store: Store, run_id: string): Promise<RunAgentRow
   )
 }
 
-export function findRunAgent(store: Store, run_id: string, agent_id: string): Promise<RunAgentRow | undefined> {
-  return store.get<RunAgentRow>(
-    `SELECT agent_id, name, model, first_at, last_at, ${TOTALS} FROM run_agents WHERE run_id = ? AND agent_id = ?`,
-    [run_id, agent_id],
+/** Those of a run's agents that a reference means: one by its id, or all by their name. */
+export function findRunAgents(store: Store, run_id: string, ref: string): Promise<RunAgentRow[]> {
+  return store.all<RunAgentRow>(
+    `SELECT agent_id, name, model, first_at, last_at, ${TOTALS} FROM run_agents
+     WHERE run_id = ? AND (agent_id = ? OR name = ?) ORDER BY agent_id`,
+    [run_id, ref, ref],
   )
 }
 

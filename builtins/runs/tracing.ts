@@ -1,17 +1,23 @@
 import { type PluginHandle, z } from '#kernel'
+import { AmbiguousAgentError } from '../agents/contract.ts'
 import { ModelProviders } from '../models/contract.ts'
 import { Store, usdOf } from '../store/contract.ts'
 import type { RunRecord, Trace } from './contract.ts'
 import { factsIn } from './manifest.ts'
 import { readLog, readNewest } from './reader.ts'
 import type { Recorder } from './recorder.ts'
-import { findRunAgent, listRunAgents, objectivesOf, type RunAgentRow, type RunRow } from './repository.ts'
+import { findRunAgents, listRunAgents, objectivesOf, type RunAgentRow, type RunRow } from './repository.ts'
 import type { RunDirectory } from './runs.ts'
 import { TraceBuilder } from './trace.ts'
 
 export const TraceQuery = z.object({
   run_id: z.string().min(1).max(128).describe("A run's id"),
-  agent_id: z.string().min(1).max(128).optional().describe("Only this agent's spans; it may be deleted"),
+  agent_id: z
+    .string()
+    .min(1)
+    .max(128)
+    .optional()
+    .describe('Only the spans of this agent, by id or name; it may be deleted'),
   limit: z.coerce
     .number()
     .int()
@@ -30,17 +36,18 @@ export const TraceQuery = z.object({
 
 /**
  * A part of a run's tree, read from its log; what the log does not tell comes from rows, as far as they are there.
- * @throws RunNotFoundError
+ * @throws RunNotFoundError, AmbiguousAgentError
  */
 export async function traceOf(
   svc: PluginHandle,
   runs: RunDirectory,
   recorder: Recorder,
-  { run_id, agent_id, limit, after }: z.output<typeof TraceQuery>,
+  { run_id, agent_id: ref, limit, after }: z.output<typeof TraceQuery>,
   signal: AbortSignal,
 ): Promise<Trace> {
   await runs.fresh(run_id)
   const run = await runs.row(run_id)
+  const agent_id = ref === undefined ? undefined : await agentIn(svc.use(Store), run_id, ref)
   const builder = new TraceBuilder(run, factsIn(run), await runs.statusOf(run), limit)
   const take = builder.take.bind(builder)
   const read = await readLog(recorder.folderOf(run_id), { files: svc.ports.files, signal, after, agent_id, take })
@@ -84,8 +91,15 @@ async function finished(svc: PluginHandle, run: RunRow, builder: TraceBuilder, a
 
 async function agentsOf(store: Store, run_id: string, agent_id: string | undefined): Promise<RunAgentRow[]> {
   if (agent_id === undefined) return listRunAgents(store, run_id)
-  const found = await findRunAgent(store, run_id, agent_id)
-  return found ? [found] : []
+  return (await findRunAgents(store, run_id, agent_id)).filter(each => each.agent_id === agent_id)
+}
+
+/** The id of the agent that is meant. One that a run does not know has no spans in it. @throws AmbiguousAgentError */
+async function agentIn(store: Store, run_id: string, ref: string): Promise<string> {
+  const ids = (await findRunAgents(store, run_id, ref)).map(({ agent_id }) => agent_id)
+  if (ids.includes(ref)) return ref
+  if (ids.length > 1) throw new AmbiguousAgentError({ ref, ids })
+  return ids[0] ?? ref
 }
 
 function leavesOf(rows: readonly (RunRow | RunAgentRow)[]): number {

@@ -70,8 +70,25 @@ describe('GET /events', () => {
     expect(await from('&after=3')).toEqual([4, 5])
     expect(await from('&after=0', { 'last-event-id': '4' })).toEqual([5])
     expect(await from('&last=2')).toEqual([4, 5])
+    expect(await from('&last=9')).toEqual([1, 2, 3, 4, 5])
     expect(await from('')).toEqual([])
     expect(await from('&after=999999')).toEqual([])
+  })
+
+  it('begins with the newest of those that are meant, however long ago they happened', async () => {
+    await using home = await served()
+    const { agent_id } = (await home.kernel.invoke('agents.spawn', { preset: 'coder' })) as { agent_id: string }
+    await happen(home, 3, agent_id)
+    await happen(home, 2500)
+    const from = async (query: string) =>
+      (await (await sse(`${home.url}/events?follow=false${query}`)).end()).flatMap(({ data }) => data.seq ?? [])
+    const of = { agent_id, type: 'tested' }
+    const all = (await home.kernel.invoke('events.list', { id: agent_id, type: ['tested'] })) as EventEnvelope[]
+    const seqs = all.map(({ seq }) => seq).reverse()
+    expect(await from(`&${new URLSearchParams({ ...of, last: '2' })}`)).toEqual(seqs.slice(1))
+    expect(await from(`&${new URLSearchParams({ ...of, last: '20' })}`)).toEqual(seqs)
+    expect(await from('&type=agent_spawned&last=1')).toHaveLength(1)
+    expect(await from('&type=nothing_of_this&last=1')).toEqual([])
   })
 
   it.each(['x', '-1', '1.5', '1e3', '99999999999999999999'])(

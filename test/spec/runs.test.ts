@@ -147,6 +147,8 @@ describe('a trace', () => {
   it('of one agent leaves out the others', async () => {
     await using home = await running([finish])
     const first = await reached(home)
+    const named = await trace(home, home.run_id, { agent_id: 'worker' })
+    expect(named.root.children.map(({ name }) => name)).toEqual([first])
     const second = await spawn(home)
     home.kernel.heartbeat.start()
     await until(home, 'goal_completed', ({ agent_id }) => agent_id === second)
@@ -154,6 +156,7 @@ describe('a trace', () => {
     expect(root.children.map(({ name }) => name)).toEqual([second])
     expect(left_out).toBe(0)
     expect((await trace(home, home.run_id)).root.children.map(({ name }) => name)).toEqual([first, second])
+    await expect(trace(home, home.run_id, { agent_id: 'worker' })).rejects.toMatchObject({ code: 'ambiguous_agent' })
   })
 
   it('keeps agents that are deleted', async () => {
