@@ -41,8 +41,8 @@ async function play(svc: PluginHandle, options: DemoOptions): Promise<DemoReport
   const parts = demo.parts?.() ?? []
   if (part !== undefined && !parts.some(each => each.name === part)) {
     throw wrong(
-      'part',
-      parts.length > 0 ? `must be one of ${parts.map(each => each.name).join(', ')}` : 'there is none',
+      'case',
+      parts.length > 0 ? `must be one of ${parts.map(each => each.name).join(', ')}` : `${name} has none`,
     )
   }
   const { id, provider } = await svc.use(Models).resolve(model)

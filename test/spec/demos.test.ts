@@ -155,8 +155,10 @@ describe('the theatre', () => {
 
   it('says what there is when a demo, a part or a model is not there', async () => {
     await expect(play({ name: 'surival' })).rejects.toThrow(/survival, detective/)
-    await expect(play({ name: 'detective', part: 'butler' })).rejects.toThrow(/manuscript, lighthouse, orchids/)
-    await expect(play({ name: 'survival', part: 'x' })).rejects.toThrow(/there is none/)
+    await expect(play({ name: 'detective', part: 'butler' })).rejects.toThrow(
+      /case: must be one of manuscript, lighthouse, orchids/,
+    )
+    await expect(play({ name: 'survival', part: 'x' })).rejects.toThrow('case: survival has none')
     await expect(play({ name: 'survival', model: 'nobody:lite' })).rejects.toThrow(/names no model/)
   })
 
