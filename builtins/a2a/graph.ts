@@ -1,5 +1,5 @@
 import { operation, type PluginHandle, z } from '#kernel'
-import { AMONG, isoTime, listed, Store } from '../store/contract.ts'
+import { AMONG, Instant, isoTime, listed, Store } from '../store/contract.ts'
 import { MESSAGE_TYPES, MessageType, OPERATOR } from './contract.ts'
 
 /** So many of the newest messages are counted: what an index gives at once, however many there are. */
@@ -69,7 +69,7 @@ export function graphOperation(svc: PluginHandle) {
     name: 'messages.graph',
     summary: 'Who talks to whom, how much and by which types of messages',
     input: z.object({
-      since: z.iso.datetime({ offset: true }).optional().describe('Messages from then on; of the last day unless told'),
+      since: Instant.optional().describe('Messages from then on; of the last day unless told'),
       limit: z.coerce.number().int().min(1).max(500).default(200).describe('Agents, at most'),
     }),
     output: MessageGraph,

@@ -1,6 +1,6 @@
 import { defineError, operation, type PluginHandle, z } from '#kernel'
 import { AgentNotFoundError, Agents, AmbiguousAgentError } from '../agents/contract.ts'
-import { Store } from '../store/contract.ts'
+import { Instant, Store } from '../store/contract.ts'
 import {
   AgentCannotDecideError,
   ApprovalRule,
@@ -40,7 +40,7 @@ const Grant = z.strictObject({
   })
     .nullish()
     .describe('For each argument a value, {"glob": "drafts/*"} or {"any": true}; without it any arguments'),
-  until: z.iso.datetime({ offset: true }).optional().describe('A time such as 2026-01-31T18:00:00Z'),
+  until: Instant.optional().describe('A time such as 2026-01-31T18:00:00Z'),
   uses: z
     .number()
     .int()

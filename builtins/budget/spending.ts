@@ -1,5 +1,5 @@
 import { InvalidInputError, operation, type PluginHandle, z } from '#kernel'
-import { isoTime, Store, usdOf } from '../store/contract.ts'
+import { Instant, isoTime, Store, usdOf } from '../store/contract.ts'
 import { spendBy } from './repository.ts'
 
 /** Milliseconds of one bucket. */
@@ -26,7 +26,9 @@ export function spendingOperation(svc: PluginHandle) {
     input: z.object({
       bucket: z.enum(['minute', 'hour', 'day']).default('hour').describe('How time is cut; days are UTC'),
       by: z.enum(['agent', 'model', 'kind']).default('agent'),
-      since: z.iso.datetime().optional().describe(`Where it begins; ${DEFAULT_BUCKETS} buckets ago unless told`),
+      since: Instant.optional().describe(
+        `Where it begins, such as 2026-01-31T18:00:00Z; ${DEFAULT_BUCKETS} buckets ago unless told`,
+      ),
     }),
     output: z.array(Spending),
     http: { method: 'GET', path: '/spending' },

@@ -392,6 +392,8 @@ export interface Medium {
 }
 export const Medium = token<Medium>('store_medium')
 
+/** A moment, as people give it. */
+export const Instant = z.iso.datetime({ offset: true, error: 'must be a time such as 2026-01-31T18:00:00Z' })
 /** ISO 8601 UTC of stored milliseconds, as on the wire. */
 export function isoTime(ms: number): string {
   return new Date(ms).toISOString()

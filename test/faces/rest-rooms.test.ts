@@ -10,6 +10,7 @@ import store from '../../builtins/store/index.ts'
 import { Operations } from '../../kernel/index.ts'
 import { until } from '../support/index.ts'
 import { restHouse } from './rest-house.ts'
+import { served } from './served.ts'
 
 const presets = new URL('../../profiles/', import.meta.url)
 
@@ -66,4 +67,25 @@ it('plugins are listed with what they registered, and a failed one with its erro
   const text = kernel.points.find(Operations, 'plugins.list')?.render?.(json as never) ?? ''
   expect(text).toMatch(/^NAME +STATE +VERSION +REGISTERED +ORIGIN$/m)
   expect(text).toContain(named('broken').error)
+})
+
+it('a time is taken in any zone, and what is none is told what one looks like', async () => {
+  const { ask } = await served()
+  const grant = (until: string) =>
+    ask('/approval-rules', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ tool_name: 'file_write', until }),
+    })
+  const since = (path: string) => (time: string) => ask(`${path}?${new URLSearchParams({ since: time })}`)
+  for (const answer of [since('/spending'), since('/messages/graph'), grant]) {
+    for (const time of ['2090-01-31T18:00:00Z', '2090-01-31T18:00:00+01:00']) {
+      expect((await answer(time)).status, time).toBeLessThan(300)
+    }
+    const { status, json } = await answer('yesterday')
+    expect({ status, message: json.errors[0].message }).toEqual({
+      status: 422,
+      message: 'must be a time such as 2026-01-31T18:00:00Z',
+    })
+  }
 })
