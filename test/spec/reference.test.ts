@@ -92,6 +92,25 @@ it('links of guides lead somewhere', async () => {
   expect(broken).toEqual([])
 })
 
+it('guides name files of the program that there are, and the kernel’s all that it has', async () => {
+  const named = (text: string) => [...text.matchAll(/`([\w/-]+\.ts)`/g)].map(([, name]) => name!)
+  const folders = ['kernel', 'builtins', 'examples', 'test'].map(async folder =>
+    (await readdir(join(ROOT, folder), { recursive: true })).map(name => `/${folder}/${name}`),
+  )
+  const files = [...(await Promise.all(folders)).flat(), ...(await readdir(ROOT)).map(name => `/${name}`)]
+  // What authors write is called as they like.
+  const ours = (await guides()).filter(([file]) => /^(README|kernel|builtins|docs)\b/.test(file))
+  const strange = ours.flatMap(([file, text]) =>
+    named(text)
+      .filter(name => !files.some(each => each.endsWith(`/${name}`)))
+      .map(name => `${file}: ${name}`),
+  )
+  expect(strange).toEqual([])
+  const kernel = (await readdir(join(ROOT, 'kernel'))).filter(name => name.endsWith('.ts'))
+  const told = named(await readFile(join(ROOT, 'kernel/README.md'), 'utf8'))
+  expect(kernel.filter(name => !told.includes(name))).toEqual([])
+})
+
 /** As they are named in links. */
 const headingsOf = (text: string) =>
   [...text.matchAll(/^#+ (.+)$/gm)].map(([, title]) =>
