@@ -3,6 +3,7 @@ import { defineError, point, token, z } from '#kernel'
 const ForkPoint = z.object({
   run_id: z.string(),
   step: z.number().int().describe('The first that is its own'),
+  at: z.iso.datetime().nullable().default(null).describe('When it was made: its own clock begins with that of the run'),
   model: z.string().nullable(),
   plugin: z.string().nullable(),
 })
@@ -40,6 +41,11 @@ export const Recording = z
   })
   .meta({ id: 'Recording' })
 export type Recording = z.infer<typeof Recording>
+
+/** When a recording came to be, by which the newest are known: a fork begins on the clock of the run that it left. */
+export function madeAt({ started_at, forked_from }: Recording): string {
+  return forked_from?.at ?? started_at
+}
 
 /** One answer of a model in a recording. */
 export const RecordedStep = z

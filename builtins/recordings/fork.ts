@@ -10,7 +10,7 @@ import {
 } from '#kernel'
 import { askedIn, type CallPurpose, Models } from '../models/contract.ts'
 import { Profiles } from '../profiles/contract.ts'
-import { Store } from '../store/contract.ts'
+import { isoTime, Store } from '../store/contract.ts'
 import type { ForkOptions, Recording } from './contract.ts'
 import { TAPE_VERSION } from './entries.ts'
 import { eventsOf } from './log.ts'
@@ -83,7 +83,13 @@ export async function fork(
     },
     started_at: about.started_at,
     ended_at: null,
-    forked_from: { run_id: about.run_id, step: from, model, plugin: plugin ? basename(plugin) : null },
+    forked_from: {
+      run_id: about.run_id,
+      step: from,
+      at: isoTime(svc.clock.ms()),
+      model,
+      plugin: plugin ? basename(plugin) : null,
+    },
   }
   const live = new LiveRecording(
     svc,

@@ -4,6 +4,7 @@ import { Store } from '../store/contract.ts'
 import type { RecordingsConfig } from './config.ts'
 import {
   type ForkOptions,
+  madeAt,
   NotReplayableError,
   type RecordedStep,
   type Recording,
@@ -136,7 +137,7 @@ export class RecordingRoom implements Recordings {
     // What holds a task is kept with it.
     const needed = new Set([this.#live?.about.run_id, ...kept.flatMap(({ run_id, within }) => [run_id, within])])
     // Another process may have begun a moment ago, and not have told of its first task yet.
-    const since = runs.length > keep ? kept.at(-1)!.started_at : ''
+    const since = runs.length > keep ? madeAt(kept.at(-1)!) : ''
     const isNew = ({ kind, started_at }: Recording) => kind === PROCESS && started_at >= since
     return all.filter(about => !needed.has(about.run_id) && !isNew(about)).map(({ run_id }) => run_id)
   }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { constants, gunzip, gzip, gzipSync } from 'node:zlib'
 import { type PluginHandle, replaceFile } from '#kernel'
-import { NotReplayableError, Recording, RecordingNotFoundError } from './contract.ts'
+import { madeAt, NotReplayableError, Recording, RecordingNotFoundError } from './contract.ts'
 import type { Entry } from './entries.ts'
 import type { EventRow } from './log.ts'
 
@@ -106,7 +106,7 @@ export class RecordingShelf {
     )
     return found
       .flatMap(each => each ?? [])
-      .sort((a, b) => b.started_at.localeCompare(a.started_at) || b.run_id.localeCompare(a.run_id))
+      .sort((a, b) => madeAt(b).localeCompare(madeAt(a)) || b.run_id.localeCompare(a.run_id))
   }
 
   async entries(run_id: string): Promise<Entry[]> {

@@ -383,6 +383,16 @@ test('what is recorded is bounded: by size, which cuts it and says so, and by ho
   expect((await home.ask('GET', `/runs/${first}/recording`)).code).toBe('recording_not_found')
 })
 
+test('a fork is as new as its making, however old the run that it left: it is listed and kept so', async () => {
+  await using home = await recorded(scripted(look('a'), finish), { retention: { max_runs: 3 } })
+  const [first, second] = [await oneGoal(home), await oneGoal(home)]
+  const { fork } = await home.ask('POST', `/runs/${first}/replay`, { from: 2, cycles: 1 })
+  expect(await runsOf(home)).toEqual([fork.run_id, second, first])
+  const third = await oneGoal(home)
+  expect(await runsOf(home)).toEqual([third, fork.run_id, second])
+  expect(await replayOf(home, fork.run_id)).toMatchObject({ same: true, divergence: null })
+})
+
 test('a replay differs where what was written belongs to rows that another process had written', async () => {
   await using home = await recorded(scripted(finish))
   const run = await oneGoal(home)
