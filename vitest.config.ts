@@ -12,6 +12,9 @@ const APART = ['simulation', 'faults', 'cluster', 'cli', 'browser', 'reload', 'e
 /** What a process has done before shows in the processor time of the one, and in the errors that the other finds defined. */
 const ALONE = ['guardrails-quality', 'reference'].map(name => `test/spec/${name}.test.ts`)
 
+/** What `svc new plugin` writes where this is checked out. */
+const AUTHORS = 'plugins/**/*.test.ts'
+
 /** The first take longest: begun last, they would be waited for alone. */
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -38,7 +41,7 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: 'apart', include: [...APART.map(folder => `test/${folder}/**/*.test.ts`), ...ALONE] },
+        test: { name: 'apart', include: [...APART.map(folder => `test/${folder}/**/*.test.ts`), ...ALONE, AUTHORS] },
       },
       {
         extends: true,
