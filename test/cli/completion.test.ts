@@ -57,6 +57,13 @@ describe('what may come', () => {
     expect(await offered('config', 'get', 'daemon.heart')).toEqual(['daemon.heartbeat'])
   })
 
+  it('runs, wherever one is to be named', async () => {
+    await svc(['run', agent, 'Say hello.'], { cwd: dir.path })
+    const [{ run_id }] = JSON.parse((await svc(['runs', '--json'], { cwd: dir.path })).stdout)
+    for (const words of [['replay'], ['diff'], ['diff', run_id], ['recordings', 'show'], ['export'], ['trace']])
+      expect(await offered(...words, 'run-'), words.join(' ')).toEqual([run_id])
+  })
+
   it('silently nothing where there is no project, or no database that can be read', async () => {
     await dir.write({ 'broken/.svc/svc.db': 'this is no database' })
     expect(await offered('--root', join(dir.path, 'broken'), 'pause', '')).toEqual([])

@@ -25,6 +25,7 @@ const BY_FIELD: Readonly<Record<string, ValueKind>> = {
   session_id: 'sessions',
   task_id: 'tasks',
   run_id: 'runs',
+  run: 'runs',
   schedule_id: 'schedules',
   alarm_id: 'alarms',
   preset: 'presets',
@@ -35,6 +36,9 @@ const BY_FIELD: Readonly<Record<string, ValueKind>> = {
 /** Where the field alone does not say it. */
 const BY_COMMAND: Readonly<Record<string, ValueKind>> = {
   'runs id': 'runs',
+  'recordings show id': 'runs',
+  'diff a': 'runs',
+  'diff b': 'runs',
   'profiles name': 'presets',
   'plugins reload name': 'plugins',
 }
