@@ -2,7 +2,7 @@ import { defineError, type Effect, type GoalContext, point, token, z } from '#ke
 import type { AgentRow } from '../agents/contract.ts'
 import type { Message, Spend } from '../models/contract.ts'
 import type { Profile } from '../profiles/contract.ts'
-import type { PlannedCall } from '../runtime/contract.ts'
+import type { Claim, PlannedCall } from '../runtime/contract.ts'
 import { appendEvent } from '../store/contract.ts'
 
 export const Goal = z
@@ -160,6 +160,31 @@ export interface NewsSource {
 export const News = point<NewsSource>('news', {
   key: source => source.name,
   has: { name: 'text', news: 'function' },
+})
+
+/** What an agent says it achieved, with what it was to achieve. */
+export interface GoalClaim extends Claim {
+  agent_id: string
+  goal_id: string
+  objective: string
+  /** The agent's folder: its evidence names files relative to it. */
+  workspace: string
+  /** Aborted when the cycle's time is over. */
+  signal: AbortSignal
+}
+
+/**
+ * Looks at what an agent says it achieved before its goal counts as completed; all are asked, until one objects. One that
+ * throws, or takes longer than `daemon.tool_timeout`, has said nothing.
+ */
+export interface GoalVerifier {
+  name: string
+  /** @returns why the goal is not reached, which the agent is told and goes on with; undefined where it is */
+  verify(claim: GoalClaim): string | undefined | Promise<string | undefined>
+}
+export const GoalVerifiers = point<GoalVerifier>('goal_verifiers', {
+  key: ({ name }) => name,
+  has: { name: 'text', verify: 'function' },
 })
 
 /** A part of an agent's prompts: how it fares, who it is, what surrounds it. */

@@ -6,6 +6,7 @@ import { Approvals } from '../approvals/contract.ts'
 import type { Message } from '../models/contract.ts'
 import { Profiles } from '../profiles/contract.ts'
 import {
+  type Claim,
   canonicalJson,
   FINISH_GOAL,
   type PlannedCall,
@@ -37,6 +38,7 @@ import {
 } from './repository.ts'
 import { sectionsFor } from './sections.ts'
 import { Transcript } from './transcript.ts'
+import { refuted } from './verify.ts'
 
 /** `goal_pursuit`: runs the loop from where it was, and writes each of its events down before it goes on. */
 export async function pursue(svc: PluginHandle, config: GoalsConfig, cycle: Cycle): Promise<void> {
@@ -178,7 +180,7 @@ class Pursuit {
       tool_timeout: this.#config.tool_timeout,
       news: () => this.#news(),
       gate: (call, tool) => this.#gate(call, tool),
-      objection: () => this.#objection(),
+      objection: claim => this.#objection(claim),
       yields: () => this.#yields(),
     }
   }
@@ -192,11 +194,15 @@ class Pursuit {
       .gate({ call_id, agent_id, goal_id, session_id: null, task_id: null, tool, arguments: args })
   }
 
-  /** A goal is not completed before its subgoals have ended. */
-  async #objection(): Promise<string | undefined> {
-    const open = await activeBelow(this.#svc.use(Store), this.#goal.goal_id)
-    if (open.length === 0) return undefined
-    return `${open.length} of its subgoals are active still. They come first; you will be told how they ended.`
+  /** A goal is not completed before its subgoals have ended, nor against the word of a verifier. */
+  async #objection(claim: Claim): Promise<string | undefined> {
+    const { agent_id, goal_id, objective } = this.#goal
+    const open = await activeBelow(this.#svc.use(Store), goal_id)
+    if (open.length > 0)
+      return `${open.length} of its subgoals are active still. They come first; you will be told how they ended.`
+    const { signal } = this.#cycle
+    const workspace = join(this.#svc.project.workspaces, agent_id)
+    return refuted(this.#svc, { ...claim, agent_id, goal_id, objective, workspace, signal }, this.#config.tool_timeout)
   }
 
   /** Once in each process: tools make what somebody removes meanwhile. */

@@ -54,10 +54,19 @@ export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, sorted) ?? 'null'
 }
 
+/** What an agent says it achieved. */
+export interface Claim {
+  summary: string
+  /** Where it can be seen, as the agent says: file names, message ids. */
+  evidence: readonly string[]
+  /** It said so in bare answers, and did not call `finish_goal`. */
+  unconfirmed: boolean
+}
+
 export type RunEnd =
   /** Calls wait for the operator; all others of that turn have run. */
   | { status: 'parked'; approval_ids: readonly string[]; steps: number }
-  | { status: 'finished'; summary: string; evidence: readonly string[]; unconfirmed: boolean; steps: number }
+  | ({ status: 'finished'; steps: number } & Claim)
   | { status: 'refused'; summary: string; steps: number }
   /** The answer stopped at `max_tokens`: only a run that ends with a text can end so. */
   | { status: 'cut'; summary: string; steps: number }
@@ -105,7 +114,7 @@ export interface RunRequest {
   /** Asked before each call runs, with valid arguments; a call that it lets run is its last step before that. Without it all run. */
   gate?(call: PlannedCall, tool: Tool): Promise<Verdict>
   /** Asked when the agent says that its goal is reached, once the other calls of that turn are written down: why it is not. */
-  objection?(): Promise<string | undefined>
+  objection?(claim: Claim): Promise<string | undefined>
   /** Asked before each model call, right before `news`: true ends the run there, to be taken up again later. */
   yields?(): Promise<boolean>
 }

@@ -63,7 +63,7 @@ function endOf(turn: TurnEnd, steps: number): RunEnd | undefined {
 async function objectionTo(end: RunEnd, request: RunRequest): Promise<string | undefined> {
   if (end.status !== 'finished') return undefined
   if (request.ends === 'text') return request.review?.(end.summary)
-  return end.unconfirmed ? request.objection?.() : undefined
+  return end.unconfirmed ? request.objection?.(end) : undefined
 }
 
 /** Whether an answer without tool calls ends the run, and how. One that was not asked for ends it only where texts do. */

@@ -112,9 +112,10 @@ async function* runAll(
   }
   // What the gate could not decide ends the run, once the others of the turn are written down.
   if (failures.length > 0) throw failures[0]
-  const objection = finishing[0] && (parked.size > 0 ? WAITING : await request.objection?.())
+  const finish = finishing[0] && Finish.parse(finishing[0].arguments)
+  const objection = finish && (parked.size > 0 ? WAITING : await request.objection?.({ ...finish, unconfirmed: false }))
   // The end of the goal is written as such, not as an outcome.
-  if (finishing[0] && !objection) return { status: 'finished', finish: Finish.parse(finishing[0].arguments) }
+  if (finish && !objection) return { status: 'finished', finish }
   for (const call of finishing) {
     const message = toolError(call, `the goal goes on: ${objection}`)
     results.set(call, message)

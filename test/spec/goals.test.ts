@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { definePlugin, tool, z } from '#kernel'
+import { type GoalClaim, type GoalVerifier, GoalVerifiers } from '../../builtins/goals/contract.ts'
 import { Store } from '../../builtins/store/contract.ts'
 import { behind } from '../support/behind.ts'
 import { beat, fault, type ModelServerRequest, text, together, toolCall, until } from '../support/index.ts'
@@ -473,5 +474,76 @@ describe('a goal strategy', () => {
     expect((await detail(home, id)).cost_usd).toBe(cost)
     const [warned] = home.logged('goal strategy').map(({ msg }) => msg)
     expect(warned).toEqual(why && expect.stringMatching(`goal strategy custom answered what is no goal: .*${why}`))
+  })
+})
+
+describe('a verifier', () => {
+  /** A house with one, and the claims that it was asked about. */
+  const verified = async (verify: GoalVerifier['verify'], ...steps: Parameters<typeof script>) => {
+    const claims: GoalClaim[] = []
+    const plugin = definePlugin({
+      name: 'verifying',
+      setup(svc) {
+        svc.add(GoalVerifiers, {
+          name: 'evidence',
+          verify: claim => {
+            claims.push(claim)
+            return verify(claim)
+          },
+        })
+      },
+    })
+    const home = await lived(script(...steps), { builtins: [plugin] })
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    return Object.assign(home, { id, claims })
+  }
+
+  it('sends a goal back with its reason, which the agent reads and goes on with', async () => {
+    await using home = await verified(
+      ({ evidence }) => (evidence.length === 0 ? 'nobody can see it: say where it is' : undefined),
+      finish('the piece is written'),
+      toolCall('file_write', { path: 'piece.md', content: 'words' }),
+      finish('the piece is written', ['piece.md']),
+    )
+    await until(home, 'goal_completed')
+    const [goal] = await goalsOf(home, home.id)
+    expect(goal).toMatchObject({ status: 'completed', result: 'the piece is written\n- piece.md', steps_completed: 3 })
+    expect(home.server.requests[2]?.prompt).toContain('Error: the goal goes on: nobody can see it: say where it is')
+    expect(home.claims).toMatchObject([
+      { agent_id: home.id, goal_id: goal?.goal_id, objective: goal?.objective, evidence: [], unconfirmed: false },
+      { summary: 'the piece is written', evidence: ['piece.md'] },
+    ])
+    expect(home.claims[0]?.workspace).toBe(join(home.root, '.svc/workspaces', home.id))
+  })
+
+  it('is asked about a bare answer too', async () => {
+    await using home = await verified(
+      ({ unconfirmed }) => (unconfirmed ? 'call finish_goal' : undefined),
+      text('I am done.'),
+      text('I really am.'),
+      finish('done'),
+    )
+    await until(home, 'goal_completed')
+    expect((await goalsOf(home, home.id))[0]).toMatchObject({ result: 'done', unconfirmed: false })
+    expect(home.server.requests.at(-1)?.prompt).toContain('call finish_goal')
+  })
+
+  it.each([
+    ['throws', () => Promise.reject(new Error('its server is gone')), 'its server is gone'],
+    ['answers neither a reason nor nothing', () => true as never, 'it answered neither a reason nor nothing'],
+  ])('that %s has said nothing, and that is logged', async (_, verify, sentence) => {
+    await using home = await verified(verify, finish())
+    await until(home, 'goal_completed')
+    expect(home.logged(`The verifier "evidence" has said nothing: ${sentence}`)).toHaveLength(1)
+  })
+
+  it('that never answers is waited for as long as for a tool', async () => {
+    await using home = await verified(() => new Promise(() => {}), finish())
+    await until(() => home.claims.length === 1)
+    const done = until(home, 'goal_completed')
+    await home.clock.advance(60_000)
+    await done
+    expect(home.logged('The verifier "evidence" has said nothing')).toHaveLength(1)
   })
 })
