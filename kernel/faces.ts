@@ -70,6 +70,10 @@ function checkRoute(definition: Faced, { method, path }: HttpFace): void {
 }
 
 function checkCommand(definition: Faced, usage: string): void {
+  if (typeof usage !== 'string')
+    throw new TypeError(
+      `the operation "${definition.name}" has a command without usage: cli is { usage: 'weather <city>' }`,
+    )
   const { path, places } = readUsage(usage)
   if (path.length === 0 || path.some(word => !/^[\w][\w.-]*$/.test(word))) {
     throw new TypeError(
