@@ -67,7 +67,7 @@ function List() {
                   },
                   { name: 'Status', kind: 'narrow', cell: ({ status }) => <Status of={status} /> },
                   {
-                    name: 'Last task',
+                    name: 'About',
                     kind: 'grow',
                     cell: ({ task }) => <span class="clamp">{visible(task)}</span>,
                   },

@@ -185,6 +185,7 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     await page.getByLabel('Tenant').fill('ann')
     await page.getByRole('button', { name: 'Use' }).click()
     await page.getByRole('link', { name: 'of ann' }).waitFor()
+    await page.getByRole('columnheader', { name: 'About' }).waitFor()
     expect(await page.getByRole('link', { name: 'of bob' }).count()).toBe(0)
     operator.rest()
     await ended(id)
