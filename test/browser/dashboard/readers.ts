@@ -14,12 +14,14 @@ describe.skipIf(!hasChromium)('the dashboard for those who see it otherwise', ()
   let house: Lit
   let person: Visitor
   let pages: string[]
+  let coder: string
 
   beforeAll(async () => {
     const config = { daemon: { heartbeat: 0.2 }, model: { sim_delay: 0 }, approval: { enabled: true } }
     ;[browser, house] = await Promise.all([theBrowser(), lit({ config, plugins: { 'broken.ts': BROKEN } })])
     person = await visitor(browser, house)
     const id = await house.spawn('coder')
+    coder = id
     await house.spawn('philosopher')
     await until(async () => (await house.invoke<ApprovalSummary[]>('approvals.queue')).length > 1)
     const [asked] = await house.invoke<ApprovalSummary[]>('approvals.queue')
@@ -99,6 +101,18 @@ describe.skipIf(!hasChromium)('the dashboard for those who see it otherwise', ()
     await expect.poll(focused).toBe('Value of daemon.heartbeat')
     await page.getByRole('button', { name: 'Cancel' }).press('Enter')
     expect(await focused()).toBe('Change daemon.heartbeat')
+    person.rest()
+  })
+
+  it('has room for all figures in a window of 320 pixels: none lies over the bar beside it', async () => {
+    const page = await person.at(`#/agents/${coder}/inner`)
+    await page.setViewportSize({ width: 320, height: 900 })
+    const happiness = page.locator('.bars.thrice > div', { hasText: 'Happiness' })
+    const bar = await happiness.getByRole('meter').boundingBox()
+    const figure = await happiness.locator('dd > span').boundingBox()
+    await page.setViewportSize({ width: 1280, height: 900 })
+    expect(bar!.width).toBeGreaterThan(40)
+    expect(bar!.x + bar!.width).toBeLessThan(figure!.x)
     person.rest()
   })
 
