@@ -104,6 +104,21 @@ describe.skipIf(!hasChromium)('the dashboard for those who see it otherwise', ()
     person.rest()
   })
 
+  it('tells by the colours of the reader where one is, and keeps those that mean something', async () => {
+    const page = await person.at('#/')
+    const colour = (selector: string, part = '') =>
+      page.evaluate<string>(`getComputedStyle(document.querySelector('${selector}'), '${part}').backgroundColor`)
+    const [good, here, other] = ['.feed.is-live', '.nav a[aria-current]', '.nav a:not([aria-current])'] as const
+    await page.locator(good).waitFor()
+    await page.emulateMedia({ colorScheme: 'light' })
+    const was = await colour(good, '::before')
+    await page.emulateMedia({ colorScheme: 'light', forcedColors: 'active' })
+    expect(await colour(good, '::before')).toBe(was)
+    expect(await colour(here)).not.toBe(await colour(other))
+    await page.emulateMedia({ colorScheme: null, forcedColors: null })
+    person.rest()
+  })
+
   it('has room for all figures in a window of 320 pixels: none lies over the bar beside it', async () => {
     const page = await person.at(`#/agents/${coder}/inner`)
     await page.setViewportSize({ width: 320, height: 900 })
