@@ -30,6 +30,10 @@ function colorOf(name: string): string {
   return color
 }
 
+/** How far apart marks of a value may lie: `1.25M` would be written as another number. */
+const APART = Array.from({ length: 24 }, (_, n) => [1, 2, 5].map(of => Number(`${of}e${n - 12}`))).flat()
+/** What lies around a single moment: without a length, time would be drawn in years. */
+const AROUND_S = 60
 /** As high as the words under a plot are, and no higher. */
 const AXIS_PX = 30
 const DAY_S = 86_400
@@ -62,10 +66,13 @@ export function Plot({ label, times, lines, write = String, range, height = 180 
         height,
         cursor: { y: false },
         legend: { live: true, markers: { width: 0, fill: (_, at) => colorOf(lines[at - 1]?.color ?? '--ink') } },
-        scales: range ? { y: { range } } : {},
+        scales: {
+          ...(range ? { y: { range } } : {}),
+          ...(times.length === 1 ? { x: { range: [times[0]! - AROUND_S, times[0]! + AROUND_S] } } : {}),
+        },
         axes: [
           { ...axis, size: AXIS_PX, values: timesOf },
-          { ...axis, size: 64, values: (_, ticks) => ticks.map(write) },
+          { ...axis, size: 64, incrs: APART, values: (_, ticks) => ticks.map(write) },
         ],
         series: [
           {},

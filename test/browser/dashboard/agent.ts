@@ -18,6 +18,13 @@ const PROFILE = {
   'profiles/ann.yaml': 'name: ann\nrole: does what ann does\nmax_steps: 6\npersona:\n  happiness: 0.5\n',
 }
 
+/** Keeps the words that are drawn. */
+const DRAWN = `const { fillText } = CanvasRenderingContext2D.prototype
+  globalThis.drawn = []
+  CanvasRenderingContext2D.prototype.fillText = function (words, ...place) {
+    drawn.push(words)
+    fillText.call(this, words, ...place)
+  }`
 const DECIMALS = { maximumFractionDigits: 2 }
 const HOSTILE = `<img src=x onerror="window.owned=1"> \u202egnp.exe`
 
@@ -134,6 +141,20 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
     await page.getByText('the books balance').waitFor()
     await page.getByRole('meter', { name: 'health' }).waitFor()
     expect(await page.getByRole('table', { name: 'Movements' }).getByRole('row').count()).toBeGreaterThan(1)
+  })
+
+  it('world: a balance that has moved once is drawn in its minute, at marks that are whole', async () => {
+    const config = { economy: { enabled: true, starting_balance: 6 } }
+    const young = await lit({ roles: ['server'], config, files: PROFILE })
+    const id = await young.spawn('ann')
+    const other = await visitor(browser, young, DRAWN)
+    const shown = await other.open(`#/agents/${id}/world`)
+    await shown.locator('.plot canvas').waitFor()
+    const drawn = await shown.evaluate<string[]>('globalThis.drawn')
+    expect(drawn).toEqual(expect.arrayContaining(['0', '5', '10', expect.stringMatching(/^\d\d:\d\d/)]))
+    expect(drawn.join()).not.toContain('2.5')
+    await other.leave()
+    await young.close()
   })
 
   it('world: says so where there is no economy', async () => {
