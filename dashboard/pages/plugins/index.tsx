@@ -7,7 +7,8 @@ import { Card } from '../../ui/card.tsx'
 import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
 import { Tag } from '../../ui/status.tsx'
 import { Table } from '../../ui/table.tsx'
-import type { Item } from '../../ui/types.ts'
+import { toast } from '../../ui/toasts.tsx'
+import type { Answer, Item } from '../../ui/types.ts'
 import { count, duration, plural, visible } from '../../ui/words.ts'
 
 type Plugin = Item<'plugins.list'>
@@ -17,9 +18,10 @@ export function Plugins({ place }: { place: Place }) {
   const builtins = place.query.builtins === '1'
   const query = useQuery('plugins', { ask: () => api.plugins.list(), on: ofKinds('plugin_') })
   const reload = useAction(async (name?: string) => {
-    await api.plugins.reload(name ? { name } : {})
+    const outcomes = await api.plugins.reload(name ? { name } : {})
     await query.reload()
-  }, 'What changed is applied.')
+    toast(toldOf(outcomes))
+  })
   return (
     <>
       <div class="page-head">
@@ -65,6 +67,13 @@ export function Plugins({ place }: { place: Place }) {
       </Loaded>
     </>
   )
+}
+
+/** What became of the changes; why one could not be applied stands with the plugin. */
+function toldOf(outcomes: Answer<'plugins.reload'>): string {
+  const failed = outcomes.filter(({ error }) => error !== null)
+  if (failed.length > 0) return `Could not be applied: ${failed.map(({ plugin }) => visible(plugin)).join(', ')}.`
+  return outcomes.length > 0 ? 'What changed is applied.' : 'Nothing has changed.'
 }
 
 function Builtins({ plugins }: { plugins: readonly Plugin[] }) {
