@@ -1,14 +1,14 @@
 import type { ComponentChildren } from 'preact'
 import type { Fault } from '../api/client.ts'
 import type { Query } from '../api/query.ts'
-import { visible } from './words.ts'
+import { timed, visible } from './words.ts'
 
 /** What went wrong: the server's sentence, and what is wrong where. */
 export function Trouble({ fault, retry }: { fault: Fault | undefined; retry?: () => void }) {
   if (!fault) return null
   return (
     <div class="trouble" role="alert">
-      <p>{visible(fault.message)}</p>
+      <p>{visible(timed(fault.message))}</p>
       {fault.errors.length > 0 && (
         <ul>
           {fault.errors.map(({ path, message }) => (

@@ -197,6 +197,9 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
 
     await page.getByText('Set it an alarm').click()
     await page.getByLabel('What it is told').fill('The shearers come')
+    await page.locator('input[type="datetime-local"]').fill('2020-01-31T18:00')
+    await page.getByRole('button', { name: 'Set', exact: true }).click()
+    await page.getByText('Jan 31, 2020, 18:00:00 has passed').waitFor()
     await page.locator('input[type="datetime-local"]').fill('2040-01-31T18:00')
     await page.getByRole('button', { name: 'Set', exact: true }).click()
     const alarm = page.getByRole('row', { name: /The shearers come/ })
