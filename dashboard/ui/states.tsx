@@ -3,13 +3,13 @@ import type { Fault } from '../api/client.ts'
 import type { Query } from '../api/query.ts'
 import { timed, visible } from './words.ts'
 
-/** What went wrong: the server's sentence, and what is wrong where. */
+/** What went wrong: the server's sentence, and where several things are wrong, each of them. */
 export function Trouble({ fault, retry }: { fault: Fault | undefined; retry?: () => void }) {
   if (!fault) return null
   return (
     <div class="trouble" role="alert">
       <p>{visible(timed(fault.message))}</p>
-      {fault.errors.length > 0 && (
+      {fault.errors.length > 1 && (
         <ul>
           {fault.errors.map(({ path, message }) => (
             <li key={`${path} ${message}`}>
