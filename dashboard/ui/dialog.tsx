@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
+import { visible } from './words.ts'
 
 /** Something that is to be decided before anything else. Escape and the button close it. */
 export function Dialog({
@@ -20,7 +21,7 @@ export function Dialog({
   return (
     <dialog ref={dialog} aria-labelledby="dialog-title" onClose={onClose}>
       <header>
-        <h2 id="dialog-title">{title}</h2>
+        <h2 id="dialog-title">{visible(title)}</h2>
         <button type="button" class="quiet" aria-label="Close" onClick={() => dialog.current?.close()}>
           ✕
         </button>

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
+import { visible } from './words.ts'
 
 /**
  * Where a bar is wider than the window, what is beside the chosen one is seen too. The bar itself is scrolled: where something
@@ -28,7 +29,7 @@ export function Tabs({
   const bar = useRef<HTMLElement>(null)
   useEffect(() => showChosen(bar.current), [here])
   return (
-    <nav class="tabs" aria-label={label} ref={bar}>
+    <nav class="tabs" aria-label={visible(label)} ref={bar}>
       {tabs.map(({ id, name, href }) => (
         <a key={id} href={href} aria-current={id === here ? 'page' : undefined}>
           {name}

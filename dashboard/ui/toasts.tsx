@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
+import { visible } from './words.ts'
 
 const SHOWN_MS = 4_000
 interface Toast {
@@ -29,7 +30,7 @@ export function Toasts() {
   return (
     <div class="toasts" role="status">
       {toasts.map(({ id, text }) => (
-        <p key={id}>{text}</p>
+        <p key={id}>{visible(text)}</p>
       ))}
     </div>
   )

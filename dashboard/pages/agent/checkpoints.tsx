@@ -228,7 +228,7 @@ function Restore({ id, name, kept: { checkpoint_id, label, created_at }, onDone,
     await onDone()
   }, 'It is back there; what it was is kept as a checkpoint.')
   return (
-    <Dialog title={`Put ${visible(name)} back?`} onClose={onClose}>
+    <Dialog title={`Put ${name} back?`} onClose={onClose}>
       <div class="stack">
         <p>
           To “{visible(label || checkpoint_id)}”, <When at={created_at} />. Its goals, its persona and all else that the

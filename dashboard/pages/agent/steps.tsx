@@ -53,7 +53,9 @@ function Step({ call }: { call: Call }) {
         <Code value={pretty(args)} label={`Arguments of ${tool}`} />
         {output !== null && <Code value={output} label={`What ${tool} returned`} />}
       </details>
-      {state !== 'done' && approval_id && <a href={to('approvals', ['item', approval_id])}>Decide on {tool}</a>}
+      {state !== 'done' && approval_id && (
+        <a href={to('approvals', ['item', approval_id])}>Decide on {visible(tool)}</a>
+      )}
     </li>
   )
 }

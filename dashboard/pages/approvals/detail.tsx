@@ -33,7 +33,7 @@ export function Detail({ id }: { id: string }) {
               <Request approval={approval} onDecided={query.reload} />
             </ul>
           ) : (
-            <Card title={approval.tool_name} aside={<Status of={approval.status} />}>
+            <Card title={visible(approval.tool_name)} aside={<Status of={approval.status} />}>
               <div class="stack">
                 <dl class="pairs">
                   <dt>Agent</dt>

@@ -3,7 +3,7 @@ import { QUEUE, useWaiting } from '../../api/waiting.ts'
 import { to } from '../../routes.ts'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import type { Waiting } from '../../ui/types.ts'
-import { plural } from '../../ui/words.ts'
+import { plural, visible } from '../../ui/words.ts'
 import { Bulk, type Decided, Results } from './bulk.tsx'
 import { isCut, Request } from './request.tsx'
 
@@ -55,7 +55,7 @@ export function Queue() {
                         <label class="tick">
                           <input
                             type="checkbox"
-                            aria-label={`Choose ${approval.tool_name} of ${approval.agent_id}`}
+                            aria-label={`Choose ${visible(approval.tool_name)} of ${approval.agent_id}`}
                             checked={chosen.has(approval.approval_id)}
                             onChange={event => choose([approval.approval_id], event.currentTarget.checked)}
                           />

@@ -194,7 +194,7 @@ const AFTER: Partial<Record<Member['status'], number>> = { paused: 3, dead: 4 }
 function Doing({ member: { agent_id, goal, held, steps, status } }: { member: Member }) {
   return (
     <>
-      <span class="clamp" title={goal ?? ''}>
+      <span class="clamp" title={visible(goal ?? '')}>
         {goal ? visible(goal) : <span class="soft">{status === 'working' ? 'Looks for a goal' : 'No goal'}</span>}
         {goal && steps !== null && steps > 0 && <small class="unbroken"> · step {steps}</small>}
       </span>

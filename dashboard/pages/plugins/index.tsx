@@ -72,7 +72,7 @@ export function Plugins({ place }: { place: Place }) {
 /** What became of the changes; why one could not be applied stands with the plugin. */
 function toldOf(outcomes: Answer<'plugins.reload'>): string {
   const failed = outcomes.filter(({ error }) => error !== null)
-  if (failed.length > 0) return `Could not be applied: ${failed.map(({ plugin }) => visible(plugin)).join(', ')}.`
+  if (failed.length > 0) return `Could not be applied: ${failed.map(({ plugin }) => plugin).join(', ')}.`
   return outcomes.length > 0 ? 'What changed is applied.' : 'Nothing has changed.'
 }
 

@@ -42,7 +42,7 @@ export function Waterfall({ root }: { root: Span }) {
                     type="button"
                     class="fold"
                     aria-expanded={isOpen(span)}
-                    aria-label={`${span.children.length} in ${span.name}`}
+                    aria-label={`${span.children.length} in ${visible(span.name)}`}
                     onClick={() => toggle(span)}
                   >
                     {isOpen(span) ? '▾' : '▸'}

@@ -13,6 +13,14 @@ const hostile = (where: string) =>
   `<a href="javascript:window.owned=2">${where}</a><iframe srcdoc="<script>parent.owned=3</script>"></iframe>` +
   `{{window.owned=4}} of ${where}`
 
+/** As much of it as a name may be. */
+const NAME = hostile('name').slice(0, 64)
+
+/** Attributes that hold what deceives the eye or the ear. */
+const DECEIVING = `[...document.querySelectorAll('*')].flatMap(each => [...each.attributes])
+  .filter(({ name, value }) => name !== 'href' && /[\u202a-\u202e\u2066-\u2069\u200b]/u.test(value))
+  .map(({ name, value }) => name + ': ' + value)`
+
 describe.skipIf(!hasChromium)('words that are meant to do harm', () => {
   let browser: Browser
   let house: Lit
@@ -24,7 +32,7 @@ describe.skipIf(!hasChromium)('words that are meant to do harm', () => {
         script: says,
         config: { daemon: { heartbeat: 0.2 }, approval: { enabled: true, require_for: ['file_write'] } },
         files: {
-          'profiles/worker.yaml': `name: worker\nrole: ${JSON.stringify(hostile('role'))}\nmax_steps: 6\n`,
+          'profiles/worker.yaml': `name: ${JSON.stringify(NAME)}\nrole: ${JSON.stringify(hostile('role'))}\nmax_steps: 6\n`,
         },
         plugins: { 'broken.ts': `throw new Error(${JSON.stringify(hostile('plugin'))})\n` },
       }),
@@ -92,6 +100,7 @@ describe.skipIf(!hasChromium)('words that are meant to do harm', () => {
       const shown = await page.locator('body').innerText()
       expect(shown, hash).not.toMatch(/[\u202a-\u202e\u2066-\u2069\u200b]/u)
       if (words.length > 0 && hash !== 'events') expect(shown, hash).toContain('\\u{202e}')
+      expect(await page.evaluate(DECEIVING), hash).toEqual([])
       expect(await page.evaluate('window.owned'), hash).toBeUndefined()
       expect(await page.locator('main :is(img, iframe, script, [onerror], a[href^="javascript:"])').count(), hash).toBe(
         0,
