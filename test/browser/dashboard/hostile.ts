@@ -15,6 +15,8 @@ const hostile = (where: string) =>
 
 /** As much of it as a name may be. */
 const NAME = hostile('name').slice(0, 64)
+/** Without a place to break it. */
+const WIDE = 'W'.repeat(64)
 
 /** Attributes that hold what deceives the eye or the ear. */
 const DECEIVING = `[...document.querySelectorAll('*')].flatMap(each => [...each.attributes])
@@ -33,6 +35,7 @@ describe.skipIf(!hasChromium)('words that are meant to do harm', () => {
         config: { daemon: { heartbeat: 0.2 }, approval: { enabled: true, require_for: ['file_write'] } },
         files: {
           'profiles/worker.yaml': `name: ${JSON.stringify(NAME)}\nrole: ${JSON.stringify(hostile('role'))}\nmax_steps: 6\n`,
+          'profiles/wide.yaml': `name: ${WIDE}\nrole: is broad\nmax_steps: 6\n`,
         },
         plugins: { 'broken.ts': `throw new Error(${JSON.stringify(hostile('plugin'))})\n` },
       }),
@@ -109,6 +112,32 @@ describe.skipIf(!hasChromium)('words that are meant to do harm', () => {
     expect(unseen).toEqual([])
     expect(person.changes).toEqual([])
     expect(await house.invoke('daemon.status')).toMatchObject({ frozen: false })
+    await person.leave()
+  })
+
+  it('leave all else in its place, however long a name is', async () => {
+    const id = await house.spawn('wide')
+    const person = await visitor(browser, house)
+    const page = await person.open()
+    const beyond = (selector: string) =>
+      page.locator(selector).evaluate(box => Math.max(0, box.scrollWidth - box.clientWidth))
+    await page.getByRole('link', { name: WIDE }).waitFor()
+    expect(await beyond('.scroll')).toBe(0)
+    for (const width of [1280, 320]) {
+      await page.setViewportSize({ width, height: 900 })
+      await person.at(`#/agents/${id}`)
+      await page.getByRole('button', { name: 'Kill…' }).click()
+      await page.getByRole('button', { name: 'Kill it' }).waitFor()
+      expect(await beyond('dialog'), `${width}`).toBe(0)
+      await page.keyboard.press('Escape')
+      await page.locator('.steps').first().waitFor()
+      expect(await beyond('html'), `${width}`).toBe(0)
+      await person.at('#/society/patterns')
+      await page.getByText('Start a pattern').click()
+      await page.getByRole('checkbox', { name: WIDE }).waitFor()
+      expect(await beyond('html'), `${width}`).toBe(0)
+    }
+    await page.setViewportSize({ width: 1280, height: 900 })
     await person.leave()
   })
 })
