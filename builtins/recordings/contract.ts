@@ -42,11 +42,6 @@ export const Recording = z
   .meta({ id: 'Recording' })
 export type Recording = z.infer<typeof Recording>
 
-/** When a recording came to be, by which the newest are known: a fork begins on the clock of the run that it left. */
-export function madeAt({ started_at, forked_from }: Recording): string {
-  return forked_from?.at ?? started_at
-}
-
 /** One answer of a model in a recording. */
 export const RecordedStep = z
   .object({

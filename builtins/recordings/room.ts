@@ -4,7 +4,6 @@ import { Store } from '../store/contract.ts'
 import type { RecordingsConfig } from './config.ts'
 import {
   type ForkOptions,
-  madeAt,
   NotReplayableError,
   type RecordedStep,
   type Recording,
@@ -21,7 +20,7 @@ import { type EventRow, eventsOf, rowOf } from './log.ts'
 import { beginRecording, type LiveRecording, maskerOf } from './recording.ts'
 import { type Original, replay } from './replay.ts'
 import { countsIn, stepsIn, taskIn } from './score.ts'
-import { RecordingShelf } from './shelf.ts'
+import { madeAt, RecordingShelf } from './shelf.ts'
 
 /** So many events of a log are read at most. */
 const MOST_EVENTS = 1_000_000

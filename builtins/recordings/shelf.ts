@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { constants, gunzip, gzip, gzipSync } from 'node:zlib'
 import { type PluginHandle, replaceFile } from '#kernel'
-import { madeAt, NotReplayableError, Recording, RecordingNotFoundError } from './contract.ts'
+import { NotReplayableError, Recording, RecordingNotFoundError } from './contract.ts'
 import type { Entry } from './entries.ts'
 import type { EventRow } from './log.ts'
 
@@ -27,6 +27,11 @@ export interface Whole {
   entries: Entry[]
   /** The database's file. */
   state: Buffer
+}
+
+/** When a recording came to be, by which the newest are known: a fork begins on the clock of the run that it left. */
+export function madeAt({ started_at, forked_from }: Recording): string {
+  return forked_from?.at ?? started_at
 }
 
 /** Where recordings lie: a folder for each run, and the databases with which they began, each once. */
