@@ -124,6 +124,7 @@ export interface Tool<P extends z.ZodType = z.ZodType> {
   idempotent?: boolean
   /** What it can do harm to, in a word: shown to the operator. */
   danger?: string
+  /** Whether a person is to agree to each call first; in a project they are asked where `approval.enabled` is on. */
   requires_approval?: boolean
   /** The result for the model: text, or something that becomes JSON. A throw becomes an error that the model reads. */
   execute(args: z.output<P>, call: ToolCall): unknown
@@ -148,10 +149,10 @@ export const Toolkits = point<Toolkit>('toolkits', {
   key: toolkit => toolkit.name,
   has: { name: 'text', tools: 'list' },
   check(toolkit, others) {
-    for (const { name, parameters, execute } of toolkit.tools) {
-      if (!(parameters instanceof z.ZodType) || typeof execute !== 'function') {
+    for (const { name, description, parameters, execute } of toolkit.tools) {
+      if (typeof description !== 'string' || !(parameters instanceof z.ZodType) || typeof execute !== 'function') {
         throw new TypeError(
-          `the tool "${name}" of toolkit "${toolkit.name}" needs parameters: z.object({ … }), and execute()`,
+          `the tool "${name}" of toolkit "${toolkit.name}" needs description: '…', parameters: z.object({ … }), and execute()`,
         )
       }
       if (toolkit.tools.filter(tool => tool.name === name).length > 1) {

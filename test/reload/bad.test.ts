@@ -46,7 +46,7 @@ it.each([
     "a tool's name taken",
     source(
       'sayer',
-      "svc.toolkit({ name: 't', tools: [tool({ name: 'look', parameters: z.object({}), execute() {} })] })",
+      "svc.toolkit({ name: 't', tools: [tool({ name: 'look', description: 'Looks.', parameters: z.object({}), execute() {} })] })",
     ),
     /toolkit "t" has a tool "look", but "eyes" of "room" already does/,
   ],
@@ -54,7 +54,7 @@ it.each([
     'two tools of one name',
     source(
       'sayer',
-      "const pick = { name: 'pick', parameters: z.object({}), execute() {} }\nsvc.toolkit({ name: 't', tools: [tool(pick), tool(pick)] })",
+      "const pick = { name: 'pick', description: 'Picks.', parameters: z.object({}), execute() {} }\nsvc.toolkit({ name: 't', tools: [tool(pick), tool(pick)] })",
     ),
     /toolkit "t" has two tools "pick"/,
   ],

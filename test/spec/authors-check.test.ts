@@ -192,6 +192,11 @@ describe('a check says where a reload would fail', () => {
       /adds to goal_strategies needs generateGoal\(\)/,
     ],
     ['a toolkit without tools', plugin("svc.toolkit({ name: 'x' })"), /adds to toolkits needs tools, a list/],
+    [
+      'a tool that does not say what it does',
+      plugin("svc.toolkit({ name: 'x', tools: [{ name: 'y', parameters: z.object({}), execute() {} }] })"),
+      /the tool "y" of toolkit "x" needs description: '…', parameters/,
+    ],
     ['an operation that does nothing', plugin("svc.operation({ name: 'x' })"), /adds to operations needs run\(\)/],
     ['a handler that is none', plugin("svc.on('goal_completed')"), /adds to goal_completed needs handler\(\)/],
     ['a tap without a function', plugin("svc.tap('beat', 'x')"), /adds to beat needs fn\(\)/],
