@@ -30,11 +30,14 @@ import { type StartOptions, SvcDaemon } from './svc-daemon.ts'
 const OWNER = 'the embedding program'
 
 export interface SvcOptions {
-  /** What this process is for; by itself it drives no agents and listens nowhere. */
+  /**
+   * What this process is for; `cli` unless told, which drives no agents before `start` and listens nowhere. A `daemon` drives them
+   * as soon as it is open, and it alone has what plugins start for a daemon, the log files of its runs and the mailboxes' files.
+   */
   roles?: readonly Role[]
   ports?: Partial<Ports>
   log?: LogOptions
-  /** For plugins in the making: what changes on disk is live as soon as it is written. */
+  /** For plugins in the making: what changes on disk is live as soon as it is written; not with the role `cli` alone. */
   dev?: boolean
   /** The command that starts this process again, where the process is the service's own and no other program's. */
   restart?: readonly string[]
