@@ -1,6 +1,7 @@
 import type { LogOptions, Ports, Tool, z } from '#kernel'
 import type { Review } from './builtins/approvals/contract.ts'
 import { StructuredParseError, type TaskResponse } from './builtins/tasks/contract.ts'
+import { type Exchange, remembered } from './builtins/tasks/prompt.ts'
 
 /** A tool call that waits for a decision. */
 export interface ApprovalRequest {
@@ -82,7 +83,7 @@ type WithSchema<S extends z.ZodObject> = RunOptions & { schema: S }
  */
 export class Agent {
   readonly #options: AgentOptions
-  #exchanges: { instruction: string; output: string }[] = []
+  #exchanges: Exchange[] = []
   #room: Promise<import('./standalone.ts').Standalone> | undefined
 
   constructor(options: AgentOptions = {}) {
@@ -168,7 +169,8 @@ export class Agent {
     const room = await this.#room
     const result = await room.run({ ...options, instruction, exchanges: this.#exchanges }, tell)
     if (this.#options.memory && result.status === 'completed') {
-      this.#exchanges = [{ instruction, output: result.output }, ...this.#exchanges]
+      // What fits no prompt any more is not kept either.
+      this.#exchanges = remembered([{ instruction, output: result.output }, ...this.#exchanges])
     }
     return result
   }

@@ -10,7 +10,7 @@ import { usdOf } from './builtins/store/contract.ts'
 import { AnswerForm, jsonSchemaOf } from './builtins/tasks/answer-form.ts'
 import { TaskCostLimitError } from './builtins/tasks/contract.ts'
 import { endingOf } from './builtins/tasks/ending.ts'
-import { rememberedMessages, STRUCTURED } from './builtins/tasks/prompt.ts'
+import { type Exchange, rememberedMessages, STRUCTURED } from './builtins/tasks/prompt.ts'
 
 /** A folder that nobody reads or writes. */
 const NOWHERE = '/svc-has-no-project'
@@ -52,7 +52,7 @@ const Run = z.strictObject({
 export interface Asked extends RunOptions {
   instruction: string
   /** What was asked and answered before, newest first. */
-  exchanges: readonly { instruction: string; output: string }[]
+  exchanges: readonly Exchange[]
   schema?: z.ZodObject | undefined
 }
 

@@ -6,6 +6,12 @@ import type { ToolSet } from '../runtime/contract.ts'
 export const REMEMBERED_TASKS = 20
 const REMEMBERED_CHARS = 40_000
 
+/** What was asked, and what was answered. */
+export interface Exchange {
+  instruction: string
+  output: string
+}
+
 /** What a model is told of an answer that has a schema. */
 export const STRUCTURED =
   'That answer is one JSON object that fits the schema which you were given for it, with nothing around it. Use your tools first where you need them.'
@@ -26,13 +32,21 @@ export function taskSystem(profile: Profile, skills: string, tools: ToolSet, str
 }
 
 /** What was asked and answered before in this session, oldest first, as far back as fits. @param exchanges newest first */
-export function rememberedMessages(exchanges: readonly { instruction: string; output: string }[]): Message[] {
-  const messages: Message[] = []
+export function rememberedMessages(exchanges: readonly Exchange[]): Message[] {
+  return remembered(exchanges)
+    .reverse()
+    .flatMap(({ instruction, output }) => [
+      { role: 'user', content: instruction },
+      { role: 'assistant', content: output },
+    ])
+}
+
+/** Those exchanges that fit, newest first as they are given. */
+export function remembered(exchanges: readonly Exchange[]): Exchange[] {
   let left = REMEMBERED_CHARS
-  for (const { instruction, output } of exchanges) {
+  const tooMany = exchanges.findIndex(({ instruction, output }) => {
     left -= instruction.length + output.length
-    if (left < 0) break
-    messages.unshift({ role: 'user', content: instruction }, { role: 'assistant', content: output })
-  }
-  return messages
+    return left < 0
+  })
+  return exchanges.slice(0, tooMany < 0 ? undefined : tooMany)
 }
