@@ -54,6 +54,11 @@ describe('of broken tool calls', () => {
     expect(heardText('Good morning', 4).texts.slice(0, 3)).toEqual(['Good', ' mor', 'ning'])
   })
 
+  it('a text is gone through once for what could be a call: a mebibyte of fences in one piece holds nobody up', () => {
+    const said = '`'.repeat(2 ** 20 - 1)
+    expect(heardText(said, said.length).texts.join('') === said).toBe(true)
+  })
+
   it('those that are whole stay as they came, to the letter', () => {
     const value = fc.jsonValue({ maxDepth: 3 })
     fc.assert(

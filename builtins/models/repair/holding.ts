@@ -11,10 +11,11 @@ const OPENINGS = [
   'functools[',
   '<｜tool',
 ]
-const OPENING = new RegExp(`${OPENINGS.map(literal).join('|')}|<\\|[a-z]|(?<=\\n)Action:`)
+const OPENING = new RegExp(`${OPENINGS.map(literal).join('|')}|<\\|[a-z]|(?<=\\n)Action:`, 'g')
 /** A stream's end that may be the beginning of one. */
 const HALF_OPENED = new RegExp(
   `(?:${[...OPENINGS, '<|'].map(beginnings).join('|')}|(?<=\\n)(?:${beginnings('Action:')}))$`,
+  'g',
 )
 const BARE = /^\s*(?:\[\s*)?\{\s*"(?:name|tool|tool_name|tool_calls|function|function_name|action|type|id)"/
 /** Enough of a text to see whether it is the JSON of a call. */
@@ -55,15 +56,13 @@ export class Holding {
       if (this.#length - this.#shown <= MAX_HELD) return ''
       return this.rest(this.all)
     }
-    this.#tail += piece
-    let clear = ''
-    for (let next = this.#next(); next > 0; next = this.#next()) {
-      clear += this.#tail.slice(0, next)
-      this.#before = clear.endsWith('\n') ? '\n' : ' '
-      this.#tail = this.#tail.slice(next)
-    }
-    this.#shown += clear.length
-    return clear
+    const text = this.#before + this.#tail + piece
+    let at = 1
+    for (let next = this.#next(text, at); next > 0; next = this.#next(text, at)) at += next
+    this.#before = text[at - 1] === '\n' ? '\n' : ' '
+    this.#tail = text.slice(at)
+    this.#shown += at - 1
+    return text.slice(1, at)
   }
 
   /** What is left to show of the text that the answer has in the end. */
@@ -73,30 +72,35 @@ export class Holding {
     return left
   }
 
-  /** How many signs of the tail can be shown; 0 when that is not known yet, or never will be. */
-  #next(): number {
+  /** How many signs of a text, from a place on, can be shown; 0 when that is not known yet, or never will be. */
+  #next(text: string, at: number): number {
     if (this.#state === 'held') return 0
     if (this.#state === 'beginning') {
-      const may = this.#bare ? mayBeCall(this.#tail) : 'no'
+      const may = this.#bare ? mayBeCall(text.slice(at)) : 'no'
       if (may !== 'unknown') this.#state = may === 'yes' ? 'held' : 'open'
       if (this.#state !== 'open') return 0
     }
     if (this.#state === 'in_code') {
-      const end = this.#tail.indexOf('```')
-      if (end < 0) return Math.max(0, this.#tail.length - 2)
+      const end = text.indexOf('```', at)
+      if (end < 0) return Math.max(0, text.length - at - 2)
       this.#state = 'open'
-      return end + 3
+      return end + 3 - at
     }
-    const text = this.#before + this.#tail
-    const mark = OPENING.exec(text)
-    if (!mark) return (HALF_OPENED.exec(text)?.index ?? text.length) - 1
-    if (mark.index > 1) return mark.index - 1
-    const may = mark[0] === '```' ? fenceMayBeCall(this.#tail, this.#bare) : 'yes'
+    const mark = first(OPENING, text, at)
+    if (!mark) return (first(HALF_OPENED, text, at)?.index ?? text.length) - at
+    if (mark.index > at) return mark.index - at
+    const may = mark[0] === '```' ? fenceMayBeCall(text.slice(at), this.#bare) : 'yes'
     if (may === 'yes') this.#state = 'held'
     if (may !== 'no') return 0
     this.#state = 'in_code'
     return 3
   }
+}
+
+/** Where a pattern is first found from a place on. */
+function first(pattern: RegExp, text: string, at: number): RegExpExecArray | null {
+  pattern.lastIndex = at
+  return pattern.exec(text)
 }
 
 type May = 'yes' | 'no' | 'unknown'
@@ -116,7 +120,7 @@ function mayBeCall(text: string): May {
 }
 
 function fenceMayBeCall(text: string, bare: boolean): May {
-  const line = text.indexOf('\n')
+  const line = text.slice(0, ENOUGH).indexOf('\n')
   if (/^```tool_call/.test(text)) return 'yes'
   if (line < 0) return text.length < 20 ? 'unknown' : 'no'
   return bare && /^```(?:json)?\s*$/.test(text.slice(0, line)) ? mayBeCall(text.slice(line)) : 'no'
