@@ -7,6 +7,7 @@ import { tell } from './detached.ts'
 import { withFiles } from './files.ts'
 import { below, find, unknown } from './find.ts'
 import { groupOf, helpOf, overviewOf } from './help.ts'
+import { INTERRUPTED } from './interrupt.ts'
 import { explained } from './making.ts'
 import { parse } from './parse.ts'
 import { findProject } from './project.ts'
@@ -23,15 +24,20 @@ export async function main(argv: readonly string[], house: House): Promise<numbe
   const terminal = new Terminal(ports.env)
   const unwatch = watchStrays(terminal)
   try {
-    return await run(argv, house, ports, terminal)
-  } catch (thrown) {
-    const error = explained(thrown)
-    const exit = report(error, terminal)
-    await tell(ports.env, { failed: sentenceOf(error), exit })
+    const exit = await run(argv, house, ports, terminal).catch(thrown => failed(thrown, ports, terminal))
+    // Who was interrupted waits for no reader.
+    if (exit !== INTERRUPTED) await terminal.flushed()
     return exit
   } finally {
     await unwatch()
   }
+}
+
+async function failed(thrown: unknown, { env }: Ports, terminal: Terminal): Promise<number> {
+  const error = explained(thrown)
+  const exit = report(error, terminal)
+  await tell(env, { failed: sentenceOf(error), exit })
+  return exit
 }
 
 async function run(argv: readonly string[], house: House, ports: Ports, terminal: Terminal): Promise<number> {

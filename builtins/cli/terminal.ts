@@ -40,6 +40,12 @@ export class Terminal {
     process.stdout.write(text)
   }
 
+  /** Resolves once standard output was taken, or nobody reads it: a pipe holds 64 KiB, and the rest would go with the process. */
+  async flushed(): Promise<void> {
+    const { stdout } = process
+    if (stdout.writableLength > 0) await new Promise<void>(resolve => stdout.write('', () => resolve()))
+  }
+
   err(text: string): void {
     this.pass('')
     process.stderr.write(`${text}\n`)

@@ -136,6 +136,22 @@ describe('what is said', () => {
     expect({ code, told }).toEqual({ code: 0, told: '' })
   })
 
+  it('more than a pipe holds arrives whole', async () => {
+    const long =
+      "svc.operation({ name: 'long', summary: 's', input: z.object({}), output: z.string(), cli: { usage: 'long' }, run: () => 'x'.repeat(300_000) })"
+    await using dir = await project({
+      'plugins/long.ts': `import { definePlugin, z } from 'svc'\nexport default definePlugin({ name: 'long', setup: svc => void ${long} })`,
+    })
+    const program = join(process.cwd(), 'dist/svc.js')
+    const shell = spawn('bash', ['-c', `node ${program} long --json | wc -c`], { cwd: dir.path })
+    let told = ''
+    shell.stdout.on('data', text => {
+      told += text
+    })
+    await new Promise(done => shell.once('close', done))
+    expect(told.trim()).toBe('300003')
+  })
+
   it('nothing is coloured in a pipe', async () => {
     await using dir = await project()
     const said = [await svc(['--help'], { cwd: dir.path }), await svc(['nosuch'], { cwd: dir.path })]
