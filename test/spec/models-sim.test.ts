@@ -362,12 +362,16 @@ test('another agent that waits for an answer gets one, before anything of its ow
 test('in a world it looks after its living: it finds work, works, learns and bets what it can lose', async () => {
   const jobs =
     '- clerk: Clerk, 30.00 at each payday, free\n- analyst: Analyst, 50.00 at each payday, free\n- architect: Architect, 100.00 at each payday, needs architecture at 50 %, free'
+  const skills =
+    '- writing: you are at 25 %; a course costs 80.00\n- teaching: you are at 50 %; a course costs 80.00\n- debugging: you are at 100 %; a course costs 80.00'
   const done: [string, unknown][] = []
   const deed = (name: string, parameters: z.ZodObject, answer = 'Done.') =>
     tool({
       ...{ name, description: 'Does it.', parameters },
       execute: args => {
         done.push([name, args])
+        if ((args as { skill_name?: string }).skill_name === 'debugging')
+          throw new Error('you have mastered debugging already')
         // Three times the same with the same result would end the run.
         return `${answer}\n(${done.length})`
       },
@@ -376,7 +380,7 @@ test('in a world it looks after its living: it finds work, works, learns and bet
     name: 'world',
     setup(svc) {
       const tools = [
-        deed('query_world', z.object({ query_type: z.string() }), jobs),
+        deed('query_world', z.object({ query_type: z.string() }), `${jobs}\n${skills}`),
         deed('apply_job', z.object({ job_id: z.string() })),
         deed('gamble', z.object({ game: z.string(), wager: z.number() })),
         deed('work', z.object({})),
@@ -410,6 +414,9 @@ test('in a world it looks after its living: it finds work, works, learns and bet
   ])
   const EMPLOYED = 'You have 250.00 credits. You are Clerk and are paid 30.00 at each payday.'
   expect(await goals('Writer', EMPLOYED)).toEqual(['Learn writing with learn, to be fit for better work'])
+  const study = await pursue(home, 'Learn debugging with learn, to be fit for better work')
+  expect([study.end.status, study.tools]).toEqual(['finished', ['learn', 'query_world', 'learn', 'finish_goal']])
+  expect(done.at(-1)).toEqual(['learn', { skill_name: 'teaching' }])
   expect(await goals('Writer', EMPLOYED.replace('250', '20'))).toEqual([
     'Earn something extra with work, on top of 20 credits',
   ])

@@ -63,9 +63,23 @@ export function live(scene: Scene): Step | undefined {
     return used(acts, 'work').length === 0 ? act('I take a shift.', 'work', {}) : end(scene)
   const skill = /^Learn (\w+) with learn\b/.exec(objective)?.[1]
   if (!skill) return undefined
-  return used(acts, 'learn').length === 0
-    ? act(`I take a course in ${skill}.`, 'learn', { skill_name: skill })
-    : end(scene)
+  const courses = used(acts, 'learn')
+  const [first] = courses
+  if (!first) return act(`I take a course in ${skill}.`, 'learn', { skill_name: skill })
+  if (courses.length > 1 || !first.failed || !/\bmastered\b/.test(first.result)) return end(scene)
+  const seen = used(acts, 'query_world').at(-1)
+  if (!seen) return act('I look at what else there is to learn.', 'query_world', { query_type: 'skills' })
+  const next = nextSkill(seen.result)
+  return next ? act(`I take a course in ${next} instead.`, 'learn', { skill_name: next }) : end(scene)
+}
+
+/** Of the skills that are not mastered the best: it is the soonest of use. */
+function nextSkill(listed: string): string | undefined {
+  const skills = [...listed.matchAll(/^- ([\w-]+): you are at (\d+) %/gm)]
+  const open = skills
+    .map(([, name, level]) => ({ name: name!, level: Number(level) }))
+    .filter(({ level }) => level < 100)
+  return open.sort((a, b) => b.level - a.level)[0]?.name
 }
 
 /** The best-paid of the jobs that are free and need no skill. */
