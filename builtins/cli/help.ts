@@ -84,7 +84,8 @@ function text(sentence: string, { columns = Number.POSITIVE_INFINITY }: Paper): 
   return wrap(sentence, columns).join('\n')
 }
 
-function flagsOf(option: OptionSpec): string {
+/** `-p, --port <number>` */
+export function flagsOf(option: OptionSpec): string {
   const long = option.type === 'boolean' ? `--${option.name}` : `--${option.name} <${kindOf(option)}>`
   return option.short ? `-${option.short}, ${long}` : long
 }

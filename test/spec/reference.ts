@@ -1,5 +1,5 @@
 import type { CommandSpec, OptionSpec } from '../../builtins/cli/contract.ts'
-import { usageOf } from '../../builtins/cli/help.ts'
+import { flagsOf, usageOf } from '../../builtins/cli/help.ts'
 import { TOPICS } from '../../builtins/cli/topics.ts'
 import type { Metric } from '../../builtins/metrics/contract.ts'
 import { type ConfigKeyInfo, type errorCatalogue, type Operation, type PluginState, z } from '../../kernel/index.ts'
@@ -296,18 +296,12 @@ export function cliPage(commands: readonly CommandSpec[], roomOf: (operation: st
   )
 }
 
-function flagsOf({ name, short, type, choices }: OptionSpec): string {
-  const value = type === 'boolean' ? '' : ` <${choices ? choices.join('|') : type}>`
-  return `${short ? `-${short}, ` : ''}--${name}${value}`
-}
-
-function describe({ description, default: value, required, type }: OptionSpec): string {
+function describe({ description, default: value, required }: OptionSpec): string {
   const usual = value === null || value === false || value === '' || (Array.isArray(value) && value.length === 0)
   return [
     sentence(description),
     ...(required ? ['Needed.'] : []),
     ...(usual ? [] : [`Default: ${shownValue(value)}.`]),
-    ...(type === 'list' ? ['May be given again for more.'] : []),
   ].join(' ')
 }
 
