@@ -7,7 +7,6 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   ps: 'status',
   ls: 'status',
   inspect: 'runs <id>',
-  replay: 'session transcript <session_id>',
   chat: 'agent chat <id>',
   delete: 'kill <id>',
   rm: 'kill <id>',
@@ -45,6 +44,8 @@ export function unknown(commands: readonly CommandSpec[], words: readonly string
   const names = commands.map(({ path }) => path.join(' '))
   const group = below(commands, words.slice(0, 1)).map(({ path }) => path.join(' '))
   const found = near(given, names)
+  // What is no word has none near it.
+  if (option === 0) return new UnknownCommandError({ words: given, near: [] })
   const other = ELSEWHERE[words[0]!]
   const meant = other
     ? [other]

@@ -41,7 +41,7 @@ async function failed(thrown: unknown, { env }: Ports, terminal: Terminal): Prom
 }
 
 async function run(argv: readonly string[], house: House, ports: Ports, terminal: Terminal): Promise<number> {
-  const { named, words } = takeRoot(argv)
+  const { named, json: first, words } = takeGlobal(argv)
   const tree = await readTree(ports, join(house.packageRoot, 'dist', 'commands.json'))
   if (!tree) throw new Error(`${house.packageRoot} is not built; build it with: npm run build`)
   if (words[0] === '--version' || words[0] === '-v') {
@@ -65,7 +65,8 @@ async function run(argv: readonly string[], house: House, ports: Ports, terminal
     return 0
   }
   const { input, json, root } = parse(spec, words.slice(spec.path.length))
-  return execute(spec, await withFiles(spec, input, ports.files), { ...context, json, named: root ?? named })
+  const asked = { ...context, json: first || json, named: root ?? named }
+  return execute(spec, await withFiles(spec, input, ports.files), asked)
 }
 
 async function execute(spec: CommandSpec, input: Record<string, unknown>, context: Context): Promise<number> {
@@ -75,12 +76,13 @@ async function execute(spec: CommandSpec, input: Record<string, unknown>, contex
   return runOperation(spec, input, context)
 }
 
-/** `--root` may stand before the command. */
-function takeRoot(argv: readonly string[]): { named: string | undefined; words: readonly string[] } {
+/** `--root` and `--json` may stand before the command. */
+function takeGlobal(argv: readonly string[]): { named?: string | undefined; json: boolean; words: readonly string[] } {
   const [first, second, ...rest] = argv
-  if (first === '--root' && second !== undefined) return { named: second, words: rest }
-  if (first?.startsWith('--root=')) return { named: first.slice('--root='.length), words: argv.slice(1) }
-  return { named: undefined, words: argv }
+  if (first === '--json') return { ...takeGlobal(argv.slice(1)), json: true }
+  if (first === '--root' && second !== undefined) return { named: second, ...takeGlobal(rest) }
+  if (first?.startsWith('--root=')) return { named: first.slice('--root='.length), ...takeGlobal(argv.slice(1)) }
+  return { json: false, words: argv }
 }
 
 function asksForHelp(words: readonly string[]): boolean {

@@ -42,6 +42,7 @@ describe('finding a command', () => {
   })
 
   it.each([
+    [['--jsn', 'status'], 'no command "--jsn"; list them with: svc --help'],
     [['db'], 'svc db --help'],
     [['stauts'], 'svc status'],
     [['srat'], 'svc start'],
@@ -96,6 +97,7 @@ describe('finding the project', () => {
       await svc(['stop', '--json'], { cwd: below }),
       await svc(['stop', '--json', '--root', dir.path], { cwd: elsewhere.path }),
       await svc(['--root', dir.path, 'stop', '--json'], { cwd: elsewhere.path }),
+      await svc(['--json', '--root', dir.path, 'stop'], { cwd: elsewhere.path }),
       await svc(['stop', '--json'], { cwd: elsewhere.path, env: { SVC_ROOT: dir.path } }),
     ]
     expect(answers).toEqual(answers.map(() => ({ code: 0, stdout: '{\n  "stopped": []\n}\n', stderr: '' })))
