@@ -20,6 +20,7 @@ const message_id = z
   .min(1)
   .max(128)
   .meta({ examples: ['msg-1a2b3c4d5e6f'] })
+  .describe("A message's id")
 const found = [AgentNotFoundError, AmbiguousAgentError] as const
 
 const Thread = z.object({
@@ -43,13 +44,13 @@ export function messageOperations(svc: PluginHandle) {
   })
   const Filters = z.object({
     id,
-    box: z.enum(['inbox', 'outbox', 'all']).default('all'),
+    box: z.enum(['inbox', 'outbox', 'all']).default('all').describe('What it received, what it sent, or both'),
     unread: z
       .stringbool()
       .or(z.boolean())
       .optional()
       .describe('true: only what was not read yet; false: only what was'),
-    type: MessageType.optional(),
+    type: MessageType.optional().describe('Only messages of this type'),
     peer: z.string().min(1).max(128).optional().describe('Only messages with this agent, or `operator`'),
   })
 
@@ -77,11 +78,12 @@ export function messageOperations(svc: PluginHandle) {
           .min(1)
           .max(100_000)
           .refine(text => text.trim() !== '', 'must not be empty')
-          .meta({ examples: ['Which of the two drafts is the newer one?'] }),
-        type: MessageType.default('request'),
-        subject: z.string().max(1_000).default(''),
+          .meta({ examples: ['Which of the two drafts is the newer one?'] })
+          .describe('What is said'),
+        type: MessageType.default('request').describe('What kind of message it is'),
+        subject: z.string().max(1_000).default('').describe('What it is about'),
         reply_to: z.string().min(1).max(128).optional().describe('The message that it answers'),
-        priority: z.coerce.number().int().min(0).max(9).default(4),
+        priority: z.coerce.number().int().min(0).max(9).default(4).describe('0 to 9; higher is read first'),
       }),
       output: z.object({
         message_id: A2AMessage.shape.message_id,

@@ -28,6 +28,7 @@ const role = z
   .min(1)
   .max(2000)
   .meta({ examples: ['keeps the tests green'] })
+  .describe('What it is, in a sentence')
 const StatusChange = z.object({ agent_id: AgentSummary.shape.agent_id, status: AgentStatus })
 const found = [AgentNotFoundError, AmbiguousAgentError] as const
 
@@ -71,7 +72,7 @@ export function agentOperations(agents: AgentDirectory) {
           .max(64)
           .meta({ examples: ['coder'] })
           .describe('Name of a profile'),
-        model: model.nullish(),
+        model: model.nullish().describe("provider:model, or provider:lite|standard|pro; its profile's own unless told"),
       }),
       output: AgentDetail,
       http: {
@@ -191,7 +192,8 @@ export function agentOperations(agents: AgentDirectory) {
           .string()
           .refine(text => text.trim() !== '', 'must not be empty')
           .refine(text => [...text].length <= 4000, 'must be at most 4000 characters (code points)')
-          .meta({ minLength: 1, maxLength: 4000, examples: ['Please look at the failing test first.'] }),
+          .meta({ minLength: 1, maxLength: 4000, examples: ['Please look at the failing test first.'] })
+          .describe('What it is told, in at most 4000 characters'),
       }),
       output: z.object({ nudge_id: z.string().meta({ examples: ['nudge-5e6f7a8b'] }) }),
       http: { method: 'POST', path: '/agents/{id}/nudge', status: 202 },

@@ -25,7 +25,7 @@ export function spendingOperation(svc: PluginHandle) {
     summary: 'What was spent over time, by agent, by model or by what it was for, oldest first',
     input: z.object({
       bucket: z.enum(['minute', 'hour', 'day']).default('hour').describe('How time is cut; days are UTC'),
-      by: z.enum(['agent', 'model', 'kind']).default('agent'),
+      by: z.enum(['agent', 'model', 'kind']).default('agent').describe('What it is told apart by'),
       since: Instant.optional().describe(
         `Where it begins, such as 2026-01-31T18:00:00Z; ${DEFAULT_BUCKETS} buckets ago unless told`,
       ),

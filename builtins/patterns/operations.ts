@@ -19,6 +19,7 @@ const pattern_id = z
   .min(1)
   .max(128)
   .meta({ examples: ['pat-1a2b3c4d'] })
+  .describe('Of a pattern that runs or ran')
 
 /** What anybody says who begins a pattern. */
 export const Start = {
@@ -39,7 +40,13 @@ export const Start = {
     .max(8_000)
     .meta({ examples: ['Is the parser ready?'] })
     .describe('What it is about: the work, the question, the claim, the task'),
-  rounds: z.coerce.number().int().min(1).max(10).optional(),
+  rounds: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(10)
+    .optional()
+    .describe('At most so many; as many as the pattern usually has unless told'),
   budget_usd: z.coerce
     .number()
     .min(0)
@@ -74,7 +81,8 @@ export function patternOperations(svc: PluginHandle, runner: PatternRunner) {
           .string()
           .min(1)
           .max(64)
-          .meta({ examples: ['review'] }),
+          .meta({ examples: ['review'] })
+          .describe('One of those that svc patterns lists'),
         initiator: ref.describe('The agent on whose behalf it runs'),
         ...Start,
         timeout: z.coerce.number().min(1).max(2_592_000).optional().describe('Seconds; patterns.timeout unless told'),

@@ -10,6 +10,7 @@ const report_id = z
   .min(1)
   .max(64)
   .meta({ examples: ['swr-15'] })
+  .describe("A report's id")
 
 const SwarmStatus = z
   .object({
@@ -91,7 +92,8 @@ export function swarmOperations(svc: PluginHandle, swarm: Swarm, config: SwarmCo
           .string()
           .min(1)
           .max(8_000)
-          .meta({ examples: ['Fix the bug in the parser'] }),
+          .meta({ examples: ['Fix the bug in the parser'] })
+          .describe('What is to be done'),
       }),
       output: z.array(RouteCandidate),
       http: { method: 'GET', path: '/swarm/route' },

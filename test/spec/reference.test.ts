@@ -131,6 +131,13 @@ describe('guides name commands that there are', () => {
   })
 })
 
+it('every argument and option of a command says what it is', () => {
+  const silent = [...OWN_COMMANDS, ...commandsOf(operations)].flatMap(({ path, arguments: places, options }) =>
+    [...places, ...options].flatMap(({ field, description }) => (description ? [] : [`${path.join(' ')}: ${field}`])),
+  )
+  expect(silent).toEqual([])
+})
+
 describe('schemas for editors', () => {
   const validator = (schema: object) =>
     new Ajv({ allowUnionTypes: true, strict: false, validateFormats: false }).compile(schema)

@@ -61,7 +61,8 @@ export function todoOperations(svc: PluginHandle) {
           .string()
           .min(1)
           .max(128)
-          .meta({ examples: ['task-1a2b3c4d'] }),
+          .meta({ examples: ['task-1a2b3c4d'] })
+          .describe('Of an entry, as svc todos shows it'),
         status: z.enum(STATUSES),
       }),
       output: Todo,
