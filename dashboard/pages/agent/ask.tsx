@@ -14,7 +14,7 @@ export function Ask({ busy, dead, onAsk, onStop }: AskProps) {
   const send = async () => {
     const instruction = field.current!.value.trim()
     if (!instruction || busy) return
-    field.current!.value = ''
+    field.current!.form!.reset()
     const taken = await onAsk(instruction)
     if (!taken && field.current?.value === '') field.current.value = instruction
   }

@@ -208,6 +208,8 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     const asked = house.model!.requests.length
     await field.fill('stall with a tale')
     await field.press('Enter')
+    // Emptied by sending, it is not marked as one that was left out.
+    expect(await field.evaluate(box => box.matches(':user-invalid'))).toBe(false)
     await page.getByText('Once upon a time').first().waitFor()
     const tale = house.model!.requests.slice(asked).find(({ prompt }) => prompt.includes('stall with a tale'))
     await page.getByRole('button', { name: 'Stop' }).click()
