@@ -10,6 +10,8 @@ import { Turn } from './turn.tsx'
 import type { ViewProps } from './view.ts'
 
 const SHOWN = 30
+/** The end is read where it lies no further below the window: a piece of an answer has few lines. */
+const FOLLOWED_PX = 200
 /** Of one session for each agent: a key belongs to one agent only. */
 const keyOf = (agent_id: string) => `dashboard:${agent_id}`
 
@@ -33,6 +35,11 @@ export function Chat({ agent: { agent_id: id, status } }: ViewProps) {
   // What was said last is before the eyes, and so is what is being written.
   const last = `${tasks.data?.at(-1)?.task_id} ${writing !== undefined}`
   useEffect(() => end.current?.scrollIntoView({ block: 'nearest' }), [last])
+  // An answer that grows is followed by who reads its end.
+  useEffect(() => {
+    if (end.current && end.current.getBoundingClientRect().bottom < innerHeight + FOLLOWED_PX)
+      end.current.scrollIntoView({ block: 'nearest' })
+  }, [writing?.text])
 
   const ask = async (instruction: string) => {
     const control = new AbortController()

@@ -206,11 +206,16 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     await person.at(`#/agents/${ids[0]}/chat`)
     const field = page.getByLabel('What it should do')
     const asked = house.model!.requests.length
+    await page.setViewportSize({ width: 400, height: 500 })
     await field.fill('stall with a tale')
     await field.press('Enter')
     // Emptied by sending, it is not marked as one that was left out.
     expect(await field.evaluate(box => box.matches(':user-invalid'))).toBe(false)
-    await page.getByText('Once upon a time').first().waitFor()
+    await page.getByText(/(Once upon a time.*){8}/).waitFor()
+    // The end of what is written is before the eyes, and so is the field.
+    const below = async () => (await field.boundingBox())!.y + (await field.boundingBox())!.height - 500
+    await expect.poll(below).toBeLessThanOrEqual(0)
+    await page.setViewportSize({ width: 1280, height: 900 })
     const tale = house.model!.requests.slice(asked).find(({ prompt }) => prompt.includes('stall with a tale'))
     await page.getByRole('button', { name: 'Stop' }).click()
     expect(await tale?.ended).toBe('dropped')
