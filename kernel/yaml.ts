@@ -1,4 +1,4 @@
-import { type Document, isMap, LineCounter, parseDocument } from 'yaml'
+import { type Document, isMap, isScalar, LineCounter, parseDocument } from 'yaml'
 import { crashPoint } from './crash.ts'
 import { defineError } from './errors.ts'
 import type { Ports } from './ports.ts'
@@ -114,7 +114,9 @@ function put(document: Document, path: readonly string[], value: unknown): void 
     if (isMap(there)) there.flow &&= there.items.length > 0
     else if (depth > 0 && document.hasIn(above)) document.setIn(above, document.createNode({}))
   }
-  document.setIn(path, value)
+  // A null that is no node would be written as a key alone: `? key`.
+  const isNew = value === null && !isScalar(document.getIn(path, true))
+  document.setIn(path, isNew ? document.createNode(null) : value)
 }
 
 function takeAway(document: Document, path: readonly string[]): void {

@@ -207,6 +207,20 @@ it('a patch may fill a section that stands in the file with nothing below it', a
   expect(shopOf(again, 'live')).toMatchObject({ limit: 4, prices: { 'gpt-4.1': 2 } })
 })
 
+it('a patch writes null as such, alone in its section too, and keeps the comment of a value that goes', async () => {
+  const rest = definePlugin({
+    name: 'rest',
+    config: z.object({ days: z.array(z.string()).nullable().default([]), hours: z.number().nullable().default(0) }),
+    setup() {},
+  })
+  await using home = await house({ builtins: [rest], config: 'rest:\n  days: [sunday]\n' })
+  await home.kernel.config.patch({ rest: { days: null } })
+  expect(await fileOf(home)).toBe('rest:\n  days: null\n')
+  await using other = await house({ builtins: [rest], config: 'rest:\n  hours: 8 # a day\n' })
+  await other.kernel.config.patch({ rest: { hours: null } })
+  expect(await fileOf(other)).toBe('rest:\n  hours: null # a day\n')
+})
+
 it('a patch while the file is broken names the line and does not touch it', async () => {
   await using home = await house({ builtins: [shop], config: 'shop:\n  limit: 3\n' })
   const broken = 'shop:\n  limit: [3\n'
