@@ -8,15 +8,24 @@ interface Shape {
   exclusiveMinimum?: number
   maximum?: number
   items?: Shape
+  anyOf?: readonly Shape[]
 }
 
+/** What a key's value is like; where it may also be null, what it is like else. */
+function shapeOf({ schema }: Key): Shape {
+  const shape = schema as Shape
+  const others = shape.anyOf?.filter(({ type }) => type !== 'null') ?? []
+  return others.length === 1 ? others[0]! : shape
+}
+
+const isNullable = ({ schema }: Key) => (schema as Shape).anyOf?.some(({ type }) => type === 'null') ?? false
 const typeOf = ({ type }: Shape) => (typeof type === 'string' ? type : (type?.find(each => each !== 'null') ?? ''))
 /** A list of texts is written one a line. */
 const isLines = (shape: Shape) => typeOf(shape) === 'array' && typeOf(shape.items ?? {}) === 'string'
 
 /** The field that fits the schema of a key. */
 export function Field({ found, text, onText }: { found: Key; text: string; onText: (text: string) => void }) {
-  const shape = found.schema as Shape
+  const shape = shapeOf(found)
   const label = `Value of ${found.key}`
   if (shape.enum || typeOf(shape) === 'boolean') {
     const choices = shape.enum?.map(String) ?? ['true', 'false']
@@ -66,8 +75,9 @@ export function Field({ found, text, onText }: { found: Key; text: string; onTex
 }
 
 /** What was typed as the value that it stands for; what cannot be read is left for the server to refuse in its own words. */
-export function parsedValue({ schema }: Key, text: string): unknown {
-  const shape = schema as Shape
+export function parsedValue(found: Key, text: string): unknown {
+  const shape = shapeOf(found)
+  if (isNullable(found) && text.trim() === '') return null
   if (shape.enum || typeOf(shape) === 'string') return shape.enum?.find(each => String(each) === text) ?? text
   if (typeOf(shape) === 'boolean') return text === 'true'
   if (isLines(shape) && !text.trim().startsWith('['))
@@ -82,8 +92,11 @@ export function parsedValue({ schema }: Key, text: string): unknown {
   }
 }
 
-export function textOf(value: unknown): string {
+/** A value of a key as it is shown and typed. */
+export function textOf(found: Key, value: unknown): string {
   if (value === null || value === undefined) return ''
+  // Nothing at all would be null.
+  if (Array.isArray(value) && value.length === 0 && isNullable(found)) return '[]'
   if (Array.isArray(value) && value.every(each => typeof each === 'string')) return value.join('\n')
   return typeof value === 'object' ? JSON.stringify(value, null, 2) : String(value)
 }

@@ -38,8 +38,8 @@ export function KeyRow({ found, onChanged }: { found: Key; onChanged: () => Prom
           />
         ) : (
           <p>
-            <code>{visible(secret && value ? '***' : textOf(value)) || '–'}</code>
-            {source !== 'default' && <small> · default {visible(textOf(fallback)) || '–'}</small>}
+            <code>{visible(secret && value ? '***' : textOf(found, value)) || '–'}</code>
+            {source !== 'default' && <small> · default {visible(textOf(found, fallback)) || '–'}</small>}
           </p>
         )}
       </div>
@@ -59,7 +59,7 @@ export function KeyRow({ found, onChanged }: { found: Key; onChanged: () => Prom
 
 function Editor({ found, onDone, onCancel }: { found: Key; onDone: () => Promise<void>; onCancel: () => void }) {
   const { key, source, env, reload } = found
-  const [text, setText] = useState(() => (found.secret ? '' : textOf(found.value)))
+  const [text, setText] = useState(() => (found.secret ? '' : textOf(found, found.value)))
   const done = async () => {
     toast(reload === 'applied' ? 'Set; it counts with the next heartbeat.' : 'Set; it counts after a restart.')
     await onDone()

@@ -46,6 +46,28 @@ describe.skipIf(!hasChromium)('configuration and plugins at the dashboard', () =
     expect(await file()).not.toMatch(/heartbeat/)
   })
 
+  it('takes one a line for a list that may be missing too: named, none, and as it was', async () => {
+    const key = 'tools.sub_agent_toolkits'
+    page = await person.at(`#/config?q=${key}`)
+    const row = rowOf(key)
+    const save = async (text: string, told: string) => {
+      await row.getByRole('button', { name: 'Change' }).click()
+      if (text) await row.getByLabel(`Value of ${key}`).fill(text)
+      await row.getByRole('button', { name: 'Save' }).click()
+      await row.getByLabel(`Value of ${key}`).waitFor({ state: 'detached' })
+      await row.locator('p > code', { hasText: told }).waitFor()
+    }
+    await save('file\nmemory', 'memory')
+    // Saved as it stands, it is the same.
+    await save('', 'memory')
+    expect(await file()).toMatch(/sub_agent_toolkits:\s+- file\s+- memory/)
+    await save('[]', '[]')
+    await save('', '[]')
+    expect(await file()).toMatch(/sub_agent_toolkits: \[\]/)
+    await save(' ', '–')
+    expect(await file()).toMatch(/sub_agent_toolkits: null/)
+  })
+
   it('is told of a wrong value in the server’s words, at the key, and nothing is changed', async () => {
     page = await person.at('#/config?q=server.cors_origins')
     const before = await file()
