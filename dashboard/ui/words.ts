@@ -85,10 +85,16 @@ export function moment(at: string): string {
   const date = new Date(at)
   return `${MONTHS[date.getMonth()]} ${date.getDate()}, ${date.getFullYear()}, ${timeOfDay(at)}`
 }
+/** `20:55:01` of today, `Nov 21, 20:55:01` of another day. */
+export function shortMoment(at: string, now: number): string {
+  const date = new Date(at)
+  const isToday = date.toDateString() === new Date(now).toDateString()
+  return isToday ? timeOfDay(at) : `${MONTHS[date.getMonth()]} ${date.getDate()}, ${timeOfDay(at)}`
+}
 /** A sentence of the server, its moments as the reader's clock has them. */
 export const timed = (text: string) => text.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, moment)
 /** The time of day alone. */
-export function timeOfDay(at: string): string {
+function timeOfDay(at: string): string {
   const date = new Date(at)
   return [date.getHours(), date.getMinutes(), date.getSeconds()].map(digits).join(':')
 }

@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import dashboard from '../../builtins/dashboard/index.ts'
-import { ago, count, dollars, duration, moment, timed } from '../../dashboard/ui/words.ts'
+import { ago, count, dollars, duration, moment, shortMoment, timed } from '../../dashboard/ui/words.ts'
 import { restHouse } from './rest-house.ts'
 
 const house = (env: Record<string, string> = {}) => restHouse({ plugins: [dashboard], env })
@@ -105,6 +105,8 @@ describe('the dashboard’s page', () => {
       const at = new Date(Date.UTC(2026, month, 2 * month + 1, 2 * month, month, 7)).toISOString()
       expect(timed(`Frozen since ${at}; svc daemon resume`)).toBe(`Frozen since ${moment(at)}; svc daemon resume`)
       expect(moment(at)).toBe(clock.format(new Date(at)))
+      expect(shortMoment(at, Date.parse(at))).toBe(moment(at).split(', ')[2])
+      expect(shortMoment(at, Date.parse(at) + 86_400_000)).toBe(moment(at).replace(/, \d{4}/, ''))
     }
     expect([0, 0.0000042, 0.0421, 0.0996, 0.1, 12, 1_204.5].map(dollars)).toEqual([
       ...['$0.00', '$0.0000042', '$0.042', '$0.10', '$0.10', '$12.00', '$1,204.50'],

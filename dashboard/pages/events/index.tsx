@@ -1,4 +1,5 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
+import { now } from '../../api/clock.ts'
 import { feed, type Happening } from '../../api/feed.ts'
 import { type Place, refine, to } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
@@ -6,7 +7,7 @@ import { Code } from '../../ui/code.tsx'
 import { Once } from '../../ui/once.ts'
 import { Empty } from '../../ui/states.tsx'
 import { Tag } from '../../ui/status.tsx'
-import { moment, plural, timeOfDay, visible } from '../../ui/words.ts'
+import { moment, plural, shortMoment, visible } from '../../ui/words.ts'
 import { summaryOf } from './summary.ts'
 
 const SHOWN = 300
@@ -89,7 +90,7 @@ function Line({ event: { at, type, agent_id, data } }: { event: Happening }) {
     <li>
       <button type="button" class="line" aria-expanded={open} onClick={() => setOpen(!open)}>
         <time dateTime={at} title={moment(at)}>
-          {timeOfDay(at)}
+          {shortMoment(at, now())}
         </time>
         <Tag kind={toneOf(type)}>{type}</Tag>
         <span class="what">{summaryOf(type, data)}</span>
