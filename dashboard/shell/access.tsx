@@ -50,6 +50,7 @@ export function AccessForm({ wanted }: { wanted: boolean }) {
             spellcheck={false}
             placeholder="default"
             pattern="[A-Za-z0-9._@\-]{1,128}"
+            title="Letters, digits and . _ @ -"
             ref={useCallback(filled('tenant'), [])}
           />
         </label>

@@ -81,7 +81,7 @@ function ImportForm({ onDone }: { onDone: (imported: Answer<'bundles.import'>) =
         </label>
         <label>
           Model
-          <input name="model" placeholder="its own" pattern="\S*" maxLength={200} />
+          <input name="model" placeholder="its own" pattern="\S*" title="Without spaces" maxLength={200} />
         </label>
       </div>
       <p class="hint">

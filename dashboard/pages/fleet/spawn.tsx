@@ -57,7 +57,7 @@ function SpawnForm({ onSpawned }: { onSpawned: (agent_id: string) => void }) {
           </label>
           <label>
             Model
-            <input name="model" placeholder="the preset's, or the default" pattern="\S*" />
+            <input name="model" placeholder="the preset's, or the default" pattern="\S*" title="Without spaces" />
           </label>
           <Trouble fault={spawn.fault} />
           <div class="row">
