@@ -71,20 +71,26 @@ function Spent() {
 
 /** The brake: nothing that costs is begun while it is on. */
 function Freeze() {
-  const { data, reload } = useQuery('daemon', { ask: () => api.daemon.status(), on: ofKinds('daemon_'), every: 5_000 })
+  const { data, fault, reload } = useQuery('daemon', {
+    ask: () => api.daemon.status(),
+    on: ofKinds('daemon_'),
+    every: 5_000,
+  })
   const act = useAction(async (frozen: boolean) => {
     await (frozen ? api.daemon.resume() : api.daemon.pause())
     await reload()
   })
   if (!data) return null
   const frozen = Boolean(data.frozen)
+  // The head stands on every page: that the server was out of reach is told no longer than it is.
+  const trouble = act.fault?.code === 'unreachable' ? fault : act.fault
   return (
     <>
       {!data.running && <span class="notice bad">No daemon runs: svc start</span>}
       {data.health === 'stalled' && <span class="notice bad">The daemon stands still</span>}
-      {act.fault && (
+      {trouble && (
         <span class="notice bad" role="alert">
-          {visible(act.fault.message)}
+          {visible(trouble.message)}
         </span>
       )}
       <button
