@@ -184,8 +184,11 @@ export class TapeRecorder implements Tape {
     return texts
   }
 
+  /** Whoever is at work still does all as nobody from now on: on a tape that follows it is what others do. */
   stop(): void {
     this.#over = true
+    for (const actor of this.#acting) actor.over = true
+    this.#acting.clear()
   }
 
   /** The number of a text that comes again and again. */

@@ -180,11 +180,12 @@ export class RecordingRoom implements Recordings {
     const events = await this.events(run_id)
     if (within === null) return { about, entries, state, events }
     const task = taskIn(entries, run_id)
-    const cut = about.cut === null ? '' : ` (${about.cut})`
-    if (!task) throw new NotReplayableError({ run_id, why: `the recording of ${within} ends before it${cut}` })
+    const why = about.cut === null ? '' : ` (${about.cut})`
+    if (!task) throw new NotReplayableError({ run_id, why: `the recording of ${within} ends before it${why}` })
     const last_seq = task.over ? (events.at(-1)?.seq ?? 0) : null
+    const cut = about.cut ?? (task.over || about.ended_at === null ? null : 'its recording ends in the middle of it')
     return {
-      about: { ...about, run_id, kind: 'task', within, events_of: run_id, last_seq },
+      about: { ...about, run_id, kind: 'task', within, events_of: run_id, last_seq, cut },
       entries: task.entries,
       ...{ state, events },
     }

@@ -80,6 +80,7 @@ test('a one-shot task is a run that replays: in a process of its own, in the dae
     const { task_id, status } = await home.ask('POST', `/agents/${agent}/tasks`, { instruction })
     return { task_id, status, runs: await taskRunsOf(home, task_id) }
   }
+  await home.stop()
   const alone = [await run('look twice'), await run('look twice')]
   await home.start()
   const [beside, waits] = await Promise.all([run('look twice'), run('send it')])
@@ -104,6 +105,40 @@ test('a one-shot task is a run that replays: in a process of its own, in the dae
   const { kind, steps_taken } = await home.ask('GET', `/runs/${runs[1]}/recording`)
   expect(kind).toBe('task')
   expect(steps_taken.map(({ says }: { says: string }) => says)).toEqual(['look', 'look', 'That is all.'])
+}, 60_000)
+
+test('a daemon that begins in the middle of a task replays: what that writes from then on is what others write', async () => {
+  let goOn = () => {}
+  const held = new Promise<void>(resolve => {
+    goOn = resolve
+  })
+  const ofAgent = scripted(look('a'), finish)
+  await using home = await recorded(
+    async request => {
+      if (!request.prompt.includes('look twice')) return ofAgent(request)
+      await held
+      return ofTask(request)
+    },
+    { tasks: { toolkits: ['hands'] } },
+  )
+  const agent = await spawn(home)
+  await home.stop()
+  const task = home.ask('POST', `/agents/${agent}/tasks`, { instruction: 'look twice' })
+  await home.server.request(1)
+  await home.start()
+  await until(async () => (await goalsOf(home, agent)).some(goal => goal.status === 'completed'))
+  goOn()
+  expect(await task).toMatchObject({ status: 'completed', tool_calls_made: 2 })
+  const { length } = await goalsOf(home, agent)
+  await until(async () => (await goalsOf(home, agent)).length > length + 1)
+  await home.stop()
+  const [daemon = '', ofItself = ''] = await runsOf(home)
+  expect(await replayOf(home, ofItself)).toMatchObject({
+    same: true,
+    notes: ['its recording ends in the middle of it'],
+  })
+  const verdict = await replayOf(home, daemon)
+  expect(verdict, JSON.stringify(verdict)).toMatchObject({ same: true, divergence: null, notes: [] })
 }, 60_000)
 
 test('a recording that is kept for its tasks alone is not listed: its own run is gone', async () => {
