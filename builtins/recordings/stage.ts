@@ -60,7 +60,8 @@ export async function openStage(
   const { files } = svc.ports
   const root = await files.mkdtemp(join(tmpdir(), 'svc-replay-'))
   await files.mkdir(join(root, '.svc'), { recursive: true, mode: 0o700 })
-  const leave = () => files.rm(root, { recursive: true, force: true })
+  // Who was left in the middle of something may still be at its last file.
+  const leave = () => files.rm(root, { recursive: true, force: true, maxRetries: 5 })
   try {
     await files.writeFile(join(root, '.svc', 'svc.db'), state, { mode: 0o600 })
     const file = join(root, '.svc', 'config.yaml')
