@@ -89,7 +89,9 @@ export class TaskDesk {
       if (known) return { task_id: known.task_id, carried: undefined }
       if (died_at !== null) throw new AgentDeadError({ agent_id })
       asked ??= await admit(this.#svc, agent_id, input.instruction)
-      const { instruction, blocked } = asked
+      const { blocked } = asked
+      // Half of a pair of surrogates is no text that can be kept.
+      const instruction = asked.instruction.toWellFormed()
       const begun = await this.#insert({ ...input, instruction }, agent, request_hash, call, streams, blocked)
       if (!begun) continue
       const { row, first } = begun
@@ -225,7 +227,7 @@ export class TaskDesk {
     blocked: SvcError | undefined,
   ): Promise<{ row: TaskRow; first: FirstTime } | undefined> {
     const { agent_id } = agent
-    const wanted = { agent_id, tenant, session_id: given, session_key, task: instruction.slice(0, 200) }
+    const wanted = { agent_id, tenant, session_id: given, session_key, task: instruction.slice(0, 200).toWellFormed() }
     const { session_id, effects } = await this.#svc.use(Sessions).resolve(wanted)
     const guarded = this.#svc.has(Guardrails) && this.#svc.use(Guardrails).enabled
     const text: TextMode = streams ? (guarded ? 'suppressed' : 'shown') : 'none'

@@ -173,6 +173,15 @@ test('a task whose words were streamed replays too, and can be left at a step', 
   expect(await replayOf(home, fork.run_id)).toMatchObject({ same: true, divergence: null })
 }, 60_000)
 
+test('a task whose instruction has half of a sign in it is asked the same when it is repeated', async () => {
+  await using home = await recorded(ofTask, { tasks: { toolkits: ['hands'] } })
+  const agent = await spawn(home)
+  const { task_id } = await home.ask('POST', `/agents/${agent}/tasks`, { instruction: 'look \ud800 twice' })
+  const [run = ''] = await taskRunsOf(home, task_id)
+  expect(await home.ask('GET', `/tasks/${task_id}`)).toMatchObject({ instruction: 'look \ufffd twice' })
+  expect(await replayOf(home, run)).toMatchObject({ same: true, divergence: null })
+}, 60_000)
+
 test('a task is left at a step, too: with another model, and with a plugin that is there from then on', async () => {
   await using home = await recorded(
     request =>
