@@ -10,7 +10,6 @@ import { sparkline } from './spark.ts'
 import { type Life, survivalReport } from './survival-report.ts'
 
 const DAYS = 30
-const MOST_DAYS = 365
 /** Three ways of being in the world, as presets have them. */
 const PRESETS = ['coder', 'gambler', 'philosopher'] as const
 /** All that a life here needs: the world, and something to write on. */
@@ -31,7 +30,7 @@ export function survival(svc: PluginHandle): Demo {
     name: 'survival',
     summary: 'A coder, a gambler and a philosopher live thirty days in a world with rent, jobs and chance',
     async play(stage) {
-      const days = Math.min(MOST_DAYS, Math.max(1, Math.trunc(stage.cycles ?? DAYS)))
+      const days = stage.cycles ?? DAYS
       const house = await stage.open({ config: CONFIG, files: await presets(svc, stage.model), roles: ['cli'] })
       // What a daemon would see to at its start and end: a run to look into afterwards, and lives that are written down.
       const ends = []

@@ -14,6 +14,7 @@ import { html } from './html.ts'
 import { markdown } from './markdown.ts'
 
 const EMBEDDED = 'sim:rules-1'
+const MOST_CYCLES = 365
 /** How often, and after how many milliseconds again, it is asked whether what a beat began is done: 15 s, for a real model. */
 const CALM_TRIES = 3_000
 const CALM_MS = 5
@@ -44,6 +45,9 @@ async function play(svc: PluginHandle, options: DemoOptions): Promise<DemoReport
       'case',
       parts.length > 0 ? `must be one of ${parts.map(each => each.name).join(', ')}` : `${name} has none`,
     )
+  }
+  if (cycles !== undefined && !(Number.isInteger(cycles) && cycles >= 1 && cycles <= MOST_CYCLES)) {
+    throw wrong('cycles', `must be a whole number from 1 to ${MOST_CYCLES}`)
   }
   const { id, provider } = await svc.use(Models).resolve(model)
   const { available, reason } = await provider.availability()

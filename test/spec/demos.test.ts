@@ -158,6 +158,8 @@ describe('the theatre', () => {
     await expect(play({ name: 'detective', part: 'butler' })).rejects.toThrow(
       /case: must be one of manuscript, lighthouse, orchids/,
     )
+    for (const cycles of [0, -5, 1.5, 366])
+      await expect(play({ name: 'survival', cycles })).rejects.toThrow('cycles: must be a whole number from 1 to 365')
     await expect(play({ name: 'survival', part: 'x' })).rejects.toThrow('case: survival has none')
     await expect(play({ name: 'survival', model: 'nobody:lite' })).rejects.toThrow(/names no model/)
   })
