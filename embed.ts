@@ -54,7 +54,7 @@ export interface TaskOptions {
   sessionKey?: string
   /** Whose task it is; `default` unless told. */
   user?: string
-  /** The same key again is the same task again; with a key it goes on when the signal is aborted. */
+  /** The same key again is the same task again; with a key it goes on when the signal is aborted, and a TaskGoesOnError says so. */
   idempotencyKey?: string
   signal?: AbortSignal
 }

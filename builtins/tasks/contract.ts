@@ -159,6 +159,13 @@ export const TaskCancelledError = defineError({
   title: 'Task cancelled',
   sentence: () => 'The client went away before the task was done. With an Idempotency-Key it would have gone on.',
 })
+export const TaskGoesOnError = defineError({
+  code: 'task_goes_on',
+  status: 499,
+  title: 'Task goes on',
+  sentence: (p: { task_id: string }) =>
+    `The client went away, and the task ${p.task_id} goes on; the same Idempotency-Key finds its answer.`,
+})
 export const TaskStoppedError = defineError({
   code: 'task_stopped',
   status: 409,

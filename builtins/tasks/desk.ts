@@ -10,6 +10,7 @@ import { beginsAs } from './beginning.ts'
 import {
   IdempotencyKeyReusedError,
   TaskCancelledError,
+  TaskGoesOnError,
   TaskInterruptedError,
   TaskNotFoundError,
   TaskOverError,
@@ -103,14 +104,18 @@ export class TaskDesk {
     throw new AgentNotFoundError({ ref: input.id })
   }
 
-  /** The task as it stands once it does not run any more, in whatever process. @throws TaskNotFoundError when it is removed meanwhile */
+  /**
+   * The task as it stands once it does not run any more, in whatever process.
+   * @throws TaskNotFoundError when it is removed meanwhile; TaskGoesOnError when the signal comes first
+   */
   async settled(task_id: string, signal: AbortSignal | undefined): Promise<TaskRow> {
     for (;;) {
       const run = this.#runs.get(task_id)
       if (run) await overOrAborted(run.text, signal)
       const row = await this.find(task_id)
       if (row.status !== 'running') return row
-      if (signal?.aborted) throw signal.reason instanceof ServerStoppingError ? signal.reason : new TaskCancelledError()
+      if (signal?.aborted)
+        throw signal.reason instanceof ServerStoppingError ? signal.reason : new TaskGoesOnError({ task_id })
       await this.elsewhere(row, signal)
     }
   }

@@ -11,6 +11,7 @@ import {
   Svc,
   SvcDaemon,
   type SvcOptions,
+  TaskGoesOnError,
   type TaskOptions,
   TaskResponse,
   z,
@@ -344,6 +345,24 @@ describe('tasks of a program', () => {
     expect(error).toBeInstanceOf(StructuredParseError)
     expect(error).toMatchObject({ raw: 'Bern, of course.', message: expect.stringContaining('no JSON object') })
     await expect(svc.parse(agent_id, 'Which city?', City)).rejects.toMatchObject({ code: 'model_error' })
+  })
+
+  it('go on without whoever asked where they have a key, and say so', async () => {
+    let answer = () => {}
+    const asked = new Promise<void>(resolve => {
+      answer = resolve
+    })
+    const { svc, server } = await scripted(() => asked.then(() => text('Bern.')))
+    const { agent_id } = await svc.spawn('worker')
+    const abort = new AbortController()
+    const key = { idempotencyKey: 'once' }
+    const running = svc.run(agent_id, 'Which city?', { ...key, signal: abort.signal })
+    await server.request(1)
+    abort.abort()
+    await expect(running).rejects.toThrow(TaskGoesOnError)
+    answer()
+    expect(await svc.run(agent_id, 'Which city?', key)).toMatchObject({ status: 'completed', output: 'Bern.' })
+    expect(server.requests).toHaveLength(1)
   })
 
   it('are told as they go on, and end with their reader', async () => {
