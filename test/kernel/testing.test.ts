@@ -2,7 +2,7 @@ import { access } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { definePlugin } from '#kernel'
-import { beat, heldClock, house, memoryScheduler, tempDir, until } from '../support/index.ts'
+import { beat, heldClock, house, memoryScheduler, modelServer, tempDir, until } from '../support/index.ts'
 
 it('a held clock stands still, and fires what falls due in its order, also what is set on the way', async () => {
   const clock = heldClock()
@@ -88,4 +88,10 @@ it('until resolves with the event that matches', async () => {
   for (const count of [1, 2, 3]) await hooks.emit('beat', { beat: count })
   await expect(second).resolves.toEqual({ beat: 2 })
   expect(hooks.get('beat').taps).toEqual([])
+})
+
+it('a model on a port that is in use is refused, and ends no process', async () => {
+  await using first = await modelServer()
+  const port = Number(new URL(first.url).port)
+  await expect(modelServer({ port })).rejects.toMatchObject({ code: 'EADDRINUSE' })
 })

@@ -170,6 +170,7 @@ export function barrier(n: number, reply: Reply = text('Together.')): Barrier {
 /**
  * Starts an OpenAI-compatible server on the loopback address whose answers a script decides. It speaks both forms of
  * `POST /v1/chat/completions`, and `GET /v1/models` unless `models` is null.
+ * @throws what listening throws, as when the port is in use
  * @example
  * const server = await modelServer()
  * server.enqueue(toolCall('file_write', { path: 'a.txt', content: 'hello' }), text('Done.'))
@@ -228,7 +229,9 @@ export async function modelServer(
     socket.on('error', () => {})
     socket.on('close', () => sockets.delete(socket))
   })
-  await new Promise<void>(resolve => server.listen(options.port ?? 0, '127.0.0.1', resolve))
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(options.port ?? 0, '127.0.0.1', resolve)
+  })
 
   const close = async () => {
     const closed = new Promise<void>(resolve => server.close(() => resolve()))
