@@ -93,6 +93,8 @@ interface Route {
   path: string
   /** Whether it has a last event, or goes on until it is left. */
   stream?: 'ends' | 'goes on'
+  /** The media type of an answer that is a text; JSON unless told. */
+  produces?: string
 }
 interface Message {
   event: string
@@ -104,10 +106,10 @@ async function ask(options: ClientOptions, route: Route, input: Input, call: Cal
   const answer = await send(options, route, input, call)
   const text = await answer.text().catch(error => lost(error, options, call))
   if (text === '') return null
-  return /\bjson\b/.test(answer.headers.get('content-type') ?? '') ? JSON.parse(text) : text
+  return route.produces ? text : JSON.parse(text)
 }
 
-/** @throws SvcError: UnreachableError, or what the server answered */
+/** @throws SvcError: UnreachableError, also where another program answers; or what the server answered */
 async function send(options: ClientOptions, route: Route, input: Input, call: CallOptions): Promise<Response> {
   const { url, body } = placed(options.baseUrl, route, input)
   const headers = new Headers()
@@ -120,6 +122,11 @@ async function send(options: ClientOptions, route: Route, input: Input, call: Ca
   const request = { method: route.method, headers, body: body ?? null, ...(call.signal ? { signal: call.signal } : {}) }
   const answer = await fetch(url, request).catch(error => lost(error, options, call))
   if (!answer.ok) throw errorOf(await answer.json().catch(() => null), answer)
+  const { stream, produces = stream ? 'text/event-stream' : 'application/json' } = route
+  const media = answer.headers.get('content-type')
+  if (answer.body && !media?.startsWith(produces)) {
+    throw new UnreachableError({ url: options.baseUrl, problem: `another program answers there, with ${media}` })
+  }
   call.onResponse?.(answer)
   return answer
 }

@@ -24,7 +24,9 @@ export function clientSource(operations: readonly Operation[]): string {
   const types = served.map(operation => typesOf(operation, named))
   const routes = served.map(({ name, http, events }) => {
     const stream = events ? `, stream: '${events.done ? 'ends' : 'goes on'}'` : ''
-    return `  '${name}': { method: '${http!.method}', path: '${http!.path}'${stream} },`
+    const [media] = http!.produces?.split(';') ?? []
+    const produces = media ? `, produces: '${media}'` : ''
+    return `  '${name}': { method: '${http!.method}', path: '${http!.path}'${stream}${produces} },`
   })
   return `// biome-ignore-all format: made from the operations; make it anew with: npx vitest run test/faces/client-operations.test.ts -u
 

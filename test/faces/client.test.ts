@@ -124,6 +124,15 @@ describe('a call', () => {
     expect(error.message).toContain(url)
   })
 
+  it('says so where another program answers, and takes nothing of it for an answer', async () => {
+    const page = answering(() => new Response('<title>Sign in</title>', { headers: { 'content-type': 'text/html' } }))
+    const begun = page.tasks.stream({ id: 'ada', instruction: 'Hello' }, { idempotencyKey: 'once' })
+    for (const asked of [page.agents.list(), page.metrics.get(), page.events.follow().next(), begun.next()]) {
+      const error = await asked.catch(thrown => thrown)
+      expect(error).toMatchObject({ code: 'unreachable', message: expect.stringContaining('with text/html') })
+    }
+  })
+
   it('whose answer breaks off, or is no problem that anybody told, throws an error all the same', async () => {
     const half = () => halfOf('application/json', '{"agent_id":')
     const broken = await answering(half)
