@@ -449,6 +449,23 @@ describe('the package, as a program elsewhere has it', () => {
     expect(ran).toEqual({ stdout, stderr: '', code: 0 })
   })
 
+  it('lives on when its log cannot be written, and tells it on standard error', async () => {
+    await using dir = await project(FAST)
+    await dir.write({
+      'program.mjs': `import { Svc } from 'svc'
+        const write = () => { throw new Error('the disk is full') }
+        const svc = await Svc.open('.', { log: { write }, ports: { env: {} } })
+        await svc.spawn('coder')
+        await svc.start({ cycles: 1 })
+        console.log((await svc.status()).length)
+        await svc.close()`,
+    })
+    await install(dir.path, 'svc')
+    expect(await program(dir.path, 'program.mjs')).toEqual({
+      ...{ code: 0, stdout: '1\n', stderr: expect.stringContaining('plugins are live') },
+    })
+  })
+
   it.each([
     ['svc', `import { Agent } from 'svc'\nawait new Agent({ maxSteps: 0 }).run('Hello')`],
     [
