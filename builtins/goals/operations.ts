@@ -202,5 +202,5 @@ function shown(row: GoalRow): Goal {
 const MARK = { active: '…', completed: '✓', abandoned: '✗' } as const
 
 function line({ goal_id, status, objective, result }: Goal): string {
-  return `${MARK[status]} ${goal_id}  ${objective}${result ? `\n    ${result.split('\n')[0]}` : ''}`
+  return `${MARK[status]} ${goal_id}  ${objective.replace(/\s+/g, ' ')}${result ? `\n    ${result.split('\n')[0]}` : ''}`
 }

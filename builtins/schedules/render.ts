@@ -11,7 +11,7 @@ export function scheduleLine(schedule: Schedule): string {
   const next = enabled ? `next ${next_at ?? `with cycle ${next_cycle}`}` : 'disabled'
   const held = held_by === null ? '' : `; due, but ${held_by}`
   const lost = skipped === 0 ? '' : `; ${skipped} skipped, last because ${last_skip}`
-  return `${schedule_id}  ${agent_id}  ${timingOf(schedule)}, ${next}${held}${lost}\n    ${objective}`
+  return `${schedule_id}  ${agent_id}  ${timingOf(schedule)}, ${next}${held}${lost}\n    ${objective.replace(/\s+/g, ' ')}`
 }
 
 export function renderSchedules(schedules: readonly Schedule[]): string {
@@ -22,7 +22,7 @@ export function renderSchedules(schedules: readonly Schedule[]): string {
 }
 
 export function alarmLine({ alarm_id, agent_id, at, status, description }: Alarm): string {
-  return `${alarm_id}  ${agent_id}  ${at}${status === 'fired' ? ' (went off)' : ''}  ${description}`
+  return `${alarm_id}  ${agent_id}  ${at}${status === 'fired' ? ' (went off)' : ''}  ${description.replace(/\s+/g, ' ')}`
 }
 
 export function renderAlarms(alarms: readonly Alarm[]): string {

@@ -97,6 +97,7 @@ export function sessionOperations(svc: PluginHandle, book: SessionBook) {
 }
 
 function line({ session_id, agent_id, status, session_key, task, cost_usd, tokens }: Session): string {
-  const about = [session_key && `[${session_key}]`, task.replace(/\s+/g, ' ').slice(0, 60)].filter(Boolean).join(' ')
+  const key = session_key && `[${session_key.replace(/\s+/g, ' ')}]`
+  const about = [key, task.replace(/\s+/g, ' ').slice(0, 60)].filter(Boolean).join(' ')
   return `${session_id}  ${agent_id}  ${status}  ${tokens} tokens, $${cost_usd.toFixed(4)}  ${about}`.trimEnd()
 }
