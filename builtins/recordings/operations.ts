@@ -82,7 +82,7 @@ export function recordingOperations(room: RecordingRoom) {
       name: 'recordings.replay',
       summary: 'Repeat a run offline and compare the event log; with `from`, leave it at a step and live on',
       description:
-        'Nothing outside a temporary project is touched. A fork asks real models, which cost, and its tools work on the temporary project only: what would start a program or reach the network is refused.',
+        'Nothing outside a temporary project is touched. A fork asks real models, which cost, and its tools work on the temporary project only: what would start a program or reach the network is refused, unless code of a plugin goes its own way.',
       input: z.object({
         id,
         ...{ ...ForkInput, from: ForkInput.from.optional() },
