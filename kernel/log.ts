@@ -19,7 +19,7 @@ export function createLog(options: LogOptions = {}): Log {
       const secrets = options.secrets?.() ?? []
       // A secret stands in the line as JSON writes it.
       const written = secrets.map(secret => JSON.stringify(secret).slice(1, -1))
-      const masked = written.reduce((text, secret) => text.replaceAll(secret, '***'), line)
+      const masked = maskText(line, written)
       try {
         write(masked)
       } catch {
@@ -31,6 +31,13 @@ export function createLog(options: LogOptions = {}): Log {
   return pino({ level: options.level ?? 'info', base: null, timestamp: pino.stdTimeFunctions.isoTime }, stream)
 }
 
+/** A text without these values. The longer ones go first: another may be their beginning, and would leave the rest. */
+export function maskText(text: string, secrets: readonly string[]): string {
+  return [...secrets]
+    .sort((a, b) => b.length - a.length)
+    .reduce((masked, secret) => masked.replaceAll(secret, '***'), text)
+}
+
 /** Shorter values could not be told from other text. */
 const SHORTEST_SECRET = 8
 
@@ -40,8 +47,8 @@ export function maskJson(json: string, secrets: readonly string[]): string {
     secret => secret.length >= SHORTEST_SECRET && json.includes(JSON.stringify(secret).slice(1, -1)),
   )
   if (inside.length === 0) return json
-  const mask = (text: string) => inside.reduce((masked, secret) => masked.replaceAll(secret, '***'), text)
-  return JSON.stringify(JSON.parse(json), (_, value: unknown) => (typeof value === 'string' ? mask(value) : value))
+  const masked = (_: string, value: unknown) => (typeof value === 'string' ? maskText(value, inside) : value)
+  return JSON.stringify(JSON.parse(json), masked)
 }
 
 /** Providers' keys are secrets wherever they come from. */

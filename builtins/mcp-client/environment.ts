@@ -1,3 +1,4 @@
+import { maskText } from '#kernel'
 import type { McpServerSettings } from './config.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
@@ -35,5 +36,5 @@ export function headersOf({ headers_env }: McpServerSettings, own: Env): Record<
 export function hiding({ pass_env, headers_env }: McpServerSettings, own: Env): (text: string) => string {
   const values = [...pass_env, ...Object.values(headers_env)].map(variable => own[variable]?.trim() ?? '')
   const secrets = values.filter(value => value.length >= SHORTEST_SECRET)
-  return text => secrets.reduce((shown, secret) => shown.replaceAll(secret, '***'), text)
+  return text => maskText(text, secrets)
 }

@@ -1,4 +1,13 @@
-import { HostToken, inRound, maskJson, type PluginHandle, packageVersion, secretsIn, sentenceOf } from '#kernel'
+import {
+  HostToken,
+  inRound,
+  maskJson,
+  maskText,
+  type PluginHandle,
+  packageVersion,
+  secretsIn,
+  sentenceOf,
+} from '#kernel'
 import { isoTime, type Overheard, Store } from '../store/contract.ts'
 import type { RecordingsConfig } from './config.ts'
 import type { Recording } from './contract.ts'
@@ -198,7 +207,7 @@ export function maskerOf(svc: PluginHandle, isJson = true): (text: string) => st
     const secrets = [...ofEnvironment, ...ofConfig]
     if (isJson) return maskJson(text, secrets)
     const inside = secrets.filter(secret => secret.length >= 8 && text.includes(secret))
-    return inside.reduce((masked, secret) => masked.replaceAll(secret, '***'), text)
+    return maskText(text, inside)
   }
 }
 

@@ -63,11 +63,14 @@ describe('a secret', () => {
 })
 
 describe('a secret that somebody wrote down', () => {
-  it('is taken out of texts as out of JSON', async () => {
-    const { ask } = await served({ env: KEYS })
+  it.each([
+    ['', KEYS.OPENAI_API_KEY],
+    [', also where another begins it', `${KEYS.OPENAI_API_KEY}-more`],
+  ])('is taken out of texts as out of JSON%s', async (_, secret) => {
+    const { ask } = await served({ env: { ...KEYS, ACME_TOKEN: `${KEYS.OPENAI_API_KEY}-more` } })
     const headers = { 'x-svc-key': KEYS.SVC_API_KEY }
     const { agent_id } = (await ask('/agents', { method: 'POST', headers, body: { preset: 'worker' } })).json
-    const role = `Keeper of "${KEYS.OPENAI_API_KEY}"`
+    const role = `Keeper of "${secret}"`
     const changed = await ask(`/agents/${agent_id}`, { method: 'PATCH', headers, body: { role } })
     expect(changed.json.role).toBe('Keeper of "***"')
     expect((await ask(`/agents/${agent_id}/biography`, { headers })).text).toContain('Keeper of "***"')

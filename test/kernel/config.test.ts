@@ -455,18 +455,18 @@ it('each key tells its owner, class, default, variable and schema', async () => 
 
 it('a secret never reaches the log: not while plugins come up, not after it was changed, not in quotes', async () => {
   const secret = 'hush "hush"'
-  const tell = `the key is ${secret}, and the token is sk-abcdefgh`
+  const tell = `the key is ${secret}, and the token is sk-abcdefgh or sk-abcdefgh-more`
   const teller = definePlugin({ name: 'teller', setup: svc => svc.log.info({ key: secret }, tell) })
   await using home = await house({
     builtins: [shop, teller],
     config: { shop: { key: secret } },
-    env: { ACME_API_KEY: 'sk-abcdefgh' },
+    env: { ACME_API_KEY: 'sk-abcdefgh', OTHER_API_KEY: 'sk-abcdefgh-more' },
   })
   await home.kernel.config.patch({ shop: { key: 'another' } })
   home.kernel.log.info(tell)
   expect(home.logged('the key is').map(({ key, msg }) => [key, msg])).toEqual([
-    ['***', 'the key is ***, and the token is ***'],
-    [undefined, 'the key is ***, and the token is ***'],
+    ['***', 'the key is ***, and the token is *** or ***'],
+    [undefined, 'the key is ***, and the token is *** or ***'],
   ])
 })
 
