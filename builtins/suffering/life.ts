@@ -16,11 +16,12 @@ export function lifeSummary(
     async summarize(agent) {
       const state = await stateOf(agent)
       if (!state) return undefined
+      const { mood, load, waking_hours } = state
       const extremes = await extremesOf(svc.use(Store), agent.agent_id)
-      return {
-        ...{ mood: state.mood, load: state.load, waking_hours: state.waking_hours },
-        ...(extremes && { ...extremes, peak_at: isoTime(extremes.peak_at) }),
-      }
+      if (!extremes) return { mood, load, waking_hours }
+      // How it is just now is not among the moments yet.
+      const peak = load > extremes.peak_load ? { peak_load: load, peak_at: svc.clock.ms() } : extremes
+      return { mood, load, waking_hours, ...extremes, peak_load: peak.peak_load, peak_at: isoTime(peak.peak_at) }
     },
   }
 }

@@ -6,6 +6,7 @@ import { Agents } from '../../builtins/agents/contract.ts'
 import { CheckpointParts } from '../../builtins/checkpoints/contract.ts'
 import daemon from '../../builtins/daemon/index.ts'
 import guardrails from '../../builtins/guardrails/index.ts'
+import { LifeSummaries } from '../../builtins/identity/contract.ts'
 import { Rest } from '../../builtins/rest/contract.ts'
 import rest from '../../builtins/rest/index.ts'
 import { defineEffect, Effects, type EventEnvelope, Store } from '../../builtins/store/contract.ts'
@@ -168,6 +169,18 @@ describe('suffering of a living agent', () => {
     expect((answer.json as Report).history).toHaveLength(2)
     expect((await get(`/agents/${id}/suffering?limit=0`)).status).toBe(422)
     expect((await get('/agents/nobody/suffering')).status).toBe(404)
+  })
+
+  it('is at its peak just now where it has only risen', async () => {
+    await using home = await open()
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    await lay(home, id, 'financial_strain', 0.4)
+    await beats(home, 4)
+    const { load } = await look(home, id)
+    const [felt] = home.kernel.list(LifeSummaries).filter(({ name }) => name === 'suffering')
+    expect(load).toBeGreaterThan(0.45)
+    expect(await felt?.summarize(await home.kernel.use(Agents).find(id))).toMatchObject({ load, peak_load: load })
   })
 
   it('comes back from a checkpoint as it was, and goes with its agent', async () => {
