@@ -41,7 +41,7 @@ function List() {
                   { name: 'Status', kind: 'narrow', cell: ({ status }) => <Status of={status} /> },
                   { name: 'Model', wide: true, cell: ({ model }) => visible(model) },
                   {
-                    name: 'Goals reached',
+                    name: 'Goals',
                     kind: 'number',
                     wide: true,
                     cell: ({ goals_completed, goals_generated }) =>
