@@ -2,6 +2,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { isRefused, onRefused } from '../api/access.ts'
 import { useAction } from '../api/action.ts'
 import { api } from '../api/client.ts'
+import { useDaemon } from '../api/daemon.ts'
 import { type FeedState, useFeedState } from '../api/feed.ts'
 import { ofKinds, useQuery } from '../api/query.ts'
 import { to } from '../routes.ts'
@@ -71,11 +72,7 @@ function Spent() {
 
 /** The brake: nothing that costs is begun while it is on. */
 function Freeze() {
-  const { data, fault, reload } = useQuery('daemon', {
-    ask: () => api.daemon.status(),
-    on: ofKinds('daemon_'),
-    every: 5_000,
-  })
+  const { data, fault, reload } = useDaemon()
   const act = useAction(async (frozen: boolean) => {
     await (frozen ? api.daemon.resume() : api.daemon.pause())
     await reload()

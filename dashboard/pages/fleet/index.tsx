@@ -1,5 +1,6 @@
 import { useMemo } from 'preact/hooks'
 import { api } from '../../api/client.ts'
+import { useDaemon } from '../../api/daemon.ts'
 import { useQuery } from '../../api/query.ts'
 import { type Place, refine, to } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
@@ -14,9 +15,14 @@ import { Glance } from './glance.tsx'
 import { Import } from './import.tsx'
 import { Spawn } from './spawn.tsx'
 
-/** Who does what, what it costs, who is stuck and why, and what wakes next. */
+/** Who does what, what it costs, who is stuck and why, and what wakes next, where a daemon wakes anybody. */
 export function Fleet({ place }: { place: Place }) {
   const fleet = useQuery('fleet', { ask: () => api.agents.fleet() })
+  const { running = true, frozen = false } = useDaemon().data ?? {}
+  const members = useMemo(
+    () => (running && !frozen ? fleet.data : fleet.data?.map(member => ({ ...member, next_run_at: null }))),
+    [fleet.data, running, frozen],
+  )
   const begin = (
     <>
       <Import onImported={fleet.reload} />
@@ -29,7 +35,7 @@ export function Fleet({ place }: { place: Place }) {
         <h1>Fleet</h1>
         {fleet.data?.length !== 0 && <div class="aside">{begin}</div>}
       </div>
-      <Loaded query={fleet}>
+      <Loaded query={{ ...fleet, data: members }}>
         {members =>
           members.length === 0 ? (
             <Empty title="No agent lives here yet." actions={begin}>

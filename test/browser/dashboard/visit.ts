@@ -251,6 +251,9 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
       await expect.poll(() => page.locator('.skeleton').count(), { timeout: PATIENCE_MS }).toBe(0)
       expect(await page.getByRole('alert').allTextContents(), hash).toEqual([])
     }
+    await reader.at('#/')
+    await page.locator('tbody tr', { hasText: 'oracle' }).first().waitFor()
+    expect(await page.getByText('Wakes next').count()).toBe(0)
     reader.rest()
   })
 
