@@ -6,6 +6,7 @@ import { Diff } from '../../ui/diff.tsx'
 import { focused } from '../../ui/focus.ts'
 import { Loaded, Trouble } from '../../ui/states.tsx'
 import type { Approval, Waiting } from '../../ui/types.ts'
+import { decide } from './decide.ts'
 
 interface EditProps {
   approval: Waiting
@@ -24,7 +25,7 @@ function Form({ approval, onDone, onCancel }: Omit<EditProps, 'approval'> & { ap
   const [text, setText] = useState(() => JSON.stringify(args, null, 2))
   const edited = parsed(text)
   const approve = useAction(async (value: Record<string, unknown>) => {
-    await api.approvals.decide({ approval_id, decision: 'approve', arguments: value })
+    await decide({ approval_id, decision: 'approve', arguments: value })
     onDone()
   }, 'Approved as edited.')
   return (

@@ -5,6 +5,7 @@ import { focused } from '../../ui/focus.ts'
 import { Trouble } from '../../ui/states.tsx'
 import type { Waiting } from '../../ui/types.ts'
 import { visible } from '../../ui/words.ts'
+import { decide } from './decide.ts'
 
 /** Lets calls like this one run without asking, for a time or a number of times; this one is approved with it. */
 export function Grant({
@@ -26,7 +27,7 @@ export function Grant({
       ...(hours > 0 ? { until: new Date(now() + hours * 3_600_000).toISOString() } : {}),
       ...(uses > 0 ? { uses } : {}),
     })
-    await api.approvals.decide({ approval_id, decision: 'approve' })
+    await decide({ approval_id, decision: 'approve' })
     onDone()
   }, 'Granted, and this call approved.')
   const isWhole = typeof args === 'object' && args !== null

@@ -10,6 +10,7 @@ import { Tag } from '../../ui/status.tsx'
 import { When } from '../../ui/time.tsx'
 import type { Approval, Waiting } from '../../ui/types.ts'
 import { visible } from '../../ui/words.ts'
+import { decide } from './decide.ts'
 import { Edit } from './edit.tsx'
 import { Grant } from './grant.tsx'
 
@@ -45,7 +46,7 @@ export function Request({ approval: listed, onDecided, box, onSeen }: RequestPro
     document.getElementById('main')?.focus({ preventScroll: true })
   }
   const approve = useAction(async () => {
-    await api.approvals.decide({ approval_id, decision: 'approve' })
+    await decide({ approval_id, decision: 'approve' })
     decided()
   }, `Approved: ${tool_name}.`)
   const open = (chosen: 'deny' | 'edit' | 'grant') => (event: { currentTarget: HTMLElement }) => {
@@ -122,7 +123,7 @@ export function Request({ approval: listed, onDecided, box, onSeen }: RequestPro
 function Deny({ approval, onDone, onCancel }: { approval: Waiting; onDone: () => void; onCancel: () => void }) {
   const { approval_id, tool_name } = approval
   const deny = useAction(async (reason: string) => {
-    await api.approvals.decide({ approval_id, decision: 'deny', ...(reason ? { reason } : {}) })
+    await decide({ approval_id, decision: 'deny', ...(reason ? { reason } : {}) })
     onDone()
   }, `Denied: ${tool_name}.`)
   return (

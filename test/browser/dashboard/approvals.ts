@@ -97,6 +97,18 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     await page.getByText('Ann is on holiday').waitFor()
   })
 
+  it('is told how a call was decided that somebody else has decided on meanwhile', async () => {
+    const { approval_id } = await oldest()
+    await page.route(`**/approvals/${approval_id}`, async route => {
+      await house.invoke('approvals.decide', { approval_id, decision: 'deny', reason: 'Ann is asleep' })
+      await route.continue()
+    })
+    await cardOf(approval_id).getByRole('button', { name: 'Approve', exact: true }).click()
+    await page.locator('.toasts').getByText(`Approval ${approval_id} was denied already`).waitFor()
+    await cardOf(approval_id).waitFor({ state: 'detached' })
+    await page.unroute(`**/approvals/${approval_id}`)
+  })
+
   it('edits and approves: the change is shown, and the tool runs with it', async () => {
     const before = runs.length
     const { approval_id } = await oldest()
