@@ -184,6 +184,16 @@ export function useQuery<T>(key: string | null, asked: Asked<T>): Query<T> {
   }
 }
 
+/**
+ * The same query, its last answer in place while another is asked for: other words, or more of a list.
+ * @param of what all of its answers are of
+ */
+export function useLasting<T>(of: string, query: Query<T>): Query<T> {
+  const last = useRef({ of, data: query.data })
+  if (query.data !== undefined || last.current.of !== of) last.current = { of, data: query.data }
+  return { ...query, data: last.current.data }
+}
+
 /** Events of one agent. */
 export const ofAgent = (agent_id: string) => (event: Happening) => event.agent_id === agent_id
 /** Events of these kinds: `goal_` stands for all that begin so. */

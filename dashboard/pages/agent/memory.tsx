@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
-import { ofAgent, useQuery } from '../../api/query.ts'
+import { ofAgent, useLasting, useQuery } from '../../api/query.ts'
 import { refine, to } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
 import { Words } from '../../ui/said.tsx'
@@ -17,10 +17,11 @@ const PIECE = 30
 export function Memory({ agent: { agent_id: id }, place }: ViewProps) {
   const { q = '' } = place.query
   const [limit, setLimit] = useState(PIECE)
-  const query = useQuery(`memory ${id} ${q} ${limit}`, {
+  const found = useQuery(`memory ${id} ${q} ${limit}`, {
     ask: () => api.memory.list({ id, ...(q ? { query: q } : {}), limit }),
     on: ofAgent(id),
   })
+  const query = useLasting(id, found)
   const forget = useAction(async (memory_id: string) => {
     await api.memory.forget({ id, memory_id })
     await query.reload()

@@ -1,6 +1,6 @@
 import { useMemo, useState } from 'preact/hooks'
 import { api } from '../../api/client.ts'
-import { ofAgent, useQuery } from '../../api/query.ts'
+import { ofAgent, useLasting, useQuery } from '../../api/query.ts'
 import { to } from '../../routes.ts'
 import { Card, Figure } from '../../ui/card.tsx'
 import { Meter } from '../../ui/meter.tsx'
@@ -118,7 +118,8 @@ function Bar({ name, value }: { name: string; value: number }) {
 
 function Life({ id }: { id: string }) {
   const [limit, setLimit] = useState(PIECE)
-  const query = useQuery(`life ${id} ${limit}`, { ask: () => api.economy.life({ id, limit }), on: ofAgent(id) })
+  const moments = useQuery(`life ${id} ${limit}`, { ask: () => api.economy.life({ id, limit }), on: ofAgent(id) })
+  const query = useLasting(id, moments)
   return (
     <Card title="What life brought">
       <Loaded query={query}>

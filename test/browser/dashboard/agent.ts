@@ -6,6 +6,7 @@ import type { CheckpointSummary } from '../../../builtins/checkpoints/contract.t
 import type { Citizen } from '../../../builtins/economy/contract.ts'
 import type { IdentityRecord } from '../../../builtins/identity/contract.ts'
 import { askQuestion, formOpinion, reviseWorldview } from '../../../builtins/identity/repository.ts'
+import { Memory } from '../../../builtins/memory/contract.ts'
 import type { Alarm, Schedule } from '../../../builtins/schedules/contract.ts'
 import { Store } from '../../../builtins/store/contract.ts'
 import { recordMoment, restoreLife } from '../../../builtins/suffering/repository.ts'
@@ -124,6 +125,19 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
     await page.getByText('Biography').click()
     await page.getByText('## View of the world').waitFor()
     expect(person.changes).toEqual([])
+  })
+
+  it('memory: what is shown stays until other words have found something', async () => {
+    await house.home.kernel.use(Memory).of(ann).store('Sheep are round.', {})
+    await go('memory')
+    await page.getByText('Sheep are round.').waitFor()
+    await page.evaluate(`globalThis.lost = 0
+      new MutationObserver(changes => {
+        for (const { removedNodes } of changes) lost += [...removedNodes].filter(each => each.matches?.('ul.list')).length
+      }).observe(document.querySelector('main'), { childList: true, subtree: true })`)
+    await page.getByLabel('Search its memory').fill('sheep')
+    await page.getByText(/% near/).waitFor()
+    expect(await page.evaluate('lost')).toBe(0)
   })
 
   it('world: balance, job, state, movements that add up, and what life brought', async () => {
