@@ -9,8 +9,8 @@ export function isDamage(code: string): boolean {
   return code === 'SQLITE_NOTADB' || code.startsWith('SQLITE_CORRUPT')
 }
 
-/** What the system says where no file can be: a directory is there, a link that leads nowhere, or what nobody may write. */
-const IN_THE_WAY = new Set(['EISDIR', 'ENOENT', 'ELOOP', 'EACCES', 'EPERM', 'EROFS'])
+/** What the system says where no file can be: a directory is there, a link that leads nowhere, or what one may not write. */
+const IN_THE_WAY = new Set(['EISDIR', 'ENOENT', 'ELOOP', 'EACCES', 'EPERM'])
 
 /** Errors of SQLite and of the system about the file, in a sentence; others as they are. */
 export function unusable(file: string, error: unknown): unknown {
