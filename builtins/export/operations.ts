@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { operation, type PluginHandle, z } from '#kernel'
-import { RunNotFoundError } from '../runs/contract.ts'
+import { RunNotFoundError, RunRef } from '../runs/contract.ts'
 import { CannotExportError, ExportExistsError, ExportedRun } from './contract.ts'
 import { gather } from './gather.ts'
 import { POLICY, pageOf } from './page.ts'
@@ -14,8 +14,6 @@ const limit = z.coerce
   .default(2_000)
   .describe('At most so many of the newest events of the log (1 to 10000)')
 
-const id = z.string().min(1).max(128).describe("A run's id")
-
 /** What a report is called that nobody named. */
 const nameOf = (run_id: string) => `svc-report-${run_id}.html`
 
@@ -26,7 +24,7 @@ export function exportOperations(svc: PluginHandle) {
       summary: 'A run as one HTML page that needs nothing else: summary, timeline, cost, steps, transcripts, messages',
       description:
         'It has no script and loads nothing. Values of secrets are hidden; of a long run it holds the newest part.',
-      input: z.object({ id, limit }),
+      input: z.object({ id: RunRef, limit }),
       output: z.string(),
       http: {
         ...{ method: 'GET', path: '/runs/{id}/export', produces: 'text/html; charset=utf-8' },
@@ -47,7 +45,7 @@ export function exportOperations(svc: PluginHandle) {
       description:
         'Summary, timeline, cost, steps, transcripts and messages, without values of secrets. What is there already stays, unless --force is given.',
       input: z.object({
-        run_id: id,
+        run_id: RunRef,
         output: z
           .string()
           .min(1)

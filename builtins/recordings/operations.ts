@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { InvalidInputError, operation, z } from '#kernel'
 import { ModelNameError } from '../models/contract.ts'
-import { RunNotFoundError } from '../runs/contract.ts'
+import { RunNotFoundError, RunRef } from '../runs/contract.ts'
 import { FileExistsError } from '../store/contract.ts'
 import {
   NotReplayableError,
@@ -15,12 +15,6 @@ import { ForkError } from './fork.ts'
 import { renderDiff, renderRecording, renderVerdict } from './render.ts'
 import type { RecordingRoom } from './room.ts'
 
-const id = z
-  .string()
-  .min(1)
-  .max(128)
-  .meta({ examples: ['run-20260102-030405-1a2b3c'] })
-  .describe("A run's id")
 const MISSING = [RecordingNotFoundError, RunNotFoundError, NotReplayableError]
 
 const ForkInput = {
@@ -69,7 +63,7 @@ export function recordingOperations(room: RecordingRoom) {
     operation({
       name: 'recordings.get',
       summary: 'What is recorded of a run, and the answers of models in it, by number',
-      input: z.object({ id }),
+      input: z.object({ id: RunRef }),
       output: Shown.extend({ steps_taken: z.array(RecordedStep) }),
       http: { method: 'GET', path: '/runs/{id}/recording' },
       cli: { usage: 'recordings show <id>' },
@@ -84,7 +78,7 @@ export function recordingOperations(room: RecordingRoom) {
       description:
         'Nothing outside a temporary project is touched. A fork asks real models, which cost, and its tools work on the temporary project only: what would start a program or reach the network is refused, unless code of a plugin goes its own way.',
       input: z.object({
-        id,
+        id: RunRef,
         ...{ ...ForkInput, from: ForkInput.from.optional() },
       }),
       output: Replayed,
@@ -118,7 +112,7 @@ export function recordingOperations(room: RecordingRoom) {
     operation({
       name: 'recordings.diff',
       summary: 'Where two runs part, and what each did and cost, in all and from there on',
-      input: z.object({ a: id, b: id }),
+      input: z.object({ a: RunRef, b: RunRef }),
       output: RunDiff,
       http: { method: 'GET', path: '/runs/{a}/diff/{b}' },
       cli: { usage: 'diff <a> <b>' },

@@ -4,6 +4,14 @@ import type { EventEnvelope } from '../store/contract.ts'
 /** `daemon`: one life of the heartbeat in one process. `task`: one one-shot task. Rooms may have kinds of their own. */
 export const RunKind = z.string().regex(/^[a-z][a-z_]{0,31}$/)
 
+/** How people name a run. */
+export const RunRef = z
+  .string()
+  .min(1)
+  .max(128)
+  .meta({ examples: ['run-20260102-030405-1a2b3c'] })
+  .describe("A run's id")
+
 export const RUN_STATUSES = ['running', 'ended', 'crashed'] as const
 
 /** What happened in a run, added up; also what one agent did in it. */

@@ -1,17 +1,10 @@
 import { operation, Page, type PluginHandle, z } from '#kernel'
 import { AmbiguousAgentError } from '../agents/contract.ts'
-import { Run, RunDetail, RunNotFoundError, Trace } from './contract.ts'
+import { Run, RunDetail, RunNotFoundError, RunRef, Trace } from './contract.ts'
 import type { Recorder } from './recorder.ts'
 import { renderRun, renderRuns, renderTrace } from './render.ts'
 import type { RunDirectory } from './runs.ts'
 import { TraceQuery, traceOf } from './tracing.ts'
-
-const id = z
-  .string()
-  .min(1)
-  .max(128)
-  .meta({ examples: ['run-20260102-030405-1a2b3c'] })
-  .describe("A run's id")
 
 export function runOperations(svc: PluginHandle, runs: RunDirectory, recorder: Recorder) {
   return [
@@ -30,7 +23,7 @@ export function runOperations(svc: PluginHandle, runs: RunDirectory, recorder: R
     operation({
       name: 'runs.get',
       summary: 'One run: what happened in it, and what it was made of',
-      input: z.object({ id }),
+      input: z.object({ id: RunRef }),
       output: RunDetail,
       http: { method: 'GET', path: '/runs/{id}' },
       cli: { usage: 'runs <id>' },

@@ -2,7 +2,7 @@ import { type PluginHandle, z } from '#kernel'
 import { AmbiguousAgentError } from '../agents/contract.ts'
 import { ModelProviders } from '../models/contract.ts'
 import { Store, usdOf } from '../store/contract.ts'
-import type { RunRecord, Trace } from './contract.ts'
+import { type RunRecord, RunRef, type Trace } from './contract.ts'
 import { factsIn } from './manifest.ts'
 import { readLog, readNewest } from './reader.ts'
 import type { Recorder } from './recorder.ts'
@@ -11,7 +11,7 @@ import type { RunDirectory } from './runs.ts'
 import { TraceBuilder } from './trace.ts'
 
 export const TraceQuery = z.object({
-  run_id: z.string().min(1).max(128).describe("A run's id"),
+  run_id: RunRef,
   agent_id: z
     .string()
     .min(1)
