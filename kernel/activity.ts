@@ -1,8 +1,6 @@
 import { defineError, SvcError, sentenceOf, TimeLimitError } from './errors.ts'
 import type { Clock } from './ports.ts'
 
-/** So many failures in a row suspend a plugin's code. */
-export const FAILURES = 5
 /** How long a suspension lasts at first, in milliseconds; it doubles from one to the next. */
 const COOL_DOWN_MS = 30_000
 /** From this share of failed calls on, code is ailing. */
@@ -20,12 +18,14 @@ export const PluginSuspendedError = defineError({
   status: 503,
   title: 'Plugin suspended',
   // Its last failure may tell of this machine or of data: svc plugins shows it.
-  sentence: (p: { plugin: string }) =>
-    `The plugin "${p.plugin}" is suspended after ${FAILURES} failures in a row; svc plugins says what failed. It is tried again later, or at once with: svc plugins reload ${p.plugin}`,
+  sentence: (p: { plugin: string; failures: number }) =>
+    `The plugin "${p.plugin}" is suspended after ${p.failures} failures in a row; svc plugins says what failed. It is tried again later, or at once with: svc plugins reload ${p.plugin}`,
 })
 
 export interface ActivityParts {
   plugin: string
+  /** So many failures in a row suspend its code. */
+  max_failures: number
   clock: Pick<Clock, 'monotonic' | 'after'>
   /** The place in the plugin's file that an error points at. */
   where: (error: unknown) => string
@@ -90,7 +90,7 @@ export class Activity {
 
   /** Whether it fails often, without failing each time. */
   get ailing(): boolean {
-    return this.failures >= FAILURES && this.failureRate >= AILING
+    return this.failures >= this.#parts.max_failures && this.failureRate >= AILING
   }
 
   /** Holds calls back until the result is called: for the moment in which the plugin's resources change hands. */
@@ -147,14 +147,14 @@ export class Activity {
     { answers, limit_ms, streams }: CallOptions<A>,
   ): Promise<Awaited<R>> {
     if (this.#gate) await this.#gate
-    const { plugin } = this.#parts
+    const { plugin, max_failures: failures } = this.#parts
     if (!this.#shown) {
       const heir = this.#parts.heir()
       const code = heir && heir !== this ? heir.#code.get(key) : undefined
       if (!code) throw new PluginGoneError({ plugin })
       return (await code(...args)) as Awaited<R>
     }
-    if (this.suspended) throw new PluginSuspendedError({ plugin })
+    if (this.suspended) throw new PluginSuspendedError({ plugin, failures })
     this.#running++
     this.calls++
     let follows = false
@@ -234,7 +234,7 @@ export class Activity {
   fail(what: string, error: unknown): void {
     this.failures++
     this.lastFailure = `${this.#parts.where(error)}: ${what}: ${sentenceOf(error)}`
-    const suspends = ++this.#failuresInRow >= FAILURES
+    const suspends = ++this.#failuresInRow >= this.#parts.max_failures
     if (suspends) {
       this.#failuresInRow = 0
       this.#suspendedUntil = this.#parts.clock.monotonic() + COOL_DOWN_MS * 2 ** this.#suspensions++

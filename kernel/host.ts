@@ -15,13 +15,14 @@ export const PluginsConfig = z.object({
   enabled: z.boolean().default(true).meta({ env: 'SVC_PLUGINS' }).describe('Whether plugin files are loaded at all'),
   allowlist: z.array(z.string()).default([]).describe('File names or stems that may be loaded; empty allows all'),
   disabled: z.array(z.string()).default([]).describe('Plugins, builtins too, that are switched off by name'),
+  max_failures: z.int().min(1).default(5).describe('So many failures in a row suspend code of a plugin for a while'),
 })
 export type PluginsConfig = z.infer<typeof PluginsConfig>
 
 /** A version that fails so soon after it replaced another gives way to it again, in milliseconds. */
 const PROBATION_MS = 300_000
 
-export interface HostParts extends Omit<VersionParts, 'failed' | 'watch' | 'heir'> {
+export interface HostParts extends Omit<VersionParts, 'max_failures' | 'failed' | 'watch' | 'heir'> {
   settings: PluginsConfig
   /** Modules that plugin files import by name: the package's front door as `svc`. */
   modules: () => Promise<Record<string, unknown>>
@@ -325,11 +326,12 @@ export class Host {
   #declare(loaded: Loaded, old?: Version): Version {
     const hindered = loaded.origin === 'builtin' ? undefined : this.#hindered(loaded.definition)
     if (hindered) throw hindered
-    const { settings: _, modules: __, ...parts } = this.#parts
+    const { settings, modules: _, ...parts } = this.#parts
+    const { max_failures } = settings
     const failed: VersionParts['failed'] = (version, what, error, suspended) =>
       this.#codeFailed(version, `${what}: ${sentenceOf(error)}`, suspended)
     const heir = (name: string): Activity | undefined => this.#live.get(name)?.activity
-    return new Version(loaded, { ...parts, failed, heir, watch: this.#watch }, old?.handOver())
+    return new Version(loaded, { ...parts, max_failures, failed, heir, watch: this.#watch }, old?.handOver())
   }
 
   /** Why a plugin has to wait for others, by what is live and what the files say as they are now. */

@@ -23,6 +23,8 @@ export interface Loaded {
 
 export interface VersionParts
   extends Omit<HandleParts, 'scope' | 'builtin' | 'ofFile' | 'activity' | 'previous' | 'where'> {
+  /** So many failures in a row suspend its code. */
+  max_failures: number
   failed: (version: Version, what: string, error: unknown, suspended: boolean) => void
   /** The version that is live under a name. */
   heir: (name: string) => Activity | undefined
@@ -59,6 +61,7 @@ export class Version implements Loaded {
     const where = (error: unknown) => whereOf(error, origin)
     this.activity = new Activity({
       plugin: name,
+      max_failures: parts.max_failures,
       // How it is counted and limited is nothing that an agent's cycle drew: a replay runs the same code uncounted.
       clock: {
         monotonic: () => outside(() => parts.ports.clock.monotonic()),

@@ -276,6 +276,15 @@ it('five failures in a row suspend a plugin, said with file and line; a reload e
   expect(stateOf(home, 'helper')).toMatchObject({ state: 'live' })
 })
 
+it('as many failures as plugins.max_failures says suspend a plugin', async () => {
+  const config = { plugins: { max_failures: 2 } }
+  await using home = await house({ config, plugins: { 'helper.ts': failing('false') } })
+  await home.kernel.hooks.emit('beat', { beat: 1 })
+  expect(stateOf(home, 'helper')).toMatchObject({ state: 'live', failures: 1 })
+  await home.kernel.hooks.emit('beat', { beat: 2 })
+  expect(stateOf(home, 'helper')).toMatchObject({ state: 'suspended', failures: 2 })
+})
+
 it('a version that keeps failing after it replaced one gives way to that one, and it is said', async () => {
   await using home = await house({ plugins: { 'helper.ts': failing('true', "svc.provide({ name: 'word' }, 'good')") } })
   for (let beat = 0; beat < 10; beat++) await home.kernel.hooks.emit('beat', { beat })
