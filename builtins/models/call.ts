@@ -66,8 +66,8 @@ interface Heard extends Attempt {
  */
 export async function callModel(call: ModelCall, to: Understood, settings: CallSettings): Promise<ModelAnswer> {
   const { ports, call_id, max_retries, governor, failover_from } = settings
-  const { signal, onText, ...rest } = call
-  const request: ModelRequest = { ...rest, model: to.model }
+  const { signal, onText, asked_for, ...rest } = call
+  const request: ModelRequest = { ...rest, model: to.model, purpose: asked_for ?? call.purpose }
   const began = ports.clock.monotonic()
   const attempts: Heard[] = []
   const total = limit(ports.clock, signal, settings.share * 1000, () => tookTooLong(to, settings))

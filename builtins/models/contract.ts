@@ -163,6 +163,8 @@ export interface ModelCall extends Omit<ModelRequest, 'model'> {
   fallback?: readonly string[]
   signal: AbortSignal
   onText?: (text: string) => void
+  /** What the model is asked for, where that is booked as something else; `purpose` unless told. */
+  asked_for?: CallPurpose
 }
 
 /** A call that is about to be made. */

@@ -154,7 +154,7 @@ function askingFor(svc: PluginHandle, model: string | null): PluginDefinition {
         call(call) {
           const { fallback, ...asked } = call
           const chosen = model === null ? call : { ...asked, model }
-          const ask = () => svc.use(Models).call({ ...chosen, purpose: ELSEWHERE })
+          const ask = () => svc.use(Models).call({ ...chosen, purpose: ELSEWHERE, asked_for: call.purpose })
           return taken('model', ask, () => askedIn(call))
         },
       })

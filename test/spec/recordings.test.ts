@@ -211,6 +211,17 @@ test('a task is left at a step, too: with another model, and with a plugin that 
   expect(await replayOf(home, again.fork.run_id)).toMatchObject({ same: true, divergence: null })
 }, 60_000)
 
+test('a model that goes by what it is asked for does so in a fork too: the simulated one works with its tools', async () => {
+  await using home = await recorded(scripted(look('a'), finish))
+  const run = await oneGoal(home)
+  const { fork } = await home.ask('POST', `/runs/${run}/replay`, { from: 1, model: 'sim', cycles: 12 })
+  const events = await shelfOf(home).events(fork.run_id)
+  expect(events?.map(({ type }) => type)).toContain('tool_result')
+  expect(await replayOf(home, fork.run_id)).toMatchObject({ same: true, divergence: null })
+  const booked = await home.kernel.use(Store).all("SELECT DISTINCT kind, agent_id FROM spend WHERE model LIKE 'sim%'")
+  expect(booked).toEqual([{ kind: 'other', agent_id: null }])
+}, 60_000)
+
 test('agents of a fork live on by the profiles of the project', async () => {
   await using home = await recorded(scripted(look('a'), finish))
   const run = await oneGoal(home)
