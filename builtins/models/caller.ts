@@ -12,6 +12,7 @@ import {
   type ModelCall,
   ModelError,
   ModelNameError,
+  modelOf,
   type ObservedCall,
   type ObservedEnd,
   type Spend,
@@ -53,8 +54,7 @@ export class Caller {
   /** @throws ModelError, MissingDependencyError, ModelNameError, or what a limit on calls refuses the call with */
   async call(call: ModelCall): Promise<ModelAnswer> {
     const { planning_model, total_timeout } = this.#parts.config
-    const named = (call.purpose.kind === 'goal_generation' && planning_model) || call.model
-    const names = [named, ...(call.fallback ?? [])]
+    const names = [modelOf(call, planning_model), ...(call.fallback ?? [])]
     const began = this.#svc.clock.monotonic()
     let left = total_timeout
     const silent: Silent[] = []

@@ -167,6 +167,14 @@ export interface ModelCall extends Omit<ModelRequest, 'model'> {
   asked_for?: CallPurpose
 }
 
+/** Whom a call asks, as people write it. @param planning_model who chooses goals; empty where the agents' own do */
+export function modelOf(
+  { model, purpose }: Pick<ModelCall, 'model' | 'purpose'>,
+  planning_model: string,
+): string | null {
+  return (purpose.kind === 'goal_generation' && planning_model) || model
+}
+
 /** A call that is about to be made. */
 export interface PlannedSpend {
   call_id: string

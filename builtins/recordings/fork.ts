@@ -8,7 +8,7 @@ import {
   sentenceOf,
   taken,
 } from '#kernel'
-import { askedIn, type CallPurpose, Models } from '../models/contract.ts'
+import { askedIn, type CallPurpose, Models, modelOf } from '../models/contract.ts'
 import { Profiles } from '../profiles/contract.ts'
 import { isoTime, Store } from '../store/contract.ts'
 import type { ForkOptions, Recording } from './contract.ts'
@@ -153,7 +153,8 @@ function askingFor(svc: PluginHandle, model: string | null): PluginDefinition {
         resolve: name => svc.use(Models).resolve(model ?? name),
         call(call) {
           const { fallback, ...asked } = call
-          const chosen = model === null ? call : { ...asked, model }
+          const planning = String(stage.config.get('model.planning_model'))
+          const chosen = model === null ? { ...call, model: modelOf(call, planning) } : { ...asked, model }
           const ask = () => svc.use(Models).call({ ...chosen, purpose: ELSEWHERE, asked_for: call.purpose })
           return taken('model', ask, () => askedIn(call))
         },

@@ -222,6 +222,16 @@ test('a model that goes by what it is asked for does so in a fork too: the simul
   expect(booked).toEqual([{ kind: 'other', agent_id: null }])
 }, 60_000)
 
+test('goals of a fork are chosen by model.planning_model, as those of its run were', async () => {
+  await using home = await recorded(scripted(look('a'), finish), { model: { planning_model: 'openai:planner' } })
+  const run = await oneGoal(home)
+  const lived = home.server.requests.length
+  const { fork } = await home.ask('POST', `/runs/${run}/replay`, { from: 2, cycles: 4 })
+  const chose = home.server.requests.slice(lived).filter(asksForGoal)
+  expect(new Set(chose.map(({ body }) => body.model))).toEqual(new Set(['planner']))
+  expect(await replayOf(home, fork.run_id)).toMatchObject({ same: true, divergence: null })
+})
+
 test('agents of a fork live on by the profiles of the project', async () => {
   await using home = await recorded(scripted(look('a'), finish))
   const run = await oneGoal(home)
