@@ -1,3 +1,4 @@
+import { counted } from '#kernel'
 import type { AgentDetail, AgentSummary } from './contract.ts'
 
 const MARKS = { working: '●', idle: '○', waiting: '◌', waiting_approval: '?', paused: '‖', dead: '×' } as const
@@ -37,7 +38,7 @@ export function agentPage(agent: AgentDetail): string {
     section('World', factsOf(agent.world ?? {})),
     section('Work and money', [
       ['model', agent.model || 'the default one'],
-      ['spent', `$${agent.cost_usd.toFixed(4)}, ${agent.tokens} tokens, in ${agent.cycle_count} cycles`],
+      ['spent', `$${agent.cost_usd.toFixed(4)}, ${agent.tokens} tokens, in ${counted(agent.cycle_count, 'cycle')}`],
       ['profile', preset === name ? preset : `${preset}; it is called ${name}`],
       ['spawned', `${agent.created_at}${agent.spawned_by ? ` by ${agent.spawned_by}` : ''}`],
       ['last active', agent.last_active ?? 'not yet'],

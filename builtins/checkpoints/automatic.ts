@@ -1,4 +1,4 @@
-import { type PluginHandle, sentenceOf } from '#kernel'
+import { counted, type PluginHandle, sentenceOf } from '#kernel'
 import { Store } from '../store/contract.ts'
 import type { CheckpointsConfig } from './config.ts'
 import type { CheckpointKeeper } from './keeper.ts'
@@ -33,7 +33,10 @@ export async function atShutdown(
   for (const [n, { agent_id }] of agents.entries()) {
     if (clock.monotonic() >= until) {
       const late = agents.length - n
-      log.warn({}, `the checkpoints of ${late} agents were left out: checkpoints.grace is over; their rows are safe`)
+      log.warn(
+        {},
+        `the checkpoints of ${counted(late, 'agent')} were left out: checkpoints.grace is over; their rows are safe`,
+      )
       return
     }
     const failed = await keeper.note(agent_id, 'daemon_shutdown').then(() => undefined, sentenceOf)

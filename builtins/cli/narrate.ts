@@ -1,4 +1,4 @@
-import type { EventName, Events, Kernel } from '#kernel'
+import { counted, type EventName, type Events, type Kernel } from '#kernel'
 // The events of agents and goals become known with their rooms.
 import type {} from '../agents/contract.ts'
 import type {} from '../goals/contract.ts'
@@ -13,7 +13,8 @@ const TOLD: Told = {
   tool_result: ({ tool, ok }) => (ok ? `used ${tool}` : `failed with ${tool}`),
   goal_completed: ({ goal_id }) => `completed ${goal_id}`,
   goal_abandoned: ({ goal_id }) => `gave up ${goal_id}`,
-  goal_max_steps: ({ goal_id, steps_done }) => `goes on with ${goal_id} next time, after ${steps_done} steps`,
+  goal_max_steps: ({ goal_id, steps_done }) =>
+    `goes on with ${goal_id} next time, after ${counted(Number(steps_done), 'step')}`,
 }
 
 /** An event in words; undefined for those of which people want to hear less. */

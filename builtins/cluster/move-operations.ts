@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path'
-import { type OperationCall, operation, type PluginHandle, z } from '#kernel'
+import { counted, type OperationCall, operation, type PluginHandle, z } from '#kernel'
 import { DaemonRunningError } from '../daemon/contract.ts'
 import { DatabaseImages, FileExistsError, Store, StoreSchema } from '../store/contract.ts'
 import { place } from './connection.ts'
@@ -76,7 +76,7 @@ export function moveOperations(svc: PluginHandle, nodes: () => Nodes | undefined
         return { ...moved, to: place(to!), engine: 'postgres' as const, kept: null, switched }
       },
       render({ to, engine, tables, rows, files, switched, kept }) {
-        const there = `${rows} rows of ${tables} tables and ${files} files are in ${to}, each compared.`
+        const there = `${counted(rows, 'row')} of ${counted(tables, 'table')} and ${counted(files, 'file')} are in ${to}, each compared.`
         const before = kept === null ? '' : ` The file of before is kept as ${kept}.`
         const variable = svc.ports.env.SVC_STORE_URL ? ' SVC_STORE_URL is set and comes before it.' : ''
         if (switched) return `${there}${before} .svc/config.yaml says so.${variable}`

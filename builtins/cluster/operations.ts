@@ -1,4 +1,4 @@
-import { operation, type PluginHandle, z } from '#kernel'
+import { counted, operation, type PluginHandle, z } from '#kernel'
 import { isoTime } from '../store/contract.ts'
 import { NoClusterError, NodeNotFoundError } from './contract.ts'
 import { moveOperations } from './move-operations.ts'
@@ -115,5 +115,7 @@ export function warningsOf(rows: readonly Row[]): string[] {
 }
 
 function line({ node, state, version, in_flight, lag_ms, seen_at }: Node): string {
-  return [node, state, `version ${version}`, `${in_flight} cycles`, `${lag_ms} ms late`, `seen ${seen_at}`].join('  ')
+  return [node, state, `version ${version}`, counted(in_flight, 'cycle'), `${lag_ms} ms late`, `seen ${seen_at}`].join(
+    '  ',
+  )
 }

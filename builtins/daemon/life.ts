@@ -1,5 +1,6 @@
 import { isAbsolute, join, resolve } from 'node:path'
 import {
+  counted,
   crashPoint,
   identityOf,
   inRound,
@@ -133,7 +134,8 @@ export class DaemonLife {
 
   async #bury(): Promise<void> {
     const freed = await bury(this.#svc)
-    if (freed > 0) this.#svc.log.warn({}, `another daemon is gone; ${freed} agents that it held go on here`)
+    if (freed > 0)
+      this.#svc.log.warn({}, `another daemon is gone; what it held goes on here: ${counted(freed, 'agent')}`)
   }
 
   /** The age of `<name>.json` is that of the loop's last round, and of `<name>.pid` too where it failed: readable without asking. */

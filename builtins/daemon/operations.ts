@@ -1,4 +1,4 @@
-import { operation, type PluginHandle, z } from '#kernel'
+import { counted, operation, type PluginHandle, z } from '#kernel'
 import { isoTime, Store } from '../store/contract.ts'
 import { freeze, thaw } from './freeze.ts'
 import { DaemonStatus } from './shape.ts'
@@ -63,7 +63,7 @@ function render(status: DaemonStatus): string {
     ),
     ...(status.frozen ? [['frozen', `since ${status.frozen_since}; go on with: svc daemon resume`] as const] : []),
     ['heartbeat', `${status.heartbeat_s} s`],
-    ['in flight', `${status.in_flight} cycles`],
+    ['in flight', counted(status.in_flight, 'cycle')],
     ['agents', agents.map(([name, count]) => `${count} ${name}`).join(', ') || 'none; spawn one with: svc spawn coder'],
     ...(status.budget ? [['budget', status.budget] as const] : []),
   ]

@@ -1,4 +1,4 @@
-import { HostToken, type PluginHandle, sentenceOf } from '#kernel'
+import { counted, HostToken, type PluginHandle, sentenceOf } from '#kernel'
 import { Budget } from '../budget/contract.ts'
 import { Models } from '../models/contract.ts'
 import { Profiles } from '../profiles/contract.ts'
@@ -88,7 +88,7 @@ async function budget(svc: PluginHandle) {
 
 async function eventLog(svc: PluginHandle) {
   const count = await eventCount(svc.use(Store), EVENTS_MOST)
-  const told = `${count} events`
+  const told = counted(count, 'event')
   if (count <= EVENTS_MOST) return ok(told)
   return warn(
     told,

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { operation, type PluginHandle, z } from '#kernel'
+import { counted, operation, type PluginHandle, z } from '#kernel'
 import { RunNotFoundError, RunRef } from '../runs/contract.ts'
 import { CannotExportError, ExportExistsError, ExportedRun } from './contract.ts'
 import { gather } from './gather.ts'
@@ -67,7 +67,7 @@ export function exportOperations(svc: PluginHandle) {
         return { run_id, file, bytes, spans, left_out }
       },
       render: ({ file, bytes, spans, left_out }) => {
-        const more = left_out > 0 ? `; ${left_out} calls of models and tools are left out` : ''
+        const more = left_out > 0 ? `; ${counted(left_out, 'call')} of models and tools left out` : ''
         return `${file}: ${spans} spans, ${Math.ceil(bytes / 1024)} KiB${more}`
       },
     }),

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { join } from 'node:path'
-import { type Cycle, defineError, type Effect, type PluginHandle, type Tool, taken } from '#kernel'
+import { type Cycle, counted, defineError, type Effect, type PluginHandle, type Tool, taken } from '#kernel'
 import { Agents } from '../agents/contract.ts'
 import { Approvals } from '../approvals/contract.ts'
 import type { Message } from '../models/contract.ts'
@@ -62,7 +62,7 @@ export async function pursue(svc: PluginHandle, config: GoalsConfig, cycle: Cycl
       return
     case 'max_steps':
       if (config.max_steps_policy === 'abandon') {
-        cycle.effects.push(...ended(goal, 'abandoned', `Not finished within ${end.steps} steps.`))
+        cycle.effects.push(...ended(goal, 'abandoned', `Not finished within ${counted(end.steps, 'step')}.`))
         cycle.result = 'abandoned'
         return
       }

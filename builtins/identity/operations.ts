@@ -1,4 +1,4 @@
-import { operation, Page, type PluginHandle, z } from '#kernel'
+import { counted, operation, Page, type PluginHandle, z } from '#kernel'
 import { AgentNotFoundError, AgentRef, AgentStatus, Agents, AmbiguousAgentError } from '../agents/contract.ts'
 import { IdentityRecord } from './contract.ts'
 import type { Identities } from './identities.ts'
@@ -113,5 +113,5 @@ export function identityOperations(svc: PluginHandle, identities: Identities, jo
 
 function line(life: z.output<typeof Life>): string {
   const { agent_id, display_name, status, cycles_lived, goals_completed, goals_abandoned } = life
-  return `${agent_id}  ${display_name}  ${status}  ${cycles_lived} cycles  ${goals_completed} goals completed, ${goals_abandoned} given up`
+  return `${agent_id}  ${display_name}  ${status}  ${counted(cycles_lived, 'cycle')}  ${counted(goals_completed, 'goal')} completed, ${goals_abandoned} given up`
 }

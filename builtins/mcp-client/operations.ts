@@ -1,4 +1,4 @@
-import { operation, z } from '#kernel'
+import { counted, operation, z } from '#kernel'
 import { McpServer, McpServerDownError, McpServerNotFoundError, McpToolNotFoundError } from './contract.ts'
 import type { Servers } from './servers.ts'
 
@@ -78,9 +78,9 @@ function block({ name, state, target, pid, error, retry_at, tools, ...server }: 
   const offered = tools.filter(tool => tool.offered).length
   const facts = [
     `${offered} of ${tools.length} tools offered`,
-    `${server.calls} calls`,
+    counted(server.calls, 'call'),
     ...(server.failures > 0 ? [`${server.failures} failed`] : []),
-    ...(server.restarts > 0 ? [`${server.restarts} restarts`] : []),
+    ...(server.restarts > 0 ? [counted(server.restarts, 'restart')] : []),
     ...(pid === null ? [] : [`pid ${pid}`]),
   ]
   const says = server.says_it_is ? ` (${server.says_it_is})` : ''

@@ -1,4 +1,4 @@
-import { type PluginHandle, sentenceOf } from '#kernel'
+import { counted, type PluginHandle, sentenceOf } from '#kernel'
 import { Store, setValue } from '../store/contract.ts'
 import type { MemoryConfig } from './config.ts'
 import type { Memory } from './contract.ts'
@@ -59,7 +59,8 @@ export class Consolidation {
     const { consolidate_days, consolidate_min_access } = this.#config
     try {
       const removed = await this.#memory.of(agent_id).consolidate(consolidate_days, consolidate_min_access)
-      if (removed > 0) this.#svc.log.info({ agent_id }, `${removed} memories that were old and not used are removed`)
+      if (removed > 0)
+        this.#svc.log.info({ agent_id }, `${counted(removed, 'memory', 'memories')}, old and not used, removed`)
     } catch (error) {
       this.#svc.log.warn({ agent_id }, `its memory is not consolidated: ${sentenceOf(error)}`)
     }

@@ -1,4 +1,4 @@
-import { operation, Page, type PluginHandle, z } from '#kernel'
+import { counted, operation, Page, type PluginHandle, z } from '#kernel'
 import { A2AMessage } from '../a2a/contract.ts'
 import { AgentDeadError, AgentNotFoundError, AgentRef, AmbiguousAgentError } from '../agents/contract.ts'
 import { Store } from '../store/contract.ts'
@@ -166,6 +166,6 @@ export function patternOperations(svc: PluginHandle, runner: PatternRunner) {
 /** A run in a list. What came of it is told by itself. */
 function listed({ pattern_id, name, status, initiator, participants, messages, spent, task }: PatternRun): string {
   const who = `${initiator} with ${participants.join(', ')}`
-  const head = `${pattern_id}  ${name}  ${status}  ${messages} messages  $${spent.usd.toFixed(4)}, ${spent.tokens} tokens`
+  const head = `${pattern_id}  ${name}  ${status}  ${counted(messages, 'message')}  $${spent.usd.toFixed(4)}, ${spent.tokens} tokens`
   return `${head}\n    ${who}\n    ${task.replaceAll(/\s+/g, ' ')}`
 }

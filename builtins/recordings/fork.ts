@@ -1,5 +1,6 @@
 import { basename, join } from 'node:path'
 import {
+  counted,
   defineError,
   definePlugin,
   type PluginDefinition,
@@ -64,7 +65,7 @@ export async function fork(
   await playback.run(stage.kernel, signal, from)
   const { divergence } = playback
   if (divergence) throw failed(`its replay differs at step ${divergence.step} already (${divergence.what})`)
-  if (playback.steps + 1 < from) throw failed(`it has ${playback.steps} steps`)
+  if (playback.steps + 1 < from) throw failed(`it has ${counted(playback.steps, 'step')}`)
 
   const tape = new TapeRecorder(maskerOf(svc, false))
   const forked: Recording = {

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { InvalidInputError, operation, z } from '#kernel'
+import { counted, InvalidInputError, operation, z } from '#kernel'
 import { ModelNameError } from '../models/contract.ts'
 import { RunNotFoundError, RunRef } from '../runs/contract.ts'
 import { FileExistsError } from '../store/contract.ts'
@@ -41,7 +41,7 @@ const Replayed = z.object({
 /** What is known of a recording without reading its tape. */
 function sizeOf({ within, ended_at, cycles, steps }: z.infer<typeof Shown>): string {
   if (within !== null) return `in ${within}`
-  return ended_at === null ? 'has not ended' : `${cycles} cycles, ${steps} steps`
+  return ended_at === null ? 'has not ended' : `${counted(cycles, 'cycle')}, ${counted(steps, 'step')}`
 }
 
 export function recordingOperations(room: RecordingRoom) {

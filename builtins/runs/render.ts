@@ -1,3 +1,4 @@
+import { counted } from '#kernel'
 import type { Run, RunDetail, RunTotals, Span, Trace } from './contract.ts'
 
 /** For people, on a terminal. */
@@ -34,7 +35,7 @@ export function renderTrace({ root, run_id, next_after, left_out, broken_lines }
   const notes = [
     next_after !== null && `this is a part; go on with: svc trace ${run_id} --after ${next_after}`,
     left_out > 0 && `${left_out} decisions and tool calls are not shown`,
-    broken_lines > 0 && `${broken_lines} lines of the log could not be read`,
+    broken_lines > 0 && `${counted(broken_lines, 'line')} of the log could not be read`,
   ].filter(note => note !== false)
   return [...tree(root, '', ''), ...(notes.length > 0 ? ['', ...notes] : [])].join('\n')
 }

@@ -1,4 +1,4 @@
-import type { Effect, Gate, PluginHandle } from '#kernel'
+import { counted, type Effect, type Gate, type PluginHandle } from '#kernel'
 import { type AgentRow, Agents } from '../agents/contract.ts'
 import { Goals, sanitize } from '../goals/contract.ts'
 import { GuardrailBlockedError, Guardrails } from '../guardrails/contract.ts'
@@ -235,7 +235,11 @@ function endingOf({ gone, goal_status, goal_result, cycles, max_cycles, working 
 }
 
 function expired({ max_cycles }: { max_cycles: number }): Ending {
-  return { status: 'expired', result: null, ending: `It used up its ${max_cycles} cycles and did not finish.` }
+  return {
+    status: 'expired',
+    result: null,
+    ending: `It used up its ${counted(max_cycles, 'cycle')} and did not finish.`,
+  }
 }
 
 function shown({ cost_micros, result, created_at, completed_at, ...row }: SubAgentRow): SubAgent {

@@ -1,4 +1,4 @@
-import { type PluginHandle, type Toolkit, tool, z } from '#kernel'
+import { counted, type PluginHandle, type Toolkit, tool, z } from '#kernel'
 import { sanitize } from '../goals/contract.ts'
 import { untrustedLines } from '../net/contract.ts'
 import { Store, wakeAgents } from '../store/contract.ts'
@@ -137,7 +137,7 @@ export function outcomeOf({ status, result, ending }: Pick<SubAgent, 'status' | 
 }
 
 function line({ sub_agent_id, name, status, cycles, max_cycles, task }: SubAgent): string {
-  return `- ${name} (${sub_agent_id}): ${status}, ${cycles} of ${max_cycles} cycles; ${cut(task)}`
+  return `- ${name} (${sub_agent_id}): ${status}, ${cycles} of ${counted(max_cycles, 'cycle')}; ${cut(task)}`
 }
 
 function cut(text: string): string {

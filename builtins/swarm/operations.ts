@@ -1,4 +1,4 @@
-import { operation, Page, type PluginHandle, z } from '#kernel'
+import { counted, operation, Page, type PluginHandle, z } from '#kernel'
 import { AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '../agents/contract.ts'
 import { Store } from '../store/contract.ts'
 import { RouteCandidate, Specialization, SwarmEffect, SwarmReport, SwarmReportNotFoundError } from './contract.ts'
@@ -119,8 +119,8 @@ const percent = (rate: number) => `${Math.round(rate * 100)} %`
 
 function summary({ report_id: id, created_at, policy, agents, figures, effects, reverted_at }: SwarmReport): string {
   const rate = figures.success_rate === null ? 'no goals yet' : `${percent(figures.success_rate)} of goals completed`
-  const done = `${effects.length} effects${reverted_at === null ? '' : ', reverted'}`
-  return `${id}  ${created_at.slice(0, 16).replace('T', ' ')}  ${policy}  ${agents} agents  ${rate}  ${done}`
+  const done = `${counted(effects.length, 'effect')}${reverted_at === null ? '' : ', reverted'}`
+  return `${id}  ${created_at.slice(0, 16).replace('T', ' ')}  ${policy}  ${counted(agents, 'agent')}  ${rate}  ${done}`
 }
 
 function told(report: SwarmReport): string {
@@ -133,7 +133,7 @@ function effectLine({ effect_id, kind, agent_id, topic, status }: SwarmEffect): 
 }
 
 function skill({ agent_id, goals, score, strengths }: Specialization): string {
-  return `${agent_id}: ${goals} goals, specialization ${score}, good at ${strengths.join(', ') || 'nothing yet'}`
+  return `${agent_id}: ${counted(goals, 'goal')}, specialization ${score}, good at ${strengths.join(', ') || 'nothing yet'}`
 }
 
 function typeLine({ task_type, goals, rate, mean_duration_ms }: Specialization['types'][number]): string {

@@ -348,7 +348,7 @@ describe('which checkpoints there are', () => {
     await settled(home)
     await home.kernel.invoke('agents.pause', { id })
     await home.close()
-    expect(home.logged('the checkpoints of 1 agents were left out')).toHaveLength(1)
+    expect(home.logged('the checkpoints of 1 agent were left out')).toHaveLength(1)
   })
 
   it('retention takes automatic ones that are old, but never the newest, nor what somebody asked for', async () => {

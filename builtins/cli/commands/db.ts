@@ -1,5 +1,5 @@
 import { dirname, join, resolve } from 'node:path'
-import { type Ports, projectAt, readYaml, SvcError } from '#kernel'
+import { counted, type Ports, projectAt, readYaml, SvcError } from '#kernel'
 import { DaemonRunningError } from '../../daemon/contract.ts'
 import type { DatabaseFiles, DatabaseReport } from '../../store/contract.ts'
 import type { Context, HandWritten } from '../context.ts'
@@ -33,7 +33,7 @@ export const restore: HandWritten = async ({ file }, context) => {
   if (await isShared(context)) {
     const input = { file: resolve(String(file)) }
     const report = await asked<{ rows: number; kept: string }>(context, 'cluster.restore', input)
-    const sentence = `The database is now ${input.file}: ${report.rows} rows. What was there is kept as ${report.kept}.`
+    const sentence = `The database is now ${input.file}: ${counted(report.rows, 'row')}. What was there is kept as ${report.kept}.`
     return tell(context, report, sentence)
   }
   const { database, backups, files, svc } = await place(context)
@@ -57,7 +57,7 @@ export const check: HandWritten = async ({ file }, context) => {
       {},
     )
     const { at, version, rows, faults } = report
-    const whole = `The database at ${at} is whole: schema version ${version}, ${rows} rows.`
+    const whole = `The database at ${at} is whole: schema version ${version}, ${counted(rows, 'row')}.`
     tell(
       context,
       report,

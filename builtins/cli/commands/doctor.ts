@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { sentenceOf } from '#kernel'
+import { counted, sentenceOf } from '#kernel'
 import type { DoctorReport, Patient } from '../../doctor/contract.ts'
 import { askDaemon } from '../ask.ts'
 import type { Context, HandWritten } from '../context.ts'
@@ -78,6 +78,6 @@ function tell(found: readonly DoctorReport[], { terminal }: Context): string {
     return room >= 20 ? `${head}  ${told}` : `${head.trimEnd()}\n  ${told}`
   })
   const count = (level: DoctorReport['level']) => found.filter(each => each.level === level).length
-  const sum = `${found.length} checks: ${count('ok')} ok, ${count('warn')} to be improved, ${count('fail')} failed`
+  const sum = `${counted(found.length, 'check')}: ${count('ok')} ok, ${count('warn')} to be improved, ${count('fail')} failed`
   return [...lines, '', sum].join('\n')
 }

@@ -1,4 +1,4 @@
-import { replaceFile } from '#kernel'
+import { counted, replaceFile } from '#kernel'
 import { FaultLevel, type SimulatedRun, Simulation } from '../../simulation/contract.ts'
 import type { HandWritten } from '../context.ts'
 import { UsageError } from '../contract.ts'
@@ -54,7 +54,8 @@ const simulate: HandWritten = async (input, context) => {
     last = run
     add(sums, run)
     if (run.violation) break
-    if (sums.worlds % SHOWN_EVERY === 0) stand.show([`${sums.worlds} of ${asked.seeds} worlds, ${sums.cycles} cycles`])
+    if (sums.worlds % SHOWN_EVERY === 0)
+      stand.show([`${sums.worlds} of ${asked.seeds} worlds, ${counted(sums.cycles, 'cycle')}`])
   }
   stand.end()
   if (typeof input.log === 'string' && last) {

@@ -1,3 +1,5 @@
+import { counted } from '#kernel'
+
 /** Characters of a line that are shown as one row. */
 const ROW_CHARS = 2_000
 /** Characters of a whole answer: about 12,000 tokens. */
@@ -24,7 +26,8 @@ export function windowOf(text: string, offset: number, limit: number): string {
     chars += end - start + label.length
     shown.push(`${label}\t${text.slice(start, end).replace(/\r$/, '')}`)
   }
-  if (shown.length === 0) return `[The file ends before this: it has ${row} rows, and ${offset} were to be skipped.]`
+  if (shown.length === 0)
+    return `[The file ends before this: it has ${counted(row, 'row')}, and ${offset} were to be skipped.]`
   const next = offset + shown.length
   const part = Math.floor((100 * more) / text.length)
   const notes = [

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { defineError, type Ports } from '#kernel'
+import { counted, defineError, type Ports } from '#kernel'
 
 /** Characters of an answer: about 12,000 tokens. */
 const ANSWER_CHARS = 50_000
@@ -72,7 +72,7 @@ export class Notepads {
       .slice(from, end)
       .map(entry => (entry.length > ANSWER_CHARS ? `…${entry.slice(-ANSWER_CHARS)}` : entry))
     const older = from > 0 ? [`[${from} older entries; see them with offset=${entries.length - from}.]`] : []
-    return [...older, ...shown].join('\n\n') || `[The notepad has only ${entries.length} entries.]`
+    return [...older, ...shown].join('\n\n') || `[The notepad has only ${counted(entries.length, 'entry', 'entries')}.]`
   }
 
   /** Empties the notepad. */
