@@ -54,11 +54,18 @@ export function orAbort<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   })
 }
 
+/** What comes piece by piece; who can tells all of it without being asked for each. */
+export interface Pieces<T, End = unknown> extends AsyncIterator<T, End> {
+  /** Tells each piece as it comes, to the end. @throws what `next` would */
+  each?(hear: (piece: T) => void): Promise<void>
+}
+
 /**
  * Hands on what comes, piece by piece, to the end; rejects with the signal's reason as soon as it is aborted, and hands on
- * nothing more then. It listens to the signal once, and waits by hand: a piece costs two promises.
+ * nothing more then. It listens to the signal once, and waits by hand: a piece that is asked for costs two promises, one that is
+ * told none.
  */
-export function eachOrAbort<T>(signal: AbortSignal, pieces: AsyncIterator<T>, hear: (piece: T) => void): Promise<void> {
+export function eachOrAbort<T>(signal: AbortSignal, pieces: Pieces<T>, hear: (piece: T) => void): Promise<void> {
   return new Promise<void>((resolve, reject) => {
     let over = false
     const end = (settle: () => void) => {
@@ -68,19 +75,23 @@ export function eachOrAbort<T>(signal: AbortSignal, pieces: AsyncIterator<T>, he
     }
     const abort = () => end(() => reject(signal.reason))
     const failed = (error: unknown) => end(() => reject(error))
-    const heard = (next: IteratorResult<T>) => {
+    const heard = (piece: T) => {
       if (over) return
-      if (next.done) return end(resolve)
       try {
-        hear(next.value)
+        hear(piece)
       } catch (error) {
-        return failed(error)
+        failed(error)
       }
-      go()
+    }
+    const came = (next: IteratorResult<T>) => {
+      if (next.done) return end(resolve)
+      heard(next.value)
+      if (!over) go()
     }
     const go = () => {
       try {
-        pieces.next().then(heard, failed)
+        if (pieces.each) pieces.each(heard).then(() => end(resolve), failed)
+        else pieces.next().then(came, failed)
       } catch (error) {
         failed(error)
       }

@@ -1,13 +1,15 @@
+import type { Pieces } from '../limits.ts'
+
 /**
  * What a provider says, asked for when somebody first wants to hear it. It is an iterator made by hand: a generator in between
  * costs some promises for each piece of an answer.
  */
-export class Opened<T> implements AsyncIterableIterator<T, undefined> {
-  readonly #open: () => Promise<AsyncIterator<T, undefined>>
-  #opening: Promise<AsyncIterator<T, undefined>> | undefined
-  #pieces: AsyncIterator<T, undefined> | undefined
+export class Opened<T> implements AsyncIterableIterator<T, undefined>, Pieces<T> {
+  readonly #open: () => Promise<Pieces<T, undefined>>
+  #opening: Promise<Pieces<T, undefined>> | undefined
+  #pieces: Pieces<T, undefined> | undefined
 
-  constructor(open: () => Promise<AsyncIterator<T, undefined>>) {
+  constructor(open: () => Promise<Pieces<T, undefined>>) {
     this.#open = open
   }
 
@@ -19,10 +21,20 @@ export class Opened<T> implements AsyncIterableIterator<T, undefined> {
     return this.#pieces ? this.#pieces.next() : this.#first()
   }
 
+  async each(hear: (piece: T) => void): Promise<void> {
+    const pieces = await this.#begin()
+    if (pieces.each) return pieces.each(hear)
+    for (let step = await pieces.next(); !step.done; step = await pieces.next()) hear(step.value)
+  }
+
   async #first(): Promise<IteratorResult<T, undefined>> {
-    this.#opening = this.#open()
+    return (await this.#begin()).next()
+  }
+
+  async #begin(): Promise<Pieces<T, undefined>> {
+    this.#opening ??= this.#open()
     this.#pieces = await this.#opening
-    return this.#pieces.next()
+    return this.#pieces
   }
 
   /** Leaves what is open, or will be. */

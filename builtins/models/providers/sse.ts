@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import { createParser } from 'eventsource-parser'
+import type { Pieces } from '../limits.ts'
 import { MAX_STREAM_BYTES, tooLarge } from './fetch.ts'
 
 /**
@@ -55,11 +56,12 @@ type Step<T> = IteratorResult<T, undefined>
 const END = { done: true, value: undefined } as const
 
 /** What a stream of Node's brings, as it comes; its own iterator costs several times as much for each piece. */
-class Heard<T> implements AsyncIterableIterator<T, undefined> {
+class Heard<T> implements AsyncIterableIterator<T, undefined>, Pieces<T> {
   readonly #body: Readable
   readonly #failed: (error: unknown) => unknown
   /** What nobody has asked for yet, and whoever asked before it came. */
   readonly #waiting: T[] = []
+  #hear: ((piece: T) => void) | undefined
   #asking: { resolve: (step: Step<T>) => void; reject: (error: unknown) => void } | undefined
   #end: { error?: unknown } | undefined
 
@@ -90,6 +92,15 @@ class Heard<T> implements AsyncIterableIterator<T, undefined> {
     return 'error' in this.#end ? Promise.reject(this.#failed(this.#end.error)) : Promise.resolve(END)
   }
 
+  each(hear: (piece: T) => void): Promise<void> {
+    this.#hear = hear
+    for (const piece of this.#waiting.splice(0)) hear(piece)
+    return new Promise((resolve, reject) => {
+      this.#asking = { resolve: () => resolve(), reject }
+      if (this.#end) this.#ended(this.#end)
+    })
+  }
+
   return(): Promise<Step<T>> {
     this.#end ??= {}
     this.#body.destroy()
@@ -98,6 +109,7 @@ class Heard<T> implements AsyncIterableIterator<T, undefined> {
 
   #tell(value: T): void {
     if (this.#end) return
+    if (this.#hear) return this.#hear(value)
     const asking = this.#asking
     this.#asking = undefined
     if (asking) asking.resolve({ done: false, value })
