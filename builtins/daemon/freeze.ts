@@ -1,5 +1,5 @@
 import { z } from '#kernel'
-import type { CallLimit } from '../models/contract.ts'
+import type { CallLimit, PlannedSpend } from '../models/contract.ts'
 import { appendEvent, defineEffect, type Store } from '../store/contract.ts'
 import { DaemonFrozenError } from './contract.ts'
 
@@ -57,11 +57,8 @@ export async function thaw(store: Store): Promise<void> {
 
 /** A pursuit that is under way makes no further model call. What a person asked of an agent, a one-shot task, goes on. */
 export function freezeLimit(frozen: () => Promise<boolean>): CallLimit {
-  return {
-    name: 'freeze',
-    async hold({ purpose }) {
-      if (purpose.kind !== 'task' && (await frozen())) throw new DaemonFrozenError()
-    },
-    async settle() {},
+  const stand = async ({ purpose }: PlannedSpend) => {
+    if (purpose.kind !== 'task' && (await frozen())) throw new DaemonFrozenError()
   }
+  return { name: 'freeze', hold: stand, again: stand, async settle() {} }
 }

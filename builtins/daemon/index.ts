@@ -2,6 +2,7 @@ import { type Busy, definePlugin, idsOf, z } from '#kernel'
 import { CallLimits } from '../models/contract.ts'
 import { Effects, Store } from '../store/contract.ts'
 import { Daemon, Freeze } from './contract.ts'
+import { fenceLimit } from './fence.ts'
 import { FREEZE_EFFECTS, freezeLimit, frozenSince, isThawed } from './freeze.ts'
 import { findDaemon, findDaemons } from './holder.ts'
 import { DaemonLife } from './life.ts'
@@ -32,6 +33,7 @@ export default definePlugin({
     const busy: Busy = async due => ((await isThawed(svc.use(Store))) ? [] : idsOf(due))
     svc.guard('*', { name: 'freeze', shouldProceed: () => isThawed(svc.use(Store)) }, { busy })
     svc.add(CallLimits, freezeLimit(frozen))
+    svc.add(CallLimits, fenceLimit(svc))
     svc.event('daemon_paused', z.object({}).describe('The operator froze all agents'))
     svc.event('daemon_resumed', z.object({}).describe('The freeze has ended'))
 

@@ -26,6 +26,8 @@ export interface CallSettings {
   call_id: string
   /** Asked before each attempt that may cost more than was agreed to so far; throws when it must not be made. */
   admit: () => Promise<void>
+  /** The same before each attempt that costs no more. */
+  again: () => Promise<void>
   /** Says when an attempt may be made, and learns what became of it. */
   governor: Governor
   /** The model that gave no answer before this one was asked. */
@@ -93,12 +95,11 @@ export async function callModel(call: ModelCall, to: Understood, settings: CallS
       const pass = await governor.enter(to.id, total.signal).catch(error => {
         throw giveUp(failureOf(to, error, signal))
       })
-      if (attempts.at(-1)?.billed ?? true) {
-        await settings.admit().catch(error => {
-          pass.leave('unknown')
-          throw Object.assign(error, attempts.length > 0 ? { spend: spend() } : {})
-        })
-      }
+      const costs = attempts.at(-1)?.billed ?? true
+      await (costs ? settings.admit() : settings.again()).catch(error => {
+        pass.leave('unknown')
+        throw Object.assign(error, attempts.length > 0 ? { spend: spend() } : {})
+      })
       if (total.signal.aborted) {
         // Stopped while its budget was held: the provider is not asked, and charges nothing.
         pass.leave('unknown')

@@ -90,13 +90,17 @@ export class Caller {
     const admit = async () => {
       for (const limit of limits) await limit.hold(planned)
     }
+    const again = async () => {
+      for (const limit of limits) await limit.again?.(planned)
+    }
     const settle = async (spend: Spend | null, answered: boolean) => {
       for (const limit of limits) await limit.settle({ call_id, purpose, spend, answered })
     }
     const mode = listed.tool_calls[target.id] ?? config.providers[target.provider.name]?.tool_calls
     const ended = this.#observed({ call_id, model: target.id, call })
     const answer = await callModel(call, this.#abilities.understood(target, mode), {
-      ...{ ...config, max_retries: retries.max_retries, share, ports, log, call_id, price, admit, failover_from },
+      ...{ ...config, max_retries: retries.max_retries, share, ports, log, call_id, price, failover_from },
+      ...{ admit, again },
       governor: governorOf(target.provider.name),
     }).catch(async error => {
       ended({ error })

@@ -13,6 +13,7 @@ import {
   type HouseOptions,
   type ModelServerRequest,
   RunningSvc,
+  refuse,
   settled,
   svc,
   tempDir,
@@ -118,6 +119,24 @@ describe('while the daemon is frozen', () => {
     await beat(home)
     await until(async () => (await goalsOf(home, id))[0]?.status === 'completed')
     expect(step).toBe(4)
+  })
+
+  it('a model call that failed is not tried again', async () => {
+    const seen = watched()
+    let freezeNow: () => Promise<unknown> = async () => {}
+    const script = async (asked: ModelServerRequest) => {
+      if (asksForGoal(asked)) return busy(asked)
+      await freezeNow()
+      return refuse(503, 'Overloaded')
+    }
+    await using home = await lived(script, { builtins: [daemon, seen.plugin] })
+    freezeNow = () => home.kernel.invoke('daemon.pause')
+    await spawn(home)
+    await until(async () => {
+      await home.clock.advance(1_000)
+      return seen.ended.some(({ result }) => result === 'guarded')
+    })
+    expect(home.server.requests.filter(asked => !asksForGoal(asked))).toHaveLength(1)
   })
 
   it('it stays so over a restart, and nothing is spent before it is resumed', async () => {
