@@ -109,11 +109,12 @@ class Heard<T> implements AsyncIterableIterator<T, undefined>, Pieces<T> {
 
   #tell(value: T): void {
     if (this.#end) return
-    if (this.#hear) return this.#hear(value)
     const asking = this.#asking
-    this.#asking = undefined
-    if (asking) asking.resolve({ done: false, value })
-    else this.#waiting.push(value)
+    if (this.#hear) this.#hear(value)
+    else if (asking) {
+      this.#asking = undefined
+      asking.resolve({ done: false, value })
+    } else this.#waiting.push(value)
   }
 
   /** The first that is told of its end counts. */
