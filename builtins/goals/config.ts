@@ -26,7 +26,10 @@ export const GoalsConfig = z.object({
     .default(60)
     .meta({ reload: 'applied' })
     .describe('Seconds that one tool call may take; 0 sets no limit'),
-  preserve_active_goals_on_restart: z.boolean().default(true).describe('Whether goals stay active over a restart'),
+  preserve_active_goals_on_restart: z
+    .boolean()
+    .default(true)
+    .describe('Whether goals stay active over a restart; those of agents that wait for an approval always do'),
   preserve_active_goals_on_timeout: z
     .boolean()
     .default(true)

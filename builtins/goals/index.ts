@@ -15,7 +15,7 @@ import { allWokeUp, IDLE_EFFECTS } from './idle.ts'
 import { goalOperations } from './operations.ts'
 import { ended, orFail } from './outcome.ts'
 import { pursue } from './pursuit.ts'
-import { activeGoals, GOAL_EFFECTS } from './repository.ts'
+import { activeGoals, GOAL_EFFECTS, unheldGoals } from './repository.ts'
 import { goalsForget } from './retention.ts'
 import { storyOperations } from './story.ts'
 import { goalsToolkit } from './toolkit.ts'
@@ -64,7 +64,7 @@ export default definePlugin({
       name: 'goals',
       async begin() {
         const store = svc.use(Store)
-        const goals = config.preserve_active_goals_on_restart ? [] : await activeGoals(store)
+        const goals = config.preserve_active_goals_on_restart ? [] : await unheldGoals(store)
         const given = goals.flatMap(goal => ended(goal, 'abandoned', 'The daemon was restarted.'))
         await store.apply([allWokeUp({}), ...given])
       },

@@ -59,6 +59,14 @@ export function activeGoals(store: Store, agent_id?: string): Promise<{ goal_id:
   )
 }
 
+/** Of all agents but those that wait for an approval. */
+export function unheldGoals(store: Store): Promise<{ goal_id: string; agent_id: string }[]> {
+  return store.all(
+    `SELECT goal_id, agent_id FROM goals g WHERE status = 'active' AND NOT EXISTS (SELECT 1 FROM approvals p
+       WHERE p.agent_id = g.agent_id AND p.status = 'pending' AND p.task_id IS NULL) ORDER BY created_at, goal_id`,
+  )
+}
+
 /** A goal's active subgoals, theirs too, however deep. */
 export function activeBelow(store: Store, goal_id: string): Promise<{ goal_id: string; agent_id: string }[]> {
   return store.all(

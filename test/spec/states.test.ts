@@ -96,9 +96,10 @@ describe('over a restart', () => {
     await completed(Object.assign(home, { id }))
   })
 
-  it('an agent that waits for an approval waits on; what is approved runs', async () => {
+  const kept = [{ preserve_active_goals_on_restart: true }, { preserve_active_goals_on_restart: false }]
+  it.each(kept)('an agent that waits for an approval waits on; what is approved runs (%j)', async daemon => {
     await using dir = await tempDir()
-    const config = { approval: { enabled: true } }
+    const config = { approval: { enabled: true }, daemon }
     const asks: Script = request =>
       asksForGoal(request) ? goalAnswer('Send word to Ann') : toolCall('send', { to: 'ann' })
     let id = ''
