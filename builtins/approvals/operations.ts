@@ -19,7 +19,7 @@ import {
   ApprovalSummary,
   UnknownDecisionError,
 } from './contract.ts'
-import { deadline, resolve } from './decisions.ts'
+import { deadline, resolve, settle } from './decisions.ts'
 import type { ApprovalConfig } from './gate.ts'
 import { type ApprovalRow, countApprovals, findApproval, listApprovals } from './repository.ts'
 import { detail, renderApproval, renderQueue, summary } from './view.ts'
@@ -83,6 +83,8 @@ export function approvalOperations(svc: PluginHandle, config: ApprovalConfig) {
     if (decision !== 'approve' && decision !== 'deny') throw new UnknownDecisionError()
     if (args !== undefined && decision === 'deny') throw new NothingToEditError()
     const more = args === undefined ? {} : { arguments: args }
+    // Also where no daemon runs that would have seen to it: what is too late is not decided by people any more.
+    await settle(svc, config)
     return detail(await resolve(svc, row, { decision, reason, resolved_by: whoAsks(call), ...more }), limit())
   }
 

@@ -262,6 +262,16 @@ describe('a deadline', () => {
     expect(home.runs).toEqual([])
   })
 
+  it('holds for who decides too late, also where no daemon runs', async () => {
+    await using home = await gated([send('ann'), finish()], { config })
+    const { approval_id } = await parked(home)
+    await home.kernel.heartbeat.stop()
+    home.clock.jump(30_000)
+    const late = home.kernel.invoke('approvals.decide', { approval_id, decision: 'approve' }, { face: 'cli' })
+    await expect(late).rejects.toMatchObject({ code: 'approval_resolved', message: expect.stringMatching(/system/) })
+    expect(await show(home, approval_id)).toMatchObject({ status: 'denied', reason: 'nobody decided in time' })
+  })
+
   it('counts by the wall: a clock set forward denies, one set back never early', async () => {
     await using home = await gated([send('ann'), finish()], { config })
     const { approval_id } = await parked(home)
