@@ -1,4 +1,4 @@
-import { type Busy, type Cycle, definePlugin, idsOf, z } from '#kernel'
+import { type Busy, type Cycle, definePlugin, idsOf, type PluginHandle, sentenceOf, sleepToRound, z } from '#kernel'
 import { Holds } from '../agents/contract.ts'
 import { DaemonStarts } from '../daemon/contract.ts'
 import { Effects, Store } from '../store/contract.ts'
@@ -53,6 +53,7 @@ export default definePlugin({
     svc.on('beat', () => settle(svc, config))
     svc.on('goal_abandoned', () => settle(svc, config))
     svc.on('goal_completed', () => settle(svc, config))
+    svc.start(() => settleNowAndThen(svc, config), { in: ['server'] })
     const busy: Busy = due => heldAmong(svc.use(Store), idsOf(due))
     svc.tap('approval_gate', { name: 'approvals', busy }, async (cycle: Cycle) => {
       if (!(await isHeld(svc.use(Store), cycle.agent_id))) return
@@ -61,3 +62,22 @@ export default definePlugin({
     })
   },
 })
+
+/** How often a server looks, in milliseconds: tasks wait in it where no daemon has a beat. */
+const LOOK_MS = 5_000
+
+function settleNowAndThen(svc: PluginHandle, config: ApprovalConfig) {
+  const stop = new AbortController()
+  const look = async () => {
+    for (;;) {
+      await sleepToRound(svc.clock, LOOK_MS, stop.signal)
+      if (stop.signal.aborted) return
+      await settle(svc, config).catch(error => svc.log.warn({}, `approvals were not looked over: ${sentenceOf(error)}`))
+    }
+  }
+  const looking = look()
+  return () => {
+    stop.abort()
+    return looking
+  }
+}

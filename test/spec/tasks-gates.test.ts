@@ -78,7 +78,7 @@ describe('a task with a tool that needs approval', () => {
     const waiting = await run(home, id, 'Write to Ann.')
     const other = await run(home, id, 'Write to Bob.')
     await home.kernel.invoke('tasks.cancel', { task_id: waiting.task_id })
-    await home.kernel.hooks.emit('beat', { beat: 1 })
+    await home.clock.advance(10_000)
     const left = (await home.kernel.invoke('approvals.queue')) as ApprovalSummary[]
     expect(left.map(({ approval_id }) => approval_id)).toEqual(other.approval_ids)
     const [approval_id] = waiting.approval_ids
@@ -95,8 +95,22 @@ describe('a task with a tool that needs approval', () => {
     const { task_id, session_id } = await run(home, await spawn(home), 'Write to Ann.')
     await home.kernel.invoke('sessions.close', { session_id })
     expect(await taskOf(home, task_id)).toMatchObject({ status: 'failed', error: { code: 'task_stopped' } })
-    await home.kernel.hooks.emit('beat', { beat: 1 })
+    await home.clock.advance(10_000)
     expect(await home.kernel.invoke('approvals.queue')).toEqual([])
+    expect(sent).toEqual([])
+  })
+
+  it('is told that nobody decided in time, where no daemon runs too', async () => {
+    const { sent, plugin } = mailbox()
+    const config = { approval: { enabled: true, timeout_cycles: 2 } }
+    await using home = await tasked(() => text('Then not.'), { config, builtins: [plugin] })
+    home.server.enqueue(toolCall('send', { to: 'ann' }))
+    const { task_id } = await run(home, await spawn(home), 'Write to Ann.')
+    await home.clock.advance(15_000)
+    expect(await taskOf(home, task_id)).toMatchObject({ status: 'waiting_approval' })
+    await home.clock.advance(15_000)
+    await ended(home, task_id)
+    expect(results(home)).toEqual([expect.stringContaining('no one approved it in time')])
     expect(sent).toEqual([])
   })
 
