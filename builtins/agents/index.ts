@@ -2,7 +2,7 @@ import { type Cycle, definePlugin, nobody, z } from '#kernel'
 import { ActiveAgent } from '../goals/contract.ts'
 import { Effects } from '../store/contract.ts'
 import { AgentDirectory } from './agents.ts'
-import { Agents, Holds, NudgeReceived } from './contract.ts'
+import { Agents, Holds, NudgeReceived, ProfileShapes } from './contract.ts'
 import { noteGuard, ownHolds } from './next.ts'
 import { agentOperations } from './operations.ts'
 import { AGENT_EFFECTS } from './repository.ts'
@@ -20,6 +20,11 @@ export default definePlugin({
     for (const effect of AGENT_EFFECTS) svc.add(Effects, effect.kind)
     for (const operation of agentOperations(agents)) svc.operation(operation)
     agentsForget(svc)
+    svc.add(ProfileShapes, {
+      name: 'agents',
+      // Most have the role of their preset, and share its profile as it is.
+      shape: ({ role }, profile) => (!role || role === profile.role ? profile : { ...profile, role }),
+    })
     for (const hold of ownHolds(svc)) svc.add(Holds, hold)
     svc.tap('cleanup', { name: 'agents', busy: nobody }, (cycle: Cycle) => noteGuard(cycle, cycle.get(ActiveAgent)))
     svc.event('agent_spawned', OfAgent.extend({ name: z.string(), preset: z.string() }).describe('An agent was made'))

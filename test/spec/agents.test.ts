@@ -7,6 +7,7 @@ import { Store } from '../../builtins/store/contract.ts'
 import { behind } from '../support/behind.ts'
 import { beat, fault, house, text, toolCall, until } from '../support/index.ts'
 import { asksForGoal, detail, lived, ROOMS, spawn, WORKER } from './rooms.ts'
+import { run, TASK_ROOMS } from './tasks-house.ts'
 
 const idle = () => text('{"goal": ""}')
 const status = async (home: Parameters<typeof detail>[0]) =>
@@ -82,6 +83,19 @@ describe('an agent', () => {
     home.kernel.heartbeat.start()
     await until(home, 'cycle_end')
     expect(home.server.requests[0]?.body.model).toBe('other')
+  })
+
+  it('is told the role that it was changed to, in its goals and in tasks', async () => {
+    await using home = await lived(idle, { builtins: TASK_ROOMS })
+    const id = await spawn(home)
+    await home.kernel.invoke('agents.update', { id, role: 'sings at sea' })
+    home.kernel.heartbeat.start()
+    await until(home, 'cycle_end')
+    await run(home, id, 'Sing.')
+    expect(home.server.requests.map(({ prompt }) => /^Role: (.*)$/m.exec(prompt)?.[1])).toEqual([
+      'sings at sea',
+      'sings at sea',
+    ])
   })
 })
 
