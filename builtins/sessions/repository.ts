@@ -19,10 +19,14 @@ export interface SessionRow {
   metadata: string | null
 }
 
+/** Nothing was done in it since `?`, and no task of it is under way or waits for the operator. */
+const IDLE = `status = 'running' AND last_active < ? AND NOT EXISTS
+  (SELECT 1 FROM task_runs t WHERE t.session_id = sessions.session_id AND t.ended_at IS NULL)`
+
 /** A session that was idle since before `idle_before` shows as expired, whether or not somebody has written that down yet. */
 const ROW = `SELECT session_id, agent_id, user_id, session_key, task, started_at, last_active, completed_at, cost_micros,
   input_tokens, output_tokens, duration_ms, metadata,
-  CASE WHEN status = 'running' AND last_active < ? THEN 'expired' ELSE status END AS status FROM sessions`
+  CASE WHEN ${IDLE} THEN 'expired' ELSE status END AS status FROM sessions`
 
 export function findSession(store: Store, session_id: string, user_id: string, idle_before: number) {
   return store.get<SessionRow>(`${ROW} WHERE session_id = ? AND user_id = ?`, [idle_before, session_id, user_id])
@@ -62,10 +66,7 @@ export async function countSessions(store: Store, { user_id, agent_id }: Session
 }
 
 export async function countIdle(store: Store, idle_before: number): Promise<number> {
-  const row = await store.get<{ n: number }>(
-    "SELECT count(*) AS n FROM sessions WHERE status = 'running' AND last_active < ?",
-    [idle_before],
-  )
+  const row = await store.get<{ n: number }>(`SELECT count(*) AS n FROM sessions WHERE ${IDLE}`, [idle_before])
   return row?.n ?? 0
 }
 
@@ -113,8 +114,7 @@ export const expireSessions = defineEffect({
   schema: z.object({ idle_before: z.number().int(), session_id: z.string().optional() }),
   statements: ({ idle_before, session_id }, now) => [
     {
-      sql: `UPDATE sessions SET status = 'expired', completed_at = ?
-            WHERE status = 'running' AND last_active < ? AND (? IS NULL OR session_id = ?)`,
+      sql: `UPDATE sessions SET status = 'expired', completed_at = ? WHERE ${IDLE} AND (? IS NULL OR session_id = ?)`,
       params: [now, idle_before, session_id, session_id],
     },
   ],

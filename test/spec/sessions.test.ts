@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { definePlugin, z } from '#kernel'
+import { definePlugin, tool, z } from '#kernel'
 import { type Session, Sessions } from '../../builtins/sessions/contract.ts'
 import { APPLICATION_ID, MIGRATIONS } from '../../builtins/store/migrations/index.ts'
 import { ON_POSTGRES } from '../support/behind.ts'
-import { tempDir, text, toolCall } from '../support/index.ts'
+import { type ModelServerRequest, tempDir, text, toolCall, until } from '../support/index.ts'
 import { spawn } from './rooms.ts'
 import { rows, run, tasked } from './tasks-house.ts'
 
@@ -270,6 +270,38 @@ describe('server.session_ttl_hours', () => {
       await run(home, id, 'Do it.', { session_id })
     }
     expect(await get(home, session_id)).toMatchObject({ status: 'running' })
+  })
+
+  it('does not count while a task is under way, or waits for the operator', async () => {
+    const tools = [
+      tool({
+        ...{ name: 'send', description: 'Sends.', parameters: z.object({}), requires_approval: true },
+        execute: () => 'sent',
+      }),
+    ]
+    const mailbox = definePlugin({ name: 'mailbox', setup: svc => svc.toolkit({ name: 'comms', tools }) })
+    let answer = () => {}
+    const lasting = new Promise<void>(resolve => {
+      answer = resolve
+    })
+    const script = async ({ n }: ModelServerRequest) => (n > 1 ? text('Sent.') : lasting.then(() => toolCall('send')))
+    const config = { ...limited.config, approval: { enabled: true }, model: { idle_timeout: 1e6, total_timeout: 1e6 } }
+    await using home = await tasked(script, { config, builtins: [mailbox] })
+    const id = await spawn(home)
+    const { session_id } = await open(home, id, { session_key: 'k' })
+    const running = run(home, id, 'Send it.', { session_id })
+    await home.server.request(1)
+    await home.clock.advance(HOUR)
+    expect(await open(home, id, { session_key: 'k' })).toMatchObject({ session_id, status: 'running' })
+    answer()
+    const { approval_ids } = await running
+    await home.clock.advance(HOUR)
+    expect(await home.kernel.use(Sessions).expire()).toBe(0)
+    expect(await get(home, session_id)).toMatchObject({ status: 'running' })
+    await home.kernel.invoke('approvals.decide', { approval_id: approval_ids[0], decision: 'approve' })
+    await until(async () => (await rows(home, 'SELECT 1 FROM task_runs WHERE ended_at IS NULL')).length === 0)
+    await home.clock.advance(HOUR)
+    await expect(get(home, session_id)).rejects.toMatchObject({ code: 'session_not_found' })
   })
 
   it('of 0 keeps sessions for ever', async () => {
