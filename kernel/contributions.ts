@@ -95,6 +95,7 @@ export interface GoalStrategy {
 export const GoalStrategies = point<GoalStrategy & { name: string }>('goal_strategies', {
   key: strategy => strategy.name,
   has: { generateGoal: 'function' },
+  asked: 'generateGoal',
   stage: strategy => strategy.stage,
   ask: (strategy, context: GoalContext) => strategy.generateGoal(context),
 })

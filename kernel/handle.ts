@@ -47,7 +47,7 @@ export interface HandleParts {
   project: Project
   guardsFailClosed: () => boolean
   builtin: boolean
-  /** Its toolkits are those of plugin files. */
+  /** Its toolkits are those of plugin files, and what it answers to cycles is recorded. */
   ofFile: boolean
   roles: ReadonlySet<Role>
   heartbeat: HeartbeatFace
@@ -165,7 +165,7 @@ export class PluginHandle {
   /** Adds a contribution to a point; like everything here it leaves with the scope, or earlier by the undoing returned. */
   add<C>(point: Point<C>, contribution: C): Undo {
     const label = `${point.name}: ${point.options.key(contribution)}`
-    return this.#declare(label, () => this.#parts.points.add(point, contribution, this.name, this.#parts.builtin))
+    return this.#declare(label, () => this.#parts.points.add(point, contribution, this.name, this.#parts))
   }
 
   /** What all plugins contributed to a point, now. */

@@ -1,3 +1,4 @@
+import { taken } from './actor.ts'
 import { ConflictError } from './errors.ts'
 import { checkFields, type Fields } from './fields.ts'
 import type { Hook, Hooks } from './hooks.ts'
@@ -13,6 +14,8 @@ export interface PointOptions<C> {
   stage?: (contribution: C) => number | undefined
   /** What a contribution must have, each of this kind. Those of the builtins are looked at by the compiler, and by no start. */
   has?: Fields
+  /** The function that cycles ask for an answer: what a plugin's file answers is recorded, for what it rests on is not. */
+  asked?: keyof C & string
   /** What a contribution must be: zod's, or what else throws. Those of the builtins are looked at by their tests, and by no start. */
   shape?: { parse: (contribution: C) => unknown }
   /** What else no other contribution may have, of this point or another, as an error names it: `GET /agents/{}`. */
@@ -58,15 +61,16 @@ export class Points {
   }
 
   /**
-   * @param isKnown its shape was looked at before
+   * @param from a builtin's shape was looked at before; what a file answers is recorded
    * @throws ConflictError naming both owners when the key or a claim is taken; TypeError for what it lacks; what the point's shape throws
    */
-  add<C>(point: Point<C>, value: C, owner: string, isKnown = false): Undo {
+  add<C>(point: Point<C>, given: C, owner: string, from: { builtin?: boolean; ofFile?: boolean } = {}): Undo {
     const registry = this.#registry(point)
-    if (!isKnown) {
-      checkFields(point.name, point.options.has, value, owner)
-      point.options.shape?.parse(value)
+    if (!from.builtin) {
+      checkFields(point.name, point.options.has, given, owner)
+      point.options.shape?.parse(given)
     }
+    const value = from.ofFile ? recorded(point, given) : given
     point.options.check?.(value, registry.contributions as readonly Contribution<C>[])
     const key = point.options.key(value)
     const taken = registry.byKey.get(key)
@@ -144,4 +148,13 @@ export class Points {
   #tell(registry: Registry): void {
     for (const listener of registry.listeners) listener()
   }
+}
+
+/** The same contribution, whose answers to cycles are recorded. */
+function recorded<C>({ name, options: { asked, key } }: Point<C>, contribution: C): C {
+  const answer = asked && contribution?.[asked]
+  if (!asked || typeof answer !== 'function') return contribution
+  const label = `${name}: ${key(contribution)}`
+  const ask = (...question: unknown[]) => taken(label, async () => answer.apply(contribution, question))
+  return Object.create(contribution as object, { [asked]: { value: ask, enumerable: true } }) as C
 }

@@ -116,6 +116,7 @@ export interface ApprovalReviewer {
 export const ApprovalReviewers = point<ApprovalReviewer>('approval_reviewers', {
   key: reviewer => reviewer.name,
   has: { name: 'text', review: 'function' },
+  asked: 'review',
 })
 
 declare module '#kernel' {

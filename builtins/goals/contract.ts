@@ -160,6 +160,7 @@ export interface NewsSource {
 export const News = point<NewsSource>('news', {
   key: source => source.name,
   has: { name: 'text', news: 'function' },
+  asked: 'news',
 })
 
 /** What an agent says it achieved, with what it was to achieve. */
@@ -203,6 +204,7 @@ export interface PromptSection {
 export const PromptSections = point<PromptSection>('prompt_sections', {
   key: ({ name }) => name,
   has: { name: 'text', stage: 'number', prompts: 'list', text: 'function' },
+  asked: 'text',
 })
 
 /** Fields of `GoalContext` that a room knows; it declares them by merging into that interface. */
@@ -213,6 +215,7 @@ export interface GoalContextPart {
 export const GoalContextParts = point<GoalContextPart>('goal_context_parts', {
   key: ({ name }) => name,
   has: { name: 'text', part: 'function' },
+  asked: 'part',
 })
 
 /** Text from outside that goes into a prompt: without control characters and simple HTML tags, however they are nested. */

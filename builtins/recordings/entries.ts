@@ -4,9 +4,12 @@ import { DaemonFrozenError } from '../daemon/contract.ts'
 import { ModelError } from '../models/contract.ts'
 
 /** What the file of a tape says of itself. */
-export const TAPE_VERSION = 6
+export const TAPE_VERSION = 7
 /** What `taken` calls the answers of models. */
 export const MODEL = 'model'
+
+/** What `taken` calls an answer of a plugin's contribution, as in `news: weather`. */
+export const CONTRIBUTED = /^[a-z_]+: /
 
 /**
  * One entry of a tape. Actors, texts and statements are numbers; what is long stands apart, once.

@@ -68,9 +68,15 @@ export class Playback implements Tape {
   begin(right: Right, abort: CycleEnd): Actor | undefined {
     if (this.#begins === undefined) return this.#live?.begin(right, abort)
     const id = this.#begins
-    const actor = new ReplayedActor(this.#parts.score.drawn(id), abort, () => this.#moved())
+    const { score } = this.#parts
+    const actor = new ReplayedActor({
+      ...{ drawn: score.drawn(id), abort },
+      moved: () => this.#moved(),
+      rest: () => this.#rest(),
+      worksOut: what => score.worksOut(id, what),
+    })
     this.#actors.set(id, actor)
-    actor.mayRead(this.#parts.score.readsBefore(id, this.#head))
+    actor.mayRead(score.readsBefore(id, this.#head))
     this.#begins = undefined
     return actor
   }

@@ -13,6 +13,17 @@ export interface Waiting {
   reject: (error: unknown) => void
 }
 
+export interface ReplayedActorParts {
+  drawn: Drawn
+  abort: CycleEnd
+  /** Told when it has come to where it waits, or to its end. */
+  moved: () => void
+  /** Resolves when whoever could go on has. */
+  rest: () => Promise<void>
+  /** Whether it is not given something by that name, but works it out itself. */
+  worksOut: (what: string) => boolean
+}
+
 /** A cycle that is repeated. */
 export class ReplayedActor implements Actor {
   readonly waiting: Waiting[] = []
@@ -20,7 +31,7 @@ export class ReplayedActor implements Actor {
   readonly timers: (() => void)[] = []
   readonly abort: CycleEnd
   over = false
-  readonly #moved: () => void
+  readonly #parts: ReplayedActorParts
   readonly #drawn: Drawn
   readonly last = { ms: 0, monotonic: 0 }
   /** How much of what is on the tape it has drawn. */
@@ -31,11 +42,10 @@ export class ReplayedActor implements Actor {
   #readsTold = 0
   #live: Actor | undefined
 
-  /** @param moved told when it has come to where it waits, or to its end */
-  constructor(drawn: Drawn, abort: CycleEnd, moved: () => void) {
-    this.#moved = moved
-    this.#drawn = drawn
-    this.abort = abort
+  constructor(parts: ReplayedActorParts) {
+    this.#parts = parts
+    this.#drawn = parts.drawn
+    this.abort = parts.abort
   }
 
   draw<T extends number | string>(kind: Draw, real: () => T): T {
@@ -47,6 +57,7 @@ export class ReplayedActor implements Actor {
 
   take<T>(what: string, work: () => T | Promise<T>, asked?: () => Asked): T | Promise<T> {
     if (this.#live) return this.#live.take(what, work, asked)
+    if (this.#parts.worksOut(what)) return work()
     return this.#wait({ kind: 'v', what, asked, work }) as Promise<T>
   }
 
@@ -61,7 +72,7 @@ export class ReplayedActor implements Actor {
     if (this.#reads >= this.#readable)
       return this.#wait({ kind: 't', what, isRead: true, work: () => asActor(this, work) }) as Promise<T>
     this.#reads++
-    this.#moved()
+    this.#parts.moved()
     return work()
   }
 
@@ -88,7 +99,7 @@ export class ReplayedActor implements Actor {
   timer(fn: () => void): () => void {
     if (this.#live) return this.#live.timer(fn)
     this.timers.push(fn)
-    this.#moved()
+    this.#parts.moved()
     // Time stands still, until all is live.
     return fn
   }
@@ -96,13 +107,16 @@ export class ReplayedActor implements Actor {
   aside<T>(what: string, work: () => T | Promise<T>): T | undefined | Promise<T | undefined> {
     if (this.#live) return this.#live.aside(what, work)
     // That a cycle is over is known by those who keep what belongs to it; all else that they do is on the tape.
-    return what === 'cycle_end' ? outside(work) : undefined
+    if (what !== 'cycle_end') return undefined
+    const told = outside(work)
+    // Who then waits for a time does so for ever: it stands still.
+    return told instanceof Promise ? Promise.race([told, this.#parts.rest().then(() => undefined)]) : told
   }
 
   end(): void {
     this.over = true
     this.#live?.end()
-    this.#moved()
+    this.#parts.moved()
   }
 
   goLive(live: Actor): void {
@@ -119,7 +133,7 @@ export class ReplayedActor implements Actor {
   #wait(waiting: Omit<Waiting, 'resolve' | 'reject'>): Promise<unknown> {
     return new Promise((resolve, reject) => {
       this.waiting.push({ ...waiting, resolve, reject })
-      this.#moved()
+      this.#parts.moved()
     })
   }
 }

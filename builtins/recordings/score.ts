@@ -1,6 +1,6 @@
 import type { ModelAnswer } from '../models/contract.ts'
 import type { RecordedStep } from './contract.ts'
-import { type Entry, type ErrorRecord, MODEL, type Packed } from './entries.ts'
+import { CONTRIBUTED, type Entry, type ErrorRecord, MODEL, type Packed } from './entries.ts'
 import { Reads } from './reads.ts'
 
 /** An entry that happens at its place in the order; the others say what stands in it. */
@@ -26,6 +26,7 @@ export class Score {
   readonly #drawn = new Map<number, Drawn>()
   readonly #begun = new Map<number, { agent_id: string; cycle_num: number }>()
   readonly #reads = new Reads()
+  readonly #given = new Set<string>()
 
   /** @param process ids, which stand in some statements: of the one that recorded, and of this one */
   constructor(entries: readonly Entry[], process: { was: number; is: number }) {
@@ -78,6 +79,7 @@ export class Score {
     } else if (happening[0] === 'e') reads.end(happening[1])
     else if (happening[0] === 'n') reads.told(happening[1], happening[2])
     else {
+      if (happening[0] === 'v') this.#given.add(`${happening[1]} ${this.text(happening[2])}`)
       const isWrite = happening[0] === 't' || happening[0] === 'o'
       for (const untold of reads.untold(isWrite ? undefined : (happening[1] as number))) this.#happens(['n', ...untold])
       if (isWrite) reads.write(this.happenings.length)
@@ -114,6 +116,11 @@ export class Score {
   /** How many reads an actor has had before the next write of anybody, from this place on. */
   readsBefore(actor: number, here: number): number {
     return this.#reads.before(actor, here)
+  }
+
+  /** Whether an actor works this out itself: plugins' contributions up to the sixth version, and those that have come since. */
+  worksOut(actor: number, what: string): boolean {
+    return CONTRIBUTED.test(what) && !this.#given.has(`${actor} ${what}`)
   }
 
   whose(actor: number): { agent_id: string; cycle_num: number } | undefined {

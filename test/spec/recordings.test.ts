@@ -5,7 +5,7 @@ import { gunzipSync } from 'node:zlib'
 import { expect, test, vi } from 'vitest'
 import { CycleEnd, FencedError, Operations, Toolkits } from '#kernel'
 import { Digester } from '../../builtins/recordings/digest.ts'
-import type { Entry } from '../../builtins/recordings/entries.ts'
+import { CONTRIBUTED, type Entry } from '../../builtins/recordings/entries.ts'
 import { RecordedActor } from '../../builtins/recordings/recorded-actor.ts'
 import { TapeRecorder } from '../../builtins/recordings/recorder.ts'
 import { RecordingShelf } from '../../builtins/recordings/shelf.ts'
@@ -582,6 +582,54 @@ export default definePlugin({ name: 'thirst', config: z.object({ drink: z.string
   expect(fork).toMatchObject({ forked_from: { run_id: run, step: 2, plugin: 'calm.mjs' } })
   const goals = await home.kernel.use(Store).all<{ objective: string }>('SELECT objective FROM goals')
   expect(goals[0]?.objective).toBe('Drink coffee 1')
+}, 60_000)
+
+/** Goals, a part of the prompt and decisions out of files, and a handler that takes its time. */
+const READER = `import { ApprovalReviewers, definePlugin, PromptSections } from 'svc'
+import { join } from 'node:path'
+export default definePlugin({ name: 'reader', setup(svc) {
+  const read = name => svc.ports.files.readFile(join(svc.project.root, name), 'utf8')
+  svc.goalStrategy({ generateGoal: async () => ({ objective: \`\${await read('goal.txt')} \${svc.clock.ms()}\`, cost_usd: 0, tokens: 0 }) })
+  svc.add(PromptSections, { name: 'weather', stage: 9, prompts: ['goal_pursuit'], text: () => read('weather.txt') })
+  svc.add(ApprovalReviewers, { name: 'reader', review: async () => ({ decision: await read('decision.txt') }) })
+  svc.on('cycle_end', () => svc.clock.sleep(5))
+} })`
+const READ = { 'goal.txt': 'Watch the birds of the hour', 'weather.txt': 'It rains.', 'decision.txt': 'approve' }
+
+test('what a plugin’s file answers to cycles is recorded: a replay has none of the files that it rests on', async () => {
+  const script = scripted(toolCall('send', { to: 'a' }), finish)
+  await using home = await recorded(script, {}, { plugins: { 'reader.ts': READER } })
+  await home.write(READ)
+  const run = await oneGoal(home)
+  expect(home.server.requests[0]?.prompt).toContain('It rains.')
+  await home.write({ 'decision.txt': 'deny', 'weather.txt': 'The sun shines.' })
+  const verdict = await replayOf(home, run)
+  expect(verdict, JSON.stringify(verdict)).toMatchObject({ same: true, divergence: null, notes: [] })
+  expect(verdict.cycles).toBeGreaterThan(1)
+  const { fork } = await home.ask('POST', `/runs/${run}/replay`, { from: 2, cycles: 1 })
+  expect(await replayOf(home, fork.run_id)).toMatchObject({ same: true, divergence: null })
+}, 60_000)
+
+test('where an earlier version had cycles work out what plugins answer, a replay and its fork do so', async () => {
+  const { take } = RecordedActor.prototype
+  const spy = vi.spyOn(RecordedActor.prototype, 'take').mockImplementation(function (
+    this: RecordedActor,
+    what,
+    work,
+    asked,
+  ) {
+    return CONTRIBUTED.test(what) ? work() : take.call(this, what, work, asked)
+  } as typeof take)
+  const plugin = `import { definePlugin } from 'svc'
+export default definePlugin({ name: 'clock', setup(svc) {
+  svc.goalStrategy({ generateGoal: async () => ({ objective: \`Tell that it is \${svc.clock.ms()}\`, cost_usd: 0, tokens: 0 }) })
+} })`
+  await using home = await recorded(scripted(look('a'), finish), {}, { plugins: { 'clock.ts': plugin } })
+  const run = await oneGoal(home)
+  spy.mockRestore()
+  expect(await replayOf(home, run)).toMatchObject({ same: true, divergence: null })
+  const { fork } = await home.ask('POST', `/runs/${run}/replay`, { from: 2, cycles: 3 })
+  expect(await replayOf(home, fork.run_id)).toMatchObject({ same: true, divergence: null })
 }, 60_000)
 
 test('a run with the tools of an MCP server replays, also with those that it listed while the run went on', async () => {
