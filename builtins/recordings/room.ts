@@ -51,7 +51,18 @@ export class RecordingRoom implements Recordings {
 
   /** Records the daemon's run that has just begun in this process. @param overhears it is the project's own @returns its end */
   async record(overhears: boolean): Promise<(() => Promise<void>) | undefined> {
+    await this.#beginning
     if (!this.#config.enabled) return undefined
+    const begun = this.#recordDaemon(overhears)
+    // A task that comes meanwhile belongs on this tape: on one of its own it would take the cycles with it.
+    const over = () => {
+      this.#beginning = undefined
+    }
+    this.#beginning = begun.then(over, over)
+    return begun
+  }
+
+  async #recordDaemon(overhears: boolean): Promise<(() => Promise<void>) | undefined> {
     const run = await this.#svc
       .use(Store)
       .get<{ run_id: string; kind: string }>(
@@ -79,13 +90,13 @@ export class RecordingRoom implements Recordings {
   }
 
   /** Ends what was begun for tasks; one that begins later, while the process ends, is not recorded. */
-  close(): Promise<void> {
+  async close(): Promise<void> {
     this.#closed = true
-    return this.#endTasks()
+    await this.#beginning
+    await this.#endTasks()
   }
 
   async #endTasks(): Promise<void> {
-    await this.#beginning
     await this.#end()
     this.#end = async () => {}
   }

@@ -4,11 +4,13 @@ import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
 import { expect, test, vi } from 'vitest'
 import { CycleEnd, FencedError, Operations, Toolkits } from '#kernel'
+import { DaemonStarts } from '../../builtins/daemon/contract.ts'
 import { Digester } from '../../builtins/recordings/digest.ts'
 import { CONTRIBUTED, type Entry } from '../../builtins/recordings/entries.ts'
 import { RecordedActor } from '../../builtins/recordings/recorded-actor.ts'
 import { TapeRecorder } from '../../builtins/recordings/recorder.ts'
 import { RecordingShelf } from '../../builtins/recordings/shelf.ts'
+import { Runs } from '../../builtins/runs/contract.ts'
 import { Store } from '../../builtins/store/contract.ts'
 import { type House, type ModelServerRequest, tempDir, text, together, toolCall, until } from '../support/index.ts'
 import Sqlite from '../support/sqlite.ts'
@@ -139,6 +141,27 @@ test('a daemon that begins in the middle of a task replays: what that writes fro
   })
   const verdict = await replayOf(home, daemon)
   expect(verdict, JSON.stringify(verdict)).toMatchObject({ same: true, divergence: null, notes: [] })
+}, 60_000)
+
+test('a task that comes while the recording of the daemon’s run begins is on its tape, as all cycles are', async () => {
+  await using home = await recorded(request => (asksForGoal(request) ? text('nothing') : ofTask(request)), {
+    tasks: { toolkits: ['hands'] },
+  })
+  const agent = await spawn(home)
+  await home.stop()
+  const { kernel } = home
+  const daemon = await kernel.use(Runs).begin('daemon')
+  const begins = kernel
+    .list(DaemonStarts)
+    .find(({ name }) => name === 'recordings')
+    ?.begin()
+  const { task_id } = await home.ask('POST', `/agents/${agent}/tasks`, { instruction: 'look twice' })
+  const end = await begins
+  await (end as () => Promise<void>)()
+  const [run = ''] = await taskRunsOf(home, task_id)
+  expect((await shelfOf(home).list()).map(({ kind }) => kind).sort()).toEqual(['daemon', 'daemon', 'task'])
+  expect(await home.ask('GET', `/runs/${run}/recording`)).toMatchObject({ within: daemon, steps: 3 })
+  expect(await replayOf(home, run)).toMatchObject({ same: true, divergence: null })
 }, 60_000)
 
 test('a recording that is kept for its tasks alone is not listed: its own run is gone', async () => {
