@@ -114,7 +114,7 @@ export async function fork(
   } finally {
     await live.end()
     // Also of one that was broken off: as far as it came it is a recording like others.
-    await shelf.keepEvents(run_id, await eventsOf(stage.kernel.use(Store), about.run_id))
+    await shelf.keepEvents(run_id, await eventsOf(stage.kernel.use(Store), about.events_of))
   }
   return live.about
 }

@@ -255,6 +255,18 @@ test('goals of a fork are chosen by model.planning_model, as those of its run we
   expect(await replayOf(home, fork.run_id)).toMatchObject({ same: true, divergence: null })
 })
 
+test('a fork is left in turn: its fork replays, and is compared with it', async () => {
+  await using home = await recorded(scripted(look('a'), finish))
+  const run = await oneGoal(home)
+  const { fork: first } = await home.ask('POST', `/runs/${run}/replay`, { from: 2, cycles: 3 })
+  const { fork, diff } = await home.ask('POST', `/runs/${first.run_id}/replay`, { from: 3, model: 'sim', cycles: 3 })
+  expect(fork).toMatchObject({ events_of: run, forked_from: { run_id: first.run_id, step: 3 } })
+  expect(diff.common).toBeGreaterThan(3)
+  expect(diff.b.after).toMatchObject({ steps: diff.b.steps - 2 })
+  const verdict = await replayOf(home, fork.run_id)
+  expect(verdict).toMatchObject({ same: true, divergence: null, events: diff.b.events })
+})
+
 test('agents of a fork live on by the profiles of the project', async () => {
   await using home = await recorded(scripted(look('a'), finish))
   const run = await oneGoal(home)
