@@ -133,8 +133,13 @@ export async function replay(
 }
 
 /** Plugins that a recorded run had and its replay has not, and the other way round: their tools stand in every prompt. */
-function otherPlugins(svc: PluginHandle, { about: { plugins } }: Original, { kernel }: Stage): string[] {
-  if (plugins === null) return []
+function otherPlugins(svc: PluginHandle, { about: { plugins, forked_from } }: Original, { kernel }: Stage): string[] {
+  const came = forked_from?.plugin
+    ? [
+        `the plugin ${forked_from.plugin} came at step ${forked_from.step}; a replay has it from the beginning, if at all`,
+      ]
+    : []
+  if (plugins === null) return came
   const live = kernel.host.outline().filter(({ state }) => state === 'live' || state === 'suspended')
   const gone = plugins.filter(plugin => live.every(({ name }) => name !== plugin))
   const come = svc
@@ -142,6 +147,7 @@ function otherPlugins(svc: PluginHandle, { about: { plugins } }: Original, { ker
     .ofFiles()
     .filter(({ name }) => !plugins.includes(name))
   return [
+    ...came,
     ...gone.map(name => `the plugin ${name} was there, and is not here`),
     ...come.map(({ name }) => `the plugin ${name} is here, and was not there`),
   ]

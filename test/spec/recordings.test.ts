@@ -231,7 +231,10 @@ test('a task is left at a step, too: with another model, and with a plugin that 
   expect(again.fork).toMatchObject({ forked_from: { plugin: 'calm.mjs', model: null } })
   // The same model says the same again; the tool never gives the same twice.
   expect(again.diff).toMatchObject({ a: { steps: 3 }, b: { steps: 3 } })
-  expect(await replayOf(home, again.fork.run_id)).toMatchObject({ same: true, divergence: null })
+  expect(await replayOf(home, again.fork.run_id)).toMatchObject({
+    ...{ same: true, divergence: null },
+    notes: [`the plugin calm.mjs came at step ${from}; a replay has it from the beginning, if at all`],
+  })
 }, 60_000)
 
 test('a model that goes by what it is asked for does so in a fork too: the simulated one works with its tools', async () => {
