@@ -113,8 +113,13 @@ export async function fork(
     await liveOn(stage, playback, cycles, options)
   } finally {
     await live.end()
-    // Also of one that was broken off: as far as it came it is a recording like others.
-    await shelf.keepEvents(run_id, await eventsOf(stage.kernel.use(Store), about.events_of))
+    // Also of one that was broken off: as far as it came it is a recording like others. Its project knows no secrets to hide.
+    const events = await eventsOf(stage.kernel.use(Store), about.events_of)
+    const mask = maskerOf(svc)
+    await shelf.keepEvents(
+      run_id,
+      events.map(event => ({ ...event, data: mask(event.data) })),
+    )
   }
   return live.about
 }

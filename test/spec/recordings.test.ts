@@ -454,7 +454,7 @@ const scriptOfLong = scripted(look('a'), look('b'), look('c'), finish)
 
 test('no value of a secret is in a recording, nor in a file that is saved of it, and both replay', async () => {
   const secret = 'hunter2-is-the-password'
-  const leaks = scripted(toolCall('look', { to: secret }), finish)
+  const leaks = scripted(toolCall('look', { to: secret }), finish, toolCall('look', { to: secret }), finish)
   await using home = await recorded(leaks, {}, { env: { MY_PASSWORD: secret } })
   const run = await oneGoal(home)
   const file = join(home.root, 'night.svcrec')
@@ -469,6 +469,10 @@ test('no value of a secret is in a recording, nor in a file that is saved of it,
   expect((await stat(file)).mode & 0o777).toBe(0o600)
   expect(await replayOf(home, run)).toMatchObject({ same: true })
   expect(await replayOf(home, file)).toMatchObject({ same: true })
+  // Nor in what a fork of it is told, whose project does not know the secret.
+  const { fork, diff } = await home.ask('POST', `/runs/${run}/replay`, { from: 1, cycles: 3 })
+  expect(JSON.stringify([await shelfOf(home).events(fork.run_id), diff])).not.toContain(secret)
+  expect(await replayOf(home, fork.run_id)).toMatchObject({ same: true, divergence: null })
 })
 
 test('what is recorded is bounded: by size, which cuts it and says so, and by how many runs are kept', async () => {
