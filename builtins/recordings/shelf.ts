@@ -114,9 +114,19 @@ export class RecordingShelf {
       .sort((a, b) => madeAt(b).localeCompare(madeAt(a)) || b.run_id.localeCompare(a.run_id))
   }
 
+  /** @throws NotReplayableError for a tape that is damaged; a torn end is passed over */
   async entries(run_id: string): Promise<Entry[]> {
-    const bytes = await this.#files.readFile(join(this.folderOf(run_id), TAPE)).catch(() => Buffer.alloc(0))
-    return entriesIn(bytes)
+    const file = join(this.folderOf(run_id), TAPE)
+    const bytes = await this.#files.readFile(file).catch(() => Buffer.alloc(0))
+    return entriesIn(bytes).catch(cause => {
+      throw new NotReplayableError({ run_id, why: `${file} is damaged` }, { cause })
+    })
+  }
+
+  /** Whether less of its tape is there than was written. */
+  async isTorn({ run_id, ended_at, bytes }: Recording): Promise<boolean> {
+    const there = await this.#files.stat(join(this.folderOf(run_id), TAPE)).catch(() => ({ size: 0 }))
+    return ended_at !== null && there.size < bytes
   }
 
   /** The event log of a recording whose run is not in the database. */

@@ -564,6 +564,21 @@ test('a task that began when the tape of its process was full is said not to be 
   await expect(replayOf(home, daemon)).rejects.toThrow('the database with which it begins is gone')
 })
 
+test('a tape whose end is gone replays up to there, and says so; one that is damaged is said to be', async () => {
+  await using home = await recorded(scripted(look('a'), finish))
+  const run = await oneGoal(home)
+  const { events, steps } = await replayOf(home, run)
+  const file = join(shelfOf(home).folderOf(run), 'tape.gz')
+  const tape = await readFile(file)
+  await writeFile(file, tape.subarray(0, -1))
+  const verdict = await replayOf(home, run)
+  expect(verdict).toMatchObject({ same: true, divergence: null, notes: ['the end of its tape is gone'] })
+  expect(verdict.events + verdict.steps).toBeLessThan(events + steps)
+  await writeFile(file, tape.fill(0, 20))
+  await expect(replayOf(home, run)).rejects.toThrow(`${file} is damaged`)
+  expect(await home.ask('GET', `/runs/${run}/recording`)).toMatchObject({ code: 'not_replayable', status: 409 })
+})
+
 test('recording can be switched off, and a database that is too large is left alone', async () => {
   await using off = await recorded(scripted(finish), { recordings: { enabled: false } })
   await off.start()
