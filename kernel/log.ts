@@ -18,8 +18,7 @@ export function createLog(options: LogOptions = {}): Log {
     write(line: string) {
       const secrets = options.secrets?.() ?? []
       // A secret stands in the line as JSON writes it.
-      const written = secrets.map(secret => JSON.stringify(secret).slice(1, -1))
-      const masked = maskText(line, written)
+      const masked = maskText(line, secrets.map(written))
       try {
         write(masked)
       } catch {
@@ -33,9 +32,20 @@ export function createLog(options: LogOptions = {}): Log {
 
 /** A text without these values. The longer ones go first: another may be their beginning, and would leave the rest. */
 export function maskText(text: string, secrets: readonly string[]): string {
-  return [...secrets]
+  return secrets
+    .flatMap(formsOf)
     .sort((a, b) => b.length - a.length)
     .reduce((masked, secret) => masked.replaceAll(secret, '***'), text)
+}
+
+function written(secret: string): string {
+  return JSON.stringify(secret).slice(1, -1)
+}
+
+/** A secret as it is, and as it stands in a text that is JSON, or holds some: arguments of a call within a message. */
+function formsOf(secret: string): string[] {
+  const form = written(secret)
+  return form === secret ? [secret] : [secret, form, written(form)]
 }
 
 /** Shorter values could not be told from other text. */
@@ -44,7 +54,7 @@ const SHORTEST_SECRET = 8
 /** JSON without the values of these secrets in its texts. */
 export function maskJson(json: string, secrets: readonly string[]): string {
   const inside = secrets.filter(
-    secret => secret.length >= SHORTEST_SECRET && json.includes(JSON.stringify(secret).slice(1, -1)),
+    secret => secret.length >= SHORTEST_SECRET && formsOf(secret).some(form => json.includes(written(form))),
   )
   if (inside.length === 0) return json
   const masked = (_: string, value: unknown) => (typeof value === 'string' ? maskText(value, inside) : value)

@@ -59,7 +59,7 @@ export async function writeFixture(svc: PluginHandle, whole: Original, file: str
 
 /** The database with which a recording begins, with every text that holds a secret cleaned of it. */
 async function withoutSecrets(svc: PluginHandle, whole: Original): Promise<Buffer> {
-  const secrets = [...secretsIn(svc.ports.env), ...svc.config.secrets()].filter(secret => secret.length >= 8)
+  const secrets = [...secretsIn(svc.ports.env), ...svc.config.secrets()].filter(({ length }) => length >= 8)
   if (secrets.length === 0) return whole.state
   const still = new Playback({
     score: new Score([], { was: 0, is: 0 }),
@@ -74,8 +74,10 @@ async function withoutSecrets(svc: PluginHandle, whole: Original): Promise<Buffe
     `SELECT m.name AS tab, c.name AS col FROM sqlite_master m, pragma_table_info(m.name) c
      WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' AND c.type = 'TEXT'`,
   )
+  // As it is, and within JSON.
+  const forms = new Set(secrets.flatMap(secret => [secret, JSON.stringify(secret).slice(1, -1)]))
   const cleaned = columns.flatMap(({ tab, col }) =>
-    secrets.map(secret => ({
+    [...forms].map(secret => ({
       sql: `UPDATE "${tab}" SET "${col}" = replace("${col}", ?, '***') WHERE instr("${col}", ?) > 0`,
       params: [secret, secret],
     })),

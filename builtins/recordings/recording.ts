@@ -20,6 +20,8 @@ const WRITE_MS = 1_000
 /** So long a piece of it becomes, in characters: short enough to be packed at once, which takes a fraction of a millisecond. */
 const PIECE = 80_000
 const MB = 1024 * 1024
+/** What is as long as its value is cut elsewhere than what stands in its place. */
+const SECRETS_HIDDEN = 'values of secrets are hidden in it'
 const WRITTEN_BY_ANOTHER = 'another process wrote to the database'
 
 /** A recording that is being made: from the tape in memory to its file, behind the cycles' backs. */
@@ -131,7 +133,10 @@ export class LiveRecording {
     Object.assign(this.about, this.tape.counts)
     for (const piece of piecesOf(texts)) {
       this.#file ??= await this.#shelf.tape(this.about.run_id)
-      this.about.bytes += await this.#file.append(this.#mask(`[${piece.join()}]`))
+      const json = `[${piece.join()}]`
+      const masked = this.#mask(json)
+      this.about.bytes += await this.#file.append(masked)
+      if (masked !== json) await this.lacks(SECRETS_HIDDEN)
     }
     if (this.about.bytes > this.#config.max_mb * MB)
       this.#cut(`it is larger than recordings.max_mb (${this.#config.max_mb})`)
@@ -206,8 +211,10 @@ export function maskerOf(svc: PluginHandle, isJson = true): (text: string) => st
     if (ofEnvironment.length + ofConfig.length === 0) return text
     const secrets = [...ofEnvironment, ...ofConfig]
     if (isJson) return maskJson(text, secrets)
-    const inside = secrets.filter(secret => secret.length >= 8 && text.includes(secret))
-    return maskText(text, inside)
+    return maskText(
+      text,
+      secrets.filter(secret => secret.length >= 8),
+    )
   }
 }
 
