@@ -9,6 +9,9 @@ import { findProject } from '../project.ts'
 import { Stand } from '../stand.ts'
 
 const USAGE = 'svc simulate --seed 1 --seeds 100 --faults some'
+/** What is wrong with a world that is another one the next time. */
+const OTHERWISE =
+  'Lived through again it came out otherwise: a plugin takes time, chance, files or network past svc, or keeps state outside of setup.'
 /** Far more than anybody waits for. */
 const MOST = 1_000_000
 /** So often the progress is shown, in worlds. */
@@ -50,7 +53,8 @@ const simulate: HandWritten = async (input, context) => {
   const stand = new Stand(terminal, json)
   const sums: Sums = { worlds: 0, cycles: 0, model_calls: 0, tool_runs: 0, acts: 0, kills: 0, faults: 0, checks: 0 }
   let last: SimulatedRun | undefined
-  for await (const run of kernel.use(Simulation).many(asked, stop.signal)) {
+  const lives = kernel.use(Simulation)
+  for await (const run of lives.many(asked, stop.signal)) {
     last = run
     add(sums, run)
     if (run.violation) break
@@ -65,10 +69,11 @@ const simulate: HandWritten = async (input, context) => {
     })
   }
   const again = last?.violation ? commandFor(asked, last.seed, named) : null
+  const repeats = last?.violation ? (await lives.live({ ...asked, seed: last.seed })).hash === last.hash : null
   if (json) {
     const { log: _, ...told } = last ?? { log: [] }
-    terminal.out(printableJson(JSON.stringify({ ...sums, last: told, again }, null, 2)))
-  } else terminal.out(printable(told(sums, last, again).join('\n')))
+    terminal.out(printableJson(JSON.stringify({ ...sums, last: told, again, repeats }, null, 2)))
+  } else terminal.out(printable(told(sums, last, again, repeats).join('\n')))
   if (last?.violation) return 1
   return stop.signal.aborted ? INTERRUPTED : 0
 }
@@ -108,7 +113,7 @@ function commandFor({ cycles, faults, presets }: Asked, seed: number, named: str
   return `svc simulate --seed ${seed} --cycles ${cycles} --faults ${faults}${profile}${root}`
 }
 
-function told(sums: Sums, last: SimulatedRun | undefined, again: string | null): string[] {
+function told(sums: Sums, last: SimulatedRun | undefined, again: string | null, repeats: boolean | null): string[] {
   const lines = [
     `${count(sums.worlds, 'world')}: ${count(sums.cycles, 'cycle')}, ${count(sums.model_calls, 'model call')}, ${count(sums.tool_runs, 'tool run')}, ${count(sums.acts, 'act')} of operators`,
     `${count(sums.faults, 'fault')} on purpose, ${count(sums.kills, 'kill')}; ${count(sums.checks, 'check')} of invariants`,
@@ -116,7 +121,8 @@ function told(sums: Sums, last: SimulatedRun | undefined, again: string | null):
   if (last) lines.push(`event log of seed ${last.seed}: ${last.hash}`)
   if (!last?.violation) return lines
   const { invariant, promise, found, at_s } = last.violation
-  return [...lines, '', `Seed ${last.seed} breaks ${invariant} after ${at_s} s: ${promise}`, found, `Again: ${again}`]
+  const broken = ['', `Seed ${last.seed} breaks ${invariant} after ${at_s} s: ${promise}`, found]
+  return [...lines, ...broken, ...(repeats ? [] : [OTHERWISE]), `Again: ${again}`]
 }
 
 function count(number: number, what: string): string {
