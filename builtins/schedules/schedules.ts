@@ -116,12 +116,18 @@ export class ScheduleBook implements Schedules {
     return { next_at, last_fired_cycle: await cycleOf(this.#store, agent_id) }
   }
 
-  async #timesOf({ every_n_cycles, every, cron, time_zone = this.#config.time_zone }: Timing) {
+  async #timesOf({ every_n_cycles, every, cron, time_zone: given }: Timing) {
     if ([every_n_cycles, every, cron].filter(each => each !== undefined).length !== 1) {
       throw new BadScheduleError({
         problem: 'Say when: give exactly one of every_n_cycles (3), every (seconds: 3600) and cron ("0 9 * * 1-5").',
       })
     }
+    if (cron === undefined && given !== undefined) {
+      throw new BadScheduleError({
+        problem: 'time_zone says where the times of a cron expression are meant; give it with cron, or leave it out.',
+      })
+    }
+    const time_zone = given ?? this.#config.time_zone
     if (cron !== undefined) await checkCron(cron, time_zone, this.#svc.clock.ms())
     return {
       every_n_cycles: every_n_cycles ?? null,

@@ -144,6 +144,14 @@ describe('a schedule', () => {
     await expect(add(home, input)).rejects.toThrow(sentence)
   })
 
+  it('has a time zone only where a calendar says when', async () => {
+    await using home = await scheduled()
+    await expect(add(home, { every: 3600, time_zone: 'Moon/Tycho' })).rejects.toMatchObject({
+      code: 'bad_schedule',
+      message: expect.stringContaining('give it with cron'),
+    })
+  })
+
   it('too many of them are refused', async () => {
     await using home = await scheduled({ config: { schedules: { max_per_agent: 1 } } })
     await add(home, { every: 10 })
