@@ -1,9 +1,9 @@
+import { sentenceOf } from '#kernel'
 import { MalformedRequestError } from './contract.ts'
 
 /** Deeper JSON is refused: nothing that we take has more than a handful of levels. */
 const MAX_DEPTH = 32
 // A byte order mark is no JSON, and bytes that are no UTF-8 are refused rather than replaced.
-const NO_JSON = 'The body is not JSON in UTF-8.'
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** A request's body: a JSON object. @throws MalformedRequestError, with a cause where it is no JSON at all */
@@ -18,8 +18,8 @@ function parseJson(bytes: Buffer): unknown {
   try {
     return JSON.parse(utf8.decode(bytes))
   } catch (cause) {
-    const isEmpty = bytes.length === 0
-    refuse(isEmpty ? 'The body is empty, though its Content-Type says that it is JSON.' : NO_JSON, cause)
+    if (bytes.length === 0) refuse('The body is empty, though its Content-Type says that it is JSON.', cause)
+    refuse(`The body is not JSON in UTF-8: ${sentenceOf(cause)}.`, cause)
   }
 }
 

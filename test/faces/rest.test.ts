@@ -329,6 +329,15 @@ describe('bad input', () => {
     expect(({} as { admin?: boolean }).admin).toBeUndefined()
   })
 
+  it('as a body is refused with what is wrong and where', async () => {
+    const { ask } = await kitchenHouse()
+    const detail = async (body: string) => {
+      const headers = { 'content-type': 'application/json' }
+      return (await ask('/cups', { method: 'POST', body, headers })).json.detail
+    }
+    expect(await detail('{"size":1,}')).toMatch(/^The body is not JSON in UTF-8: .* at position 10.*\.$/)
+  })
+
   it('as a body of exactly 1 MiB is taken', async () => {
     const { ask } = await kitchenHouse()
     const body = JSON.stringify({ size: 1, colour: 'x'.repeat(1024 * 1024 - 22) })
