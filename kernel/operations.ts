@@ -94,11 +94,18 @@ function shaped(schema: z.ZodType, output: unknown): unknown {
 export function parse<S extends z.ZodType>(schema: S, raw: unknown, what: string): z.output<S> {
   const parsed = schema.safeParse(raw)
   if (parsed.success) return parsed.data
-  const issues = issuesOf(parsed.error)
+  const issues = issuesOf(unmeasured(parsed.error))
   throw new InvalidInputError({ what, issues }, { errors: issues })
 }
 
-export function issuesOf(error: z.ZodError, prefix = ''): Issue[] {
+/** Without the measures of what is of the wrong kind: of a list where a text is meant zod says that it is too short a list. */
+function unmeasured({ issues }: z.ZodError): Pick<z.ZodError, 'issues'> {
+  const placeOf = ({ path }: z.core.$ZodIssue) => path.join('.')
+  const wrong = new Set(issues.filter(({ code }) => code === 'invalid_type').map(placeOf))
+  return { issues: issues.filter(issue => issue.code === 'invalid_type' || !wrong.has(placeOf(issue))) }
+}
+
+export function issuesOf(error: Pick<z.ZodError, 'issues'>, prefix = ''): Issue[] {
   return error.issues.flatMap(issue => {
     const path = [...(prefix ? [prefix] : []), ...issue.path.map(String)].join('.')
     if (issue.code === 'unrecognized_keys') {

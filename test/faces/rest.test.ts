@@ -34,7 +34,7 @@ function kitchen() {
       svc.operation({
         name: 'cups.make',
         summary: 'Make a cup',
-        input: z.strictObject({ size: z.number().min(1), colour: z.string().optional() }),
+        input: z.strictObject({ size: z.number().min(1), colour: z.string().min(1).optional() }),
         output: Cup,
         http: { method: 'POST', path: '/cups', status: 201, location: ({ cup_id }: Cup) => `/cups/${cup_id}` },
         run: ({ size }) => ({ cup_id: 'cup-new', size, secret: 'not in the schema' }),
@@ -336,6 +336,9 @@ describe('bad input', () => {
       return (await ask('/cups', { method: 'POST', body, headers })).json.detail
     }
     expect(await detail('{"size":1,}')).toMatch(/^The body is not JSON in UTF-8: .* at position 10.*\.$/)
+    expect(await detail('{"size":1,"colour":[]}')).toBe(
+      'The request is not valid: colour: Invalid input: expected string, received array.',
+    )
   })
 
   it('as a body of exactly 1 MiB is taken', async () => {
