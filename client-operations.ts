@@ -173,7 +173,7 @@ export interface Operations {
   /** Who talks to whom, how much and by which types of messages. */
   'messages.graph': { input: { since?: string | undefined; limit?: number | undefined }; output: MessageGraph }
   /** The messages that an agent received and sent, newest first. */
-  'messages.list': { input: { limit?: number | undefined; offset?: number | undefined; id: string; box?: 'inbox' | 'outbox' | 'all' | undefined; unread?: string | boolean | undefined; type?: 'request' | 'response' | 'query' | 'answer' | 'review' | 'feedback' | 'delegate' | 'ack' | 'reject' | undefined; peer?: string | undefined }; output: A2AMessage[] }
+  'messages.list': { input: { limit?: number | undefined; offset?: number | undefined; id: string; box?: 'inbox' | 'outbox' | 'all' | undefined; unread?: boolean | undefined; type?: 'request' | 'response' | 'query' | 'answer' | 'review' | 'feedback' | 'delegate' | 'ack' | 'reject' | undefined; peer?: string | undefined }; output: A2AMessage[] }
   /** Send a message to an agent, as the operator; its answer goes to `operator`. */
   'messages.send': { input: { id: string; body: string; type?: 'request' | 'response' | 'query' | 'answer' | 'review' | 'feedback' | 'delegate' | 'ack' | 'reject' | undefined; subject?: string | undefined; reply_to?: string | undefined; priority?: number | undefined }; output: { message_id: string; answer: A2AMessage | null } }
   /** A whole thread, oldest first, by any of its messages. */

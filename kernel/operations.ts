@@ -117,6 +117,6 @@ export function issuesOf(error: Pick<z.ZodError, 'issues'>, prefix = ''): Issue[
 
 /** A list's window, as the specification has it. */
 export const Page = z.object({
-  limit: z.coerce.number().int().min(1).max(1000).optional().describe('At most this many (1 to 1000); all without it'),
-  offset: z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER).default(0).describe('Skip this many'),
+  limit: z.number().int().min(1).max(1000).optional().describe('At most this many (1 to 1000); all without it'),
+  offset: z.number().int().min(0).max(Number.MAX_SAFE_INTEGER).default(0).describe('Skip this many'),
 })

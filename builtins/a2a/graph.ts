@@ -70,7 +70,7 @@ export function graphOperation(svc: PluginHandle) {
     summary: 'Who talks to whom, how much and by which types of messages',
     input: z.object({
       since: Instant.optional().describe('Messages from then on; of the last day unless told'),
-      limit: z.coerce.number().int().min(1).max(500).default(200).describe('Agents, at most'),
+      limit: z.number().int().min(1).max(500).default(200).describe('Agents, at most'),
     }),
     output: MessageGraph,
     http: { method: 'GET', path: '/messages/graph' },

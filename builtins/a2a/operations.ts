@@ -45,11 +45,7 @@ export function messageOperations(svc: PluginHandle) {
   const Filters = z.object({
     id,
     box: z.enum(['inbox', 'outbox', 'all']).default('all').describe('What it received, what it sent, or both'),
-    unread: z
-      .stringbool()
-      .or(z.boolean())
-      .optional()
-      .describe('true: only what was not read yet; false: only what was'),
+    unread: z.boolean().optional().describe('Only what was not read yet; false: only what was'),
     type: MessageType.optional().describe('Only messages of this type'),
     peer: z.string().min(1).max(128).optional().describe('Only messages with this agent, or `operator`'),
   })
@@ -83,7 +79,7 @@ export function messageOperations(svc: PluginHandle) {
         type: MessageType.default('request').describe('What kind of message it is'),
         subject: z.string().max(1_000).default('').describe('What it is about'),
         reply_to: z.string().min(1).max(128).optional().describe('The message that it answers'),
-        priority: z.coerce.number().int().min(0).max(9).default(4).describe('0 to 9; higher is read first'),
+        priority: z.number().int().min(0).max(9).default(4).describe('0 to 9; higher is read first'),
       }),
       output: z.object({
         message_id: A2AMessage.shape.message_id,

@@ -136,7 +136,7 @@ export function checkpointOperations(svc: PluginHandle, config: CheckpointsConfi
       summary: 'Delete all but the newest checkpoints of an agent',
       input: z.strictObject({
         id,
-        keep: z.coerce
+        keep: z
           .number()
           .int()
           .min(0)

@@ -75,7 +75,7 @@ export function economyOperations(svc: PluginHandle, config: EconomyConfig) {
       summary: "The world's accounts and the proof that they balance, with the newest movements of all or of one agent",
       input: z.object({
         agent: AgentRef.optional().describe('Only what moved on the account of this agent'),
-        limit: z.coerce.number().int().min(1).max(1000).default(20).describe('Movements, at most'),
+        limit: z.number().int().min(1).max(1000).default(20).describe('Movements, at most'),
         offset: Page.shape.offset,
       }),
       output: Ledger,

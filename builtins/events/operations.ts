@@ -7,7 +7,7 @@ import type { Tail } from './tail.ts'
 
 const id = AgentRef
 const type = z.array(z.string().min(1).max(64)).max(50).optional().describe('Only events of these types')
-const seq = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER)
+const seq = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER)
 
 export function eventOperations(svc: PluginHandle, tail: Tail) {
   /** The id that a reference stands for. The events of an agent that was deleted stay, under its id. */
@@ -31,7 +31,7 @@ export function eventOperations(svc: PluginHandle, tail: Tail) {
         agent_id: id.optional().describe('Only events of this agent'),
         type,
         after: seq.optional().describe('Go on after the event with this seq; 0 for all; `Last-Event-ID` comes first'),
-        last: z.coerce
+        last: z
           .number()
           .int()
           .min(0)
@@ -67,7 +67,7 @@ export function eventOperations(svc: PluginHandle, tail: Tail) {
       input: Page.extend({
         id,
         type,
-        limit: z.coerce.number().int().min(1).max(1000).default(100).describe('At most this many (1 to 1000)'),
+        limit: z.number().int().min(1).max(1000).default(100).describe('At most this many (1 to 1000)'),
       }),
       output: z.array(EventEnvelope),
       http: { method: 'GET', path: '/agents/{id}/events' },

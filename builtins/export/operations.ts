@@ -6,7 +6,7 @@ import { gather } from './gather.ts'
 import { POLICY, pageOf } from './page.ts'
 import { checkTarget, writePieces } from './write.ts'
 
-const limit = z.coerce
+const limit = z
   .number()
   .int()
   .min(1)

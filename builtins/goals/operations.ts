@@ -40,7 +40,7 @@ export function goalOperations(svc: PluginHandle) {
       summary: "An agent's goals, newest first",
       input: z.object({
         id,
-        limit: z.coerce.number().int().min(1).max(200).default(20).describe('At most this many (1 to 200)'),
+        limit: z.number().int().min(1).max(200).default(20).describe('At most this many (1 to 200)'),
       }),
       output: z.array(Goal),
       http: { method: 'GET', path: '/agents/{id}/history' },

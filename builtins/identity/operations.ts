@@ -83,7 +83,7 @@ export function identityOperations(svc: PluginHandle, identities: Identities, jo
       summary: 'What an agent wrote for itself',
       input: z.object({
         id,
-        bytes: z.coerce.number().int().min(1).max(1_000_000).default(100_000).describe('At most so many, of its end'),
+        bytes: z.number().int().min(1).max(1_000_000).default(100_000).describe('At most so many, of its end'),
       }),
       output: Journal,
       http: { method: 'GET', path: '/agents/{id}/journal' },
@@ -100,7 +100,7 @@ export function identityOperations(svc: PluginHandle, identities: Identities, jo
       name: 'identity.journals',
       summary: 'The journals that there are, the one written in last first',
       input: z.object({
-        limit: z.coerce.number().int().min(1).max(1000).default(100).describe('At most this many (1 to 1000)'),
+        limit: z.number().int().min(1).max(1000).default(100).describe('At most this many (1 to 1000)'),
       }),
       output: z.array(JournalSummary),
       http: { method: 'GET', path: '/journals' },

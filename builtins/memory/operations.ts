@@ -79,8 +79,8 @@ export function memoryOperations(svc: PluginHandle, memory: Memory) {
       summary: 'Remove what an agent has not needed for long',
       input: z.strictObject({
         id,
-        max_age_days: z.coerce.number().min(0).max(36_500).default(30).describe('Younger records stay'),
-        min_access: z.coerce.number().int().min(0).default(2).describe('Records accessed so often stay'),
+        max_age_days: z.number().min(0).max(36_500).default(30).describe('Younger records stay'),
+        min_access: z.number().int().min(0).default(2).describe('Records accessed so often stay'),
       }),
       output: z.object({ removed: z.number().int() }),
       http: { method: 'POST', path: '/agents/{id}/memory/consolidate' },

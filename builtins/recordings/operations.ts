@@ -18,9 +18,9 @@ import type { RecordingRoom } from './room.ts'
 const MISSING = [RecordingNotFoundError, RunNotFoundError, NotReplayableError]
 
 const ForkInput = {
-  from: z.coerce.number().int().min(1).describe('The first answer of a model that is asked anew, counted from 1'),
+  from: z.number().int().min(1).describe('The first answer of a model that is asked anew, counted from 1'),
   model: z.string().min(1).max(200).optional().describe('Asked from there on in place of the agents’ own'),
-  cycles: z.coerce
+  cycles: z
     .number()
     .int()
     .min(1)

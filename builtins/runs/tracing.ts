@@ -18,14 +18,14 @@ export const TraceQuery = z.object({
     .max(128)
     .optional()
     .describe('Only the spans of this agent, by id or name; it may be deleted'),
-  limit: z.coerce
+  limit: z
     .number()
     .int()
     .min(1)
     .max(1000)
     .default(500)
     .describe('At most so many events of the log that have a span (1 to 1000)'),
-  after: z.coerce
+  after: z
     .number()
     .int()
     .min(0)

@@ -95,6 +95,22 @@ describe('the OpenAPI document of all rooms', () => {
     expect(spawn?.requestBody?.content['application/json']?.schema.additionalProperties).toBe(false)
   })
 
+  it('asks for numbers and for truth where nothing else is taken in their place', () => {
+    for (const { operationId, parameters, requestBody } of entries) {
+      const fields = Object.entries<{ type?: string }>({
+        ...Object.fromEntries(parameters.map(({ name, schema }) => [name, schema])),
+        ...requestBody?.content['application/json']?.schema.properties,
+      })
+      for (const [field, { type = '' }] of fields) {
+        if (!['number', 'integer', 'boolean'].includes(type)) continue
+        const taken = [null, '', '5', 'true', [], [5]].filter(
+          value => named(operationId).input.shape[field]!.safeParse(value).success,
+        )
+        expect(taken, `${operationId} ${field}`).toEqual([])
+      }
+    }
+  })
+
   it('names the headers of windows, of what was made, of what may be kept, and of when to try again', () => {
     const headers = (operationId: string, status: string) => {
       const { responses } = entries.find(each => each.operationId === operationId)!

@@ -243,8 +243,8 @@ describe('threads and lists', () => {
     expect(await bodies({ limit: 1, offset: 1 })).toEqual(['two'])
     expect(await bodies({ type: 'query' })).toEqual(['two'])
     expect(await bodies({ box: 'outbox' })).toEqual([])
-    expect(await bodies({ peer: 'operator', unread: 'true' })).toHaveLength(3)
-    expect(await bodies({ unread: 'false' })).toEqual([])
+    expect(await bodies({ peer: 'operator', unread: true })).toHaveLength(3)
+    expect(await bodies({ unread: false })).toEqual([])
     const thread = (await home.kernel.invoke('messages.thread', { message_id: first.message_id })) as A2AMessage[]
     expect(thread.map(({ body }) => body)).toEqual(['one', 'two'])
     expect(await home.kernel.invoke('messages.threads', { id: ann })).toMatchObject([
