@@ -21,17 +21,25 @@ const pattern_id = z
   .meta({ examples: ['pat-1a2b3c4d'] })
   .describe('Of a pattern that runs or ran')
 
+const names = z
+  .array(ref)
+  .min(1)
+  .max(50)
+  .meta({ examples: [['writer']] })
+
 /** What anybody says who begins a pattern. */
 export const Start = {
   participants: z
-    .union([
-      z
-        .array(ref)
-        .min(1)
-        .max(50)
-        .meta({ examples: [['writer']] }),
-      z.string().transform(list => list.split(',').map(each => each.trim())),
-    ])
+    .union(
+      [
+        names,
+        z
+          .string()
+          .transform(list => list.split(',').map(each => each.trim()))
+          .pipe(names),
+      ],
+      { error: 'must be a list of agents' },
+    )
     .describe('Agents by id or name; on the command line with commas between'),
   task: z
     .string()
@@ -40,20 +48,15 @@ export const Start = {
     .max(8_000)
     .meta({ examples: ['Is the parser ready?'] })
     .describe('What it is about: the work, the question, the claim, the task'),
-  rounds: z.coerce
+  rounds: z
     .number()
     .int()
     .min(1)
     .max(10)
     .optional()
     .describe('At most so many; as many as the pattern usually has unless told'),
-  budget_usd: z.coerce
-    .number()
-    .min(0)
-    .max(1e6)
-    .optional()
-    .describe('What it may cost; patterns.budget_usd unless told'),
-  budget_tokens: z.coerce.number().int().min(0).max(1e12).optional().describe('The same in tokens'),
+  budget_usd: z.number().min(0).max(1e6).optional().describe('What it may cost; patterns.budget_usd unless told'),
+  budget_tokens: z.number().int().min(0).max(1e12).optional().describe('The same in tokens'),
 }
 
 export function patternOperations(svc: PluginHandle, runner: PatternRunner) {
@@ -85,7 +88,7 @@ export function patternOperations(svc: PluginHandle, runner: PatternRunner) {
           .describe('One of those that svc patterns lists'),
         initiator: ref.describe('The agent on whose behalf it runs'),
         ...Start,
-        timeout: z.coerce.number().min(1).max(2_592_000).optional().describe('Seconds; patterns.timeout unless told'),
+        timeout: z.number().min(1).max(2_592_000).optional().describe('Seconds; patterns.timeout unless told'),
       }),
       output: PatternRun,
       http: {

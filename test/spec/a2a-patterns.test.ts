@@ -231,6 +231,12 @@ describe('patterns', () => {
     await expect(start({ participants: ['bob', 'cleo'] })).rejects.toMatchObject({ code: 'pattern_participants' })
     await expect(start({ participants: ['ann'] })).rejects.toMatchObject({ message: expect.stringContaining('twice') })
     await expect(start({ participants: ['../x'] })).rejects.toMatchObject({ code: 'agent_not_found' })
+    await expect(start({ participants: 7 })).rejects.toMatchObject({
+      errors: [{ path: 'participants', message: 'must be a list of agents' }],
+    })
+    await expect(start({ participants: `bob,${'x'.repeat(200)}` })).rejects.toMatchObject({
+      errors: [{ path: 'participants.1', message: expect.stringContaining('Too big') }],
+    })
     await start({})
     await expect(start({})).rejects.toMatchObject({ code: 'too_many_patterns', status: 409 })
   })
