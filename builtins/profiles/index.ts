@@ -6,6 +6,7 @@ import { ProfileFiles } from './profiles.ts'
 const Folder = z.object({
   profiles_dir: z
     .string()
+    .regex(/^[^\0]*$/, 'must not hold a NUL')
     .default('')
     .meta({ env: 'SVC_PROFILES_DIR', reload: 'restart_required' })
     .describe('Folder of the presets, relative to the project; empty takes profiles/ and then the packaged ones'),

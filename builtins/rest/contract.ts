@@ -6,6 +6,7 @@ export const ServerConfig = z.object({
   api_key: z
     .string()
     .trim()
+    .refine(key => !/[\p{Cc}\p{Cs}]/u.test(key), 'must not hold control characters, which no header can')
     .default('')
     .meta({ secret: true, env: 'SVC_API_KEY' })
     .describe('What X-Svc-Key must hold; blank means no key'),
@@ -14,7 +15,7 @@ export const ServerConfig = z.object({
     .default([])
     .describe('Origins of other pages that may use the API'),
   allowed_hosts: z
-    .array(z.string().min(1))
+    .array(z.string().regex(/^[^\s/*]+$/, 'must be a host name such as svc.example.org; there are no wildcards'))
     .default([])
     .describe('Further names, with or without a port, that the Host header may hold while no key is set'),
   max_connections: z.number().int().min(1).default(1024).describe('Open connections at once'),

@@ -14,6 +14,7 @@ const Top = z.object({
     .string()
     .min(1)
     .max(4096)
+    .regex(/^[^\0]*$/, 'must not hold a NUL')
     .default('logs')
     .meta({ env: 'SVC_LOGS_DIR' })
     .describe("Where run logs go, relative to the project's folder"),

@@ -109,7 +109,7 @@ function fullTime(text: string): string {
   return `${date}T${time.length === 5 ? `${time}:00` : time}`
 }
 
-function isZone(time_zone: string): boolean {
+export function isZone(time_zone: string): boolean {
   try {
     new Intl.DateTimeFormat('en', { timeZone: time_zone })
     return true

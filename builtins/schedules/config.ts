@@ -1,4 +1,5 @@
 import { z } from '#kernel'
+import { isZone } from './calendar.ts'
 
 export const SchedulesConfig = z.object({
   missed: z
@@ -15,7 +16,7 @@ export const SchedulesConfig = z.object({
     .describe('Seconds that a slot may be late without counting as missed'),
   time_zone: z
     .string()
-    .min(1)
+    .refine(isZone, 'must be a time zone such as Europe/Berlin')
     .default('UTC')
     .meta({ reload: 'applied' })
     .describe('Where the times of cron expressions and alarms are meant when they do not say so, as in Europe/Berlin'),

@@ -27,12 +27,18 @@ const count = (initial: number, least: number): Row => ({
 
 /** The configuration file's table of the specification, with the defaults that it leaves open. */
 const TABLE: Readonly<Record<string, Row>> = {
-  'server.api_key': { default: '', takes: ['a key'], refuses: [7, null], env: 'SVC_API_KEY' },
+  'server.api_key': {
+    default: '',
+    takes: ['a key', 'schlüssel'],
+    refuses: [7, null, 'a\nkey', '\ud800'],
+    env: 'SVC_API_KEY',
+  },
   'server.cors_origins': {
     default: [],
     takes: [['https://example.org']],
     refuses: ['*', [7], ['https://a.b/c'], null],
   },
+  'server.allowed_hosts': { default: [], takes: [['box', 'box.lan:8000']], refuses: ['box', ['*.lan'], [''], null] },
   'server.session_ttl_hours': { default: 0, takes: [0.5, 24], refuses: [-1, '1', null] },
   'retention.enabled': bool(false),
   'daemon.heartbeat': { ...seconds(10, [0]), env: 'SVC_HEARTBEAT' },
@@ -121,8 +127,8 @@ const TABLE: Readonly<Record<string, Row>> = {
   'economy.history_beats': { default: 1000, takes: [10, 50], refuses: [9, 1.5, null] },
   event_log_fsync: bool(false, 'SVC_EVENT_LOG_FSYNC'),
   seed: { default: null, takes: [7], refuses: [1.5, '7'], env: 'SVC_SEED' },
-  logs_dir: { default: 'logs', takes: ['elsewhere'], refuses: [7, null], env: 'SVC_LOGS_DIR' },
-  profiles_dir: { default: '', takes: ['elsewhere'], refuses: [7, null], env: 'SVC_PROFILES_DIR' },
+  logs_dir: { default: 'logs', takes: ['elsewhere'], refuses: [7, null, 'a\0b'], env: 'SVC_LOGS_DIR' },
+  profiles_dir: { default: '', takes: ['elsewhere'], refuses: [7, null, 'a\0b'], env: 'SVC_PROFILES_DIR' },
   'plugins.enabled': bool(true, 'SVC_PLUGINS'),
   'plugins.allowlist': names(),
   'checkpoints.keep': { default: 10, takes: [1, 50], refuses: [0, 1001, 1.5, '8', null] },
@@ -136,6 +142,7 @@ const TABLE: Readonly<Record<string, Row>> = {
   'patterns.answer_timeout': { default: 1_800, takes: [1, 60.5], refuses: [0, -1, '10', null] },
   'patterns.budget_usd': { default: 0, takes: [0.5, 10], refuses: [-1, '1', null] },
   'patterns.budget_tokens': count(0, 0),
+  'schedules.time_zone': { default: 'UTC', takes: ['Europe/Berlin'], refuses: ['Moon/Tycho', '', 7, null] },
   'swarm.policy': { default: 'passive', takes: ['active', 'cheerful'], refuses: ['Not A Name', '', 7, null] },
   'tasks.parse_repairs': { default: 1, takes: [0, 5], refuses: [-1, 6, 1.5, '1', null] },
 }
