@@ -27,7 +27,7 @@ export async function checkOf(schema: Json, leavesOut: (what: string) => void = 
       return within(() => validate(value)) ? [] : (validate.errors ?? []).map(issueOf)
     } catch (error) {
       const isSlow = (error as { code?: unknown }).code === TOO_LONG
-      const why = isSlow ? `it takes longer than ${LIMIT_MS / 1000} s; make its patterns simpler` : sentenceOf(error)
+      const why = isSlow ? `it takes longer than ${LIMIT_MS / 1000} s; make its patterns simpler` : whyOf(error)
       return [{ path: '', message: `its schema cannot be checked: ${why}` }]
     }
   }
@@ -44,7 +44,19 @@ async function compiled(schema: Json, leavesOut: (what: string) => void): Promis
   const logger = { log() {}, warn: leavesOut, error() {} }
   const ajv = new Ajv2020({ strict: false, allErrors: true, meta: false, validateSchema: false, logger })
   formats.default(ajv)
-  return ajv.compile(schema)
+  try {
+    const validate = ajv.compile(schema)
+    // One that leads back to itself as a whole does so with any object.
+    within(() => validate({}))
+    return validate
+  } catch (error) {
+    throw new Error(whyOf(error), { cause: error })
+  }
+}
+
+/** What is wrong with a schema: one that refers to itself without end is followed until the stack is full. */
+function whyOf(error: unknown): string {
+  return error instanceof RangeError ? 'a $ref in it leads back to itself without end' : sentenceOf(error)
 }
 
 /** @throws an Error with the code TOO_LONG once it took as long as it may */

@@ -153,6 +153,12 @@ describe('a structured run', () => {
     ],
     ['a pattern that is none', { type: 'object', properties: { a: { pattern: '(' } } }, 'Invalid regular expression'],
     ['a format that nobody checks', { type: 'object', properties: { a: { format: 'tide' } } }, 'unknown format "tide"'],
+    [
+      'a definition that is itself',
+      { type: 'object', $defs: { a: { $ref: '#/$defs/a' } }, $ref: '#/$defs/a' },
+      'leads back',
+    ],
+    ['itself in itself', { type: 'object', allOf: [{ $ref: '#' }] }, 'leads back to itself without end'],
     ['too much', { type: 'object', description: 'x'.repeat(32_001) }, 'at most 32000'],
     ['no object', 'string', 'must be a JSON Schema'],
   ])('is refused before anything is asked with %s', async (_, response_schema, problem) => {
