@@ -1,10 +1,12 @@
-import { type Document, isMap, isScalar, LineCounter, parseDocument } from 'yaml'
+import { type Document, isMap, isScalar, Lexer, LineCounter, Parser, parseDocument } from 'yaml'
 import { crashPoint } from './crash.ts'
 import { defineError } from './errors.ts'
 import type { Ports } from './ports.ts'
 import { deleteIn, isTree, same, setIn, type Tree } from './tree.ts'
 
 const MAX_BYTES = 1024 * 1024
+/** Parts that may stand in one another. */
+const MAX_DEPTH = 200
 
 export const BadFileError = defineError({
   code: 'bad_file',
@@ -47,11 +49,15 @@ export async function readYaml(files: Ports['files'], file: string, name = file,
 }
 
 export function parseYaml(file: string, text: string): YamlFile {
+  const deep = tooDeepAt(text)
+  if (deep !== undefined) throw new BadFileError({ file, line: deep, problem: 'is nested too deeply' })
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines, uniqueKeys: true, prettyErrors: false })
   const fault = document.errors[0] ?? document.warnings[0]
   if (fault) {
-    throw new BadFileError({ file, line: lines.linePos(fault.pos[0]).line, problem: fault.message.replace(/\.$/, '') })
+    const several = fault.code === 'MULTIPLE_DOCS' && 'begins a second document; one is read, so take out this "---"'
+    const problem = several || fault.message.replace(/\.$/, '')
+    throw new BadFileError({ file, line: lines.linePos(fault.pos[0]).line, problem })
   }
   let values: unknown
   try {
@@ -74,6 +80,19 @@ export function parseYaml(file: string, text: string): YamlFile {
     throw new BadFileError({ file, line: lineOf(forbidden), problem: `the key "${forbidden.at(-1)}" is not allowed` })
   }
   return { file, text, document, values: values as Tree, lineOf }
+}
+
+/**
+ * The line on which a text is nested too deeply. Told before it is read: that goes as deep as the text does, and where the
+ * stack is full an expression that is compiled then ends the process.
+ */
+function tooDeepAt(text: string): number | undefined {
+  const parser = new Parser()
+  for (const lexeme of new Lexer().lex(text)) {
+    Array.from(parser.next(lexeme))
+    if (parser.stack.length > MAX_DEPTH) return text.slice(0, parser.offset).split('\n').length
+  }
+  return undefined
 }
 
 /** One value of a file: set, or with `undefined` taken away. */

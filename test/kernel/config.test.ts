@@ -91,7 +91,10 @@ it.each([
   ['a prototype', 'shop:\n  __proto__:\n    open: false\n', /the key "__proto__" is not allowed/],
   ['a constructor', 'constructor:\n  prototype: {}\n', /the key "constructor" is not allowed/],
   ['an alias bomb', `a: &a [${'x,'.repeat(50)}]\n${bomb(9)}`, /config\.yaml.*alias/i],
-  ['too deep a nest', `${'a: {'.repeat(20_000)}${'}'.repeat(20_000)}\n`, /config\.yaml/],
+  ['too deep a nest', `${'a: {'.repeat(20_000)}${'}'.repeat(20_000)}\n`, /config\.yaml:1: is nested too deeply/],
+  ['too deep a nest without end', `shop:\n  a: ${'['.repeat(50_000)}`, /config\.yaml:2: is nested too deeply/],
+  ['too deep a list', `shop:\n${'- '.repeat(50_000)}`, /config\.yaml:2: is nested too deeply/],
+  ['two documents', 'shop:\n  limit: 3\n---\nshop:\n  limit: 4\n', /config\.yaml:3: begins a second document/],
   ['an unclosed quote', 'shop:\n  greeting: "hi\n', /config\.yaml:\d: .*quote/],
 ])('a file with %s is refused with file and reason', async (_, config, reason) => {
   const opening = house({ builtins: [shop], config })
