@@ -45,6 +45,15 @@ export type Verdict =
   /** It waits for the operator; the run ends and is taken up again when that is decided. */
   | { verdict: 'park'; approval_id: string }
 
+/** Levels that what a model writes may have: whatever goes through deeper JSON runs out of stack. */
+const MOST_LEVELS = 100
+
+/** Whether JSON that was read is nested deeper than may be. */
+export function isTooDeep(value: unknown, levels = MOST_LEVELS): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return levels === 0 || Object.values(value).some(each => isTooDeep(each, levels - 1))
+}
+
 /** One text for one value, however its keys are ordered: what arguments are compared and hashed by. Numbers are as JSON has them (1.0 is 1), text is taken as it is, so that two Unicode forms of a letter differ. */
 export function canonicalJson(value: unknown): string {
   const sorted = (_: string, each: unknown) =>

@@ -12,12 +12,12 @@ import {
   z,
 } from '#kernel'
 import type { Message } from '../models/contract.ts'
-import { canonicalJson, type PlannedCall, type RunRequest } from './contract.ts'
+import { canonicalJson, isTooDeep, type PlannedCall, type RunRequest } from './contract.ts'
 
 /** Longer results are cut, with a sentence that says so: every character is paid for again at each following step. */
 const MAX_RESULT = 20_000
 
-/** The object that the model meant, or the raw text when it is not JSON. No text at all means no arguments. */
+/** The object that the model meant, or the raw text when it is not JSON, or too deep a nest. No text at all means no arguments. */
 export function parseArguments(raw: string): unknown {
   if (raw.trim() === '') return {}
   const parsed = jsonOr(raw, raw)
@@ -27,9 +27,19 @@ export function parseArguments(raw: string): unknown {
 
 function jsonOr(raw: string, otherwise: unknown): unknown {
   try {
-    return JSON.parse(raw)
+    const value: unknown = JSON.parse(raw)
+    return isTooDeep(value) ? otherwise : value
   } catch {
     return otherwise
+  }
+}
+
+/** Whether a text is JSON, and too deep a nest. */
+function isNest(raw: string): boolean {
+  try {
+    return isTooDeep(JSON.parse(raw))
+  } catch {
+    return false
   }
 }
 
@@ -112,7 +122,7 @@ function prepare(name: string, given: unknown, { tools }: RunRequest): { tool: T
   if (parsed.success) return { tool, args: parsed.data }
   const faults =
     typeof given === 'string'
-      ? 'the arguments are not valid JSON'
+      ? `the arguments are ${isNest(given) ? 'nested too deeply' : 'not valid JSON'}`
       : issuesOf(parsed.error)
           .map(({ path, message }) => (path ? `${path}: ${message}` : message))
           .join('; ')

@@ -71,6 +71,7 @@ describe('what a model gets wrong', () => {
     ['null', 'null', /expected object, received null/],
     ['a wrong type', '{"n":"one"}', /n: .*expected number/],
     ['a text that is no object', '"just words"', /not valid JSON/],
+    ['a nest without end', `{"n":1,"x":${'['.repeat(9000)}${']'.repeat(9000)}}`, /nested too deeply.*JSON Schema/],
   ])('in arguments (%s) is told to it with the schema, and nothing runs', async (_, args, told) => {
     await using home = await pursued(toolCall('look', args))
     expect(home.runs).toEqual([])
