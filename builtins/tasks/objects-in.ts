@@ -1,3 +1,5 @@
+import { isTooDeep } from '../runtime/contract.ts'
+
 type Json = Record<string, unknown>
 
 /** More objects than this in one text are no answer. */
@@ -25,7 +27,8 @@ export function objectsIn(text: string): Json[] {
 function objectOf(text: string): Json | undefined {
   try {
     const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : undefined
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+    return isObject && !isTooDeep(value) ? (value as Json) : undefined
   } catch {
     return undefined
   }

@@ -79,6 +79,13 @@ describe('a structured run', () => {
     expect(await rows(home, 'SELECT 1 FROM spend')).toHaveLength(2)
   })
 
+  it('takes no nest for an answer that nothing could go through', async () => {
+    await using home = await tasked(() => text(`${'{"a":'.repeat(9000)}1${'}'.repeat(9000)}`))
+    expect(await run(home, await spawn(home), 'Which city?', { response_schema: { type: 'object' } })).toMatchObject({
+      ...{ status: 'failed', parsed: null, error: { code: 'structured_parse_error' } },
+    })
+  })
+
   it('is mended as often as the configuration says, and no further than max_steps', async () => {
     await using never = await tasked(() => text('Bern'), { config: { tasks: { parse_repairs: 0 } } })
     expect(await run(never, await spawn(never), 'Which?', structured)).toMatchObject({ steps_taken: 1, parsed: null })
