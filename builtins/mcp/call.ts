@@ -9,9 +9,12 @@ import {
   SvcError,
 } from '#kernel'
 import { Problem, problemOf } from '../rest/contract.ts'
+import { isTooDeep } from '../runtime/contract.ts'
 import type { McpOffer } from './contract.ts'
 import { schemasOf } from './schemas.ts'
 
+/** Nothing that is taken has more than a handful. */
+const MOST_LEVELS = 32
 /** Of a stream without an end of its own, so many events are an answer. */
 const MOST_EVENTS = 1_000
 
@@ -25,6 +28,7 @@ export async function callTool(
   call: OperationCall,
 ): Promise<CallToolResult> {
   try {
+    refuseNest(operation, given)
     refuseUnknown(operation, given)
     const output = await offer.run(operation, given, call)
     const whole = isStream(output) ? await followed(output, operation, call) : output
@@ -43,6 +47,13 @@ export async function callTool(
 /** What was thrown, as an error that may be shown. */
 export function shownError(error: unknown): SvcError {
   return error instanceof SvcError ? error : new InternalError()
+}
+
+/** Deeper than the REST face takes it. @throws InvalidInputError */
+function refuseNest({ name }: Operation, given: Readonly<Record<string, unknown>>): void {
+  if (!isTooDeep(given, MOST_LEVELS)) return
+  const issues = [{ path: '', message: `is nested more than ${MOST_LEVELS} levels deep` }]
+  throw new InvalidInputError({ what: `The call of ${name}`, issues }, { errors: issues })
 }
 
 /** A field that the schema passes over in silence is a mistake of whoever wrote it. @throws InvalidInputError */

@@ -136,6 +136,13 @@ describe('svc mcp', () => {
     expect(nameless).toEqual([-32700, -32700, -32600, -32600])
     const coded = [2, 3, 5, 6].map(async id => (await mcp.answer(id)).error?.code)
     expect(await Promise.all(coded)).toEqual([-32600, -32600, -32602, -32601])
+    const nest = `${'['.repeat(9000)}${']'.repeat(9000)}`
+    const deep = JSON.stringify(call(9, 'sessions_create', { agent_id: 'x', metadata: { a: 'nest' } }))
+    mcp.send(deep.replace('"nest"', nest))
+    expect((await mcp.answer(9)).result).toMatchObject({
+      ...{ isError: true, _meta: { problem: { code: 'invalid_input' } } },
+      content: [{ text: 'The call of sessions.create is not valid: is nested more than 32 levels deep.' }],
+    })
 
     // What was asked before the end is answered; then the process ends, and has left nothing behind.
     mcp.send(call(8, 'svc_models'))
