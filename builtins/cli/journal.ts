@@ -58,6 +58,8 @@ class RotatingFile {
   #stream: Stream | undefined
   /** What tells the file that is written to from one that has taken its name. */
   #inode = 0
+  /** Whether its last line was written in part, as on a full disk: the next one is not to be appended to that. */
+  #torn = false
   #written = 0
   #looking: Promise<void> | undefined
 
@@ -72,13 +74,10 @@ class RotatingFile {
   }
 
   write(line: string): void {
-    this.#stream?.write(line)
+    this.#stream?.write(this.#torn ? `\n${line}` : line)
+    this.#torn = false
     this.#written += line.length
-    if (this.#written < LOOK_EVERY || this.#looking) return
-    this.#written = 0
-    this.#looking = this.#look().finally(() => {
-      this.#looking = undefined
-    })
+    if (!this.#stream || this.#written >= LOOK_EVERY) this.#lookOnce()
   }
 
   async close(): Promise<void> {
@@ -86,22 +85,37 @@ class RotatingFile {
     await new Promise<void>(done => (this.#stream ? this.#stream.end(() => done()) : done()))
   }
 
+  #lookOnce(): void {
+    this.#written = 0
+    this.#looking ??= this.#look().finally(() => {
+      this.#looking = undefined
+    })
+  }
+
   /** Lines that come meanwhile go where they went before. Where it fails, as on a full disk, that stays so. */
   async #look(): Promise<void> {
     try {
       await this.#rotate()
       const found = await this.#ports.files.stat(this.file).catch(() => undefined)
-      if (found?.ino !== this.#inode) await this.#reopen()
+      if (!this.#stream || found?.ino !== this.#inode) await this.#reopen()
     } catch {}
   }
 
   async #reopen(): Promise<void> {
     const { files } = this.#ports
-    const handle = await files.open(this.file, 'a', 0o600)
-    this.#inode = (await handle.stat()).ino
+    const handle = await files.open(this.file, 'a+', 0o600)
+    const { ino, size } = await handle.stat()
+    this.#torn = size > 0 && (await handle.read(Buffer.alloc(1), 0, 1, size - 1)).buffer[0] !== 10
     const before = this.#stream
-    this.#stream = handle.createWriteStream()
-    this.#stream.on('error', () => {})
+    const stream = handle.createWriteStream()
+    // A stream that could not write is of no further use, also when the disk has space again.
+    stream.on('error', () => {
+      if (this.#stream !== stream) return
+      this.#stream = undefined
+      this.#lookOnce()
+    })
+    this.#inode = ino
+    this.#stream = stream
     before?.end()
   }
 

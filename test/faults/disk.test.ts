@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
@@ -80,6 +80,31 @@ describe('a full disk', () => {
     )
     db.close()
     for (const id of kept) expect(there.has(id), `${id} was acknowledged`).toBe(true)
+  })
+})
+
+describe('a full disk of the logs', () => {
+  it('stops nothing, and the log goes on when there is space, each line by itself', async ({ skip }) => {
+    await using dir = await tempDir()
+    await using disk = await smallDisk(join(dir.path, 'logs'), '1m')
+    if (!disk) return skip('a tmpfs can only be mounted by root')
+    await svc(['init', '--quiet'], { cwd: dir.path })
+    await dir.write(FAST)
+    await using daemon = new RunningSvc(SERVE, { cwd: dir.path })
+    await daemon.says(/^Logs: /m)
+    const log = () => readFile(join(dir.path, 'logs/svc.log'), 'utf8')
+    const spawned = async () => /^\S+/.exec((await svc(['spawn', 'writer'], { cwd: dir.path })).stdout)![0]
+    await writeFile(join(dir.path, 'logs/filler'), Buffer.alloc(2 * 1024 * 1024)).catch(() => {})
+    // Its last page takes some lines still.
+    await until(async () => (await spawned()) && (await log()).length % 4096 === 0)
+    await rm(join(dir.path, 'logs/filler'))
+    await until(async () => {
+      const agent_id = await spawned()
+      return (await log()).includes(agent_id)
+    })
+    expect(await daemon.end('SIGTERM')).toBe(0)
+    const whole = (await log()).split('\n').filter(line => line.endsWith('}'))
+    for (const line of whole) expect(() => JSON.parse(line)).not.toThrow()
   })
 })
 
