@@ -40,7 +40,10 @@ export function ownHolds(svc: PluginHandle): Hold[] {
       name: 'no-daemon',
       stage: 3,
       async why() {
-        if (svc.heartbeat.live || !svc.has(Daemon)) return undefined
+        const { live, fault } = svc.heartbeat
+        if (live)
+          return fault === undefined ? undefined : { reason: `The rounds of the daemon fail: ${fault}`, at: null }
+        if (!svc.has(Daemon)) return undefined
         const found = await svc.use(Daemon).find()
         if (!found?.alive) return { reason: 'No daemon runs; svc start', at: null }
         const stalled = found.stalled || found.failing

@@ -65,6 +65,9 @@ describe('a full disk', () => {
     expect((await svc(['doctor'], { cwd: dir.path })).stdout).toMatch(/The rounds of the daemon \(PID \d+\) fail/)
     expect((await svc(['daemon'], { cwd: dir.path })).stdout).toMatch(/^daemon +stalled \(PID .*\): The disk /m)
     expect((await svc(['doctor'], { cwd: dir.path })).stdout).toMatch(/^fail +disk +Only 0 MiB free/m)
+    expect((await svc(['why', 'coder'], { cwd: dir.path })).stdout).toContain(
+      'The rounds of the daemon fail: The disk ',
+    )
     expect((await fetch(`${url}/healthz`)).status).toBeLessThan(600)
     expect(daemon.process.exitCode).toBeNull()
     await rm(join(dir.path, '.svc/filler'))
