@@ -13,7 +13,7 @@ import {
   FleetMember,
   NextRun,
 } from './contract.ts'
-import { agentPage, STATUS_PAGE, statusPage } from './page.ts'
+import { agentPage, nextSentence, STATUS_PAGE, statusPage } from './page.ts'
 
 const id = AgentRef
 const model = z
@@ -147,7 +147,7 @@ export function agentOperations(agents: AgentDirectory) {
         const { agent_id, status, next } = await agents.detail(id)
         return { agent_id, status, ...next }
       },
-      render: ({ agent_id, status, at, reason }) => `${agent_id} is ${status}. ${reason}${at ? ` At ${at}.` : ''}`,
+      render: ({ agent_id, status, ...next }) => `${agent_id} is ${status}. ${nextSentence(next)}`,
     }),
     operation({
       name: 'agents.update',

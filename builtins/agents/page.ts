@@ -1,5 +1,5 @@
 import { counted } from '#kernel'
-import type { AgentDetail, AgentSummary } from './contract.ts'
+import type { AgentDetail, AgentSummary, NextRun } from './contract.ts'
 
 const MARKS = { working: '●', idle: '○', waiting: '◌', waiting_approval: '?', paused: '‖', dead: '×' } as const
 /** A number from 0 to 1 is drawn in so many characters. */
@@ -24,6 +24,12 @@ export function statusPage(agents: readonly AgentSummary[]): string {
   if (agents.length === STATUS_PAGE)
     lines.push(`These are ${STATUS_PAGE}; the next ones: svc status --offset ${STATUS_PAGE}`)
   return lines.join('\n')
+}
+
+/** Why an agent does nothing just now, and until when. */
+export function nextSentence({ reason, at }: NextRun): string {
+  if (at === null) return reason
+  return `${/[.!?]$/.test(reason) ? reason : `${reason}.`} At ${at}.`
 }
 
 /** An agent for people, in sections. What nobody knows of it is left out. */
@@ -53,7 +59,7 @@ export function agentPage(agent: AgentDetail): string {
 function now({ goal, goal_id, waiting_for, error, next }: AgentDetail): Row[] {
   return [
     ['goal', goal ? `${oneLine(goal)} (${goal_id})` : 'none'],
-    ['next', `${next.reason}${next.at ? ` At ${next.at}.` : ''}`],
+    ['next', nextSentence(next)],
     ...optional('waits for', waiting_for),
     ...optional('error', error),
   ]

@@ -12,6 +12,7 @@ export const BudgetStatus = z.object({
   limits: Left,
   mode: z.enum(['reserve', 'record_only']),
   exceeded: z.boolean().describe('A limit was reached: no model is called until it is raised, or the budget reset'),
+  tight: z.boolean().describe('Less is left than a call may cost: whoever would make it waits'),
   unlimited: z.boolean(),
   message: z.string(),
   approximate: Amount.describe('The part of what is spent that rests on default prices or estimated tokens'),

@@ -46,6 +46,8 @@ export class Ledger implements Budget, CallLimit {
   #made: string | undefined
   #cancel: (() => void) | undefined
   #stopped = false
+  /** What the last call may cost, if too little was left for it; null where it could be held, undefined before any. */
+  #refused: Limits | null | undefined
 
   constructor(svc: PluginHandle, config: BudgetConfig) {
     this.#svc = svc
@@ -58,7 +60,7 @@ export class Ledger implements Budget, CallLimit {
     await this.#presume(null)
     const row = await budgetRow(this.#store)
     const unsure = await unsureSpend(this.#store, row.budget_window)
-    return statusOf(this.#config, { row, unsure, problem: problem?.message ?? null })
+    return statusOf(this.#config, { row, unsure, refused: this.#refused, problem: problem?.message ?? null })
   }
 
   async exceeded(): Promise<boolean> {
@@ -105,6 +107,7 @@ export class Ledger implements Budget, CallLimit {
     }
     const held =
       (await this.#reserve(call, amount)) || ((await this.#presume(null)) && (await this.#reserve(call, amount)))
+    this.#refused = held ? null : amount
     if (held) return
     await this.tell()
     throw await this.#exhausted(amount)

@@ -12,13 +12,15 @@ export function reached(row: BudgetRow, limits: Limits): boolean {
 export interface Facts {
   row: BudgetRow
   unsure: Limits
+  /** What the last call may cost, if too little was left for it; null where it could be held, undefined before any. */
+  refused: Limits | null | undefined
   /** Why it is not known what was spent: nothing may be spent as long as that is so. */
   problem: string | null
 }
 
 /** Where the budget stands, in numbers and in a sentence. */
 export function statusOf(config: BudgetConfig, facts: Facts): BudgetStatus {
-  const { row, unsure, problem } = facts
+  const { row, unsure, refused, problem } = facts
   const limits = limitsOf(config)
   const spent = { micros: row.spent_micros, tokens: row.spent_tokens }
   const reserved = { micros: row.reserved_micros, tokens: row.reserved_tokens }
@@ -29,7 +31,8 @@ export function statusOf(config: BudgetConfig, facts: Facts): BudgetStatus {
     tokens: left(limits.tokens, spent.tokens + reserved.tokens),
   }
   const unlimited = limits.micros === 0 && limits.tokens === 0
-  const told = problem ?? sentence(config, { spent, limits, remaining, exceeded, unlimited })
+  const tight = exceeded || config.budget_mode !== 'reserve' ? undefined : tightness(config, remaining, refused)
+  const told = problem ?? sentence({ spent, limits, exceeded, unlimited, tight })
   const about = amounts(unsure)
   return {
     spent: shown(spent),
@@ -38,6 +41,7 @@ export function statusOf(config: BudgetConfig, facts: Facts): BudgetStatus {
     limits: { usd: usdOrNull(limits.micros || null), tokens: limits.tokens || null },
     mode: config.budget_mode,
     exceeded,
+    tight: tight !== undefined,
     unlimited,
     message: about ? `${told} ${about} of it rest on default prices or estimated tokens.` : told,
     approximate: shown(unsure),
@@ -46,26 +50,36 @@ export function statusOf(config: BudgetConfig, facts: Facts): BudgetStatus {
   }
 }
 
+/** Of what too little is left: for the call that was refused last, or, before any, for the least that is held. */
+function tightness(config: BudgetConfig, remaining: Remaining, refused: Facts['refused']): string | undefined {
+  if (refused === null) return undefined
+  const { micros, tokens } = refused ?? estimateOf(config, 'goal_generation', false)
+  if (remaining.micros !== null && remaining.micros < micros)
+    return `the ${dollars(remaining.micros)} left are less than a call may cost (${dollars(micros)})`
+  if (remaining.tokens !== null && remaining.tokens < tokens)
+    return `the ${count(remaining.tokens)} tokens left are less than a call may cost (${count(tokens)} tokens)`
+  return undefined
+}
+
+interface Remaining {
+  micros: number | null
+  tokens: number | null
+}
+
 interface Standing {
   spent: Limits
   limits: Limits
-  remaining: { micros: number | null; tokens: number | null }
   exceeded: boolean
   unlimited: boolean
+  tight: string | undefined
 }
 
-function sentence(config: BudgetConfig, { spent, limits, remaining, exceeded, unlimited }: Standing): string {
+function sentence({ spent, limits, exceeded, unlimited, tight }: Standing): string {
   if (unlimited) return `unlimited: ${dollars(spent.micros)} and ${count(spent.tokens)} tokens are spent.`
   const used = usage(spent, limits)
   if (exceeded)
     return `exceeded: ${used} are spent; no model is called until a limit is raised, or all is counted anew (svc budget reset).`
-  const least = estimateOf(config, 'goal_generation', false)
-  const tight = [
-    remaining.micros !== null && remaining.micros < least.micros && dollars(remaining.micros),
-    remaining.tokens !== null && remaining.tokens < least.tokens && `${count(remaining.tokens)} tokens`,
-  ].find(Boolean)
-  if (config.budget_mode === 'reserve' && tight)
-    return `tight: ${used} are spent; the ${tight} left hold no further call.`
+  if (tight) return `tight: ${used} are spent; ${tight}. Raise a limit, or count all anew (svc budget reset).`
   return `${used} are spent.`
 }
 

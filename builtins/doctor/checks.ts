@@ -5,7 +5,7 @@ import { Profiles } from '../profiles/contract.ts'
 import { Sandbox } from '../sandbox/contract.ts'
 import { Store } from '../store/contract.ts'
 import { type DoctorCheck, finding } from './contract.ts'
-import { eventCount } from './repository.ts'
+import { eventCount, failingAgents } from './repository.ts'
 
 const { ok, warn, fail } = finding
 
@@ -17,6 +17,7 @@ export function ownChecks(svc: PluginHandle): DoctorCheck[] {
   return [
     { name: 'default_model', run: () => defaultModel(svc) },
     { name: 'profiles', run: () => profiles(svc) },
+    { name: 'agents', run: () => agents(svc) },
     { name: 'plugins', run: () => plugins(svc) },
     { name: 'sandbox', run: () => sandbox(svc) },
     { name: 'budget', run: () => budget(svc) },
@@ -54,6 +55,15 @@ async function profiles(svc: PluginHandle) {
     : warn('there is no preset', 'write one with: svc new profile <name>')
 }
 
+/** Whether cycles fail, as with a key that its provider takes no more, and why. */
+async function agents(svc: PluginHandle) {
+  const [first, ...others] = await failingAgents(svc.use(Store))
+  if (!first) return ok('none of them fails')
+  const also = others.length === 0 ? '' : `; so do ${counted(others.length, 'other')}`
+  const failed = `${first.agent_id} failed ${first.failures === 1 ? 'once' : `${first.failures} times in a row`}`
+  return warn(`${failed}: ${first.error}${also}`, `svc why ${first.agent_id} says when it tries again`)
+}
+
 /** Files that this process has not run are only counted. */
 async function plugins(svc: PluginHandle) {
   const foreign = svc
@@ -78,9 +88,9 @@ async function sandbox(svc: PluginHandle) {
 }
 
 async function budget(svc: PluginHandle) {
-  const { unlimited, exceeded, message, problem } = await svc.use(Budget).status()
+  const { unlimited, exceeded, tight, message, problem } = await svc.use(Budget).status()
   if (problem) return fail(problem, 'repair .svc/budget.json, or count from 0 with: svc budget reset')
-  if (exceeded)
+  if (exceeded || tight)
     return warn(message, 'raise daemon.budget_usd or daemon.budget_tokens, or count from 0 with: svc budget reset')
   if (!unlimited) return ok(message)
   return warn('nothing limits what agents spend', 'set a limit: svc config set daemon.budget_usd 5')

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { definePlugin } from '#kernel'
+import { definePlugin, Operations } from '#kernel'
 import { type CallPurpose, type ModelCall, Models } from '../../builtins/models/contract.ts'
 import { beat, fault, type House, refuse, settled, text, toolCall, until } from '../support/index.ts'
 import { barrier } from '../support/model-server.ts'
@@ -204,6 +204,9 @@ describe('a limit', () => {
       ),
     })
     expect(home.server.requests).toHaveLength(1)
+    expect(await status(home)).toMatchObject({ tight: true, message: expect.stringContaining('may cost (990 tokens)') })
+    await call(home, { max_tokens: 10 })
+    expect(await status(home)).toMatchObject({ tight: false, message: expect.stringMatching(/ tokens are spent\.$/) })
   })
 
   it('that leaves too little for a call makes the cycle guarded, and the agent says why', async () => {
@@ -219,7 +222,13 @@ describe('a limit', () => {
     const why =
       'The budget is too tight for another model call: $0.00 of $0.04 are spent or reserved, and this one may cost $0.05'
     expect((await detail(home, id)).waiting_for).toContain(why)
-    expect((await status(home)).message).toBe('tight: $0.00 of $0.04 are spent; the $0.04 left hold no further call.')
+    const { render } = home.kernel.list(Operations).find(({ name }) => name === 'agents.why')!
+    expect(render!(await home.kernel.invoke('agents.why', { id }))).toMatch(/ or run: svc budget reset\. At \d{4}-/)
+    expect(await status(home)).toMatchObject({
+      ...{ tight: true, exceeded: false },
+      message:
+        'tight: $0.00 of $0.04 are spent; the $0.04 left are less than a call may cost ($0.05). Raise a limit, or count all anew (svc budget reset).',
+    })
     expect(await eventsOf(home, 'budget_exceeded')).toEqual([])
   })
 
@@ -345,7 +354,7 @@ describe('the status', () => {
     expect(await status(home)).toEqual({
       ...{ spent: { usd: 0, tokens: 0 }, reserved: { usd: 0, tokens: 0 } },
       ...{ remaining: { usd: null, tokens: null }, limits: { usd: null, tokens: null } },
-      ...{ mode: 'reserve', exceeded: false, unlimited: true, problem: null, window_began_at: null },
+      ...{ mode: 'reserve', exceeded: false, tight: false, unlimited: true, problem: null, window_began_at: null },
       ...{ message: 'unlimited: $0.00 and 0 tokens are spent.', approximate: { usd: 0, tokens: 0 } },
     })
   })

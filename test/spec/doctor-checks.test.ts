@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest'
-import { DoctorChecks } from '../../builtins/doctor/contract.ts'
+import { DoctorChecks, type DoctorReport } from '../../builtins/doctor/contract.ts'
 import doctor from '../../builtins/doctor/index.ts'
-import { house } from '../support/index.ts'
+import { type House, house, refuse, until } from '../support/index.ts'
+import { lived, spawn } from './rooms.ts'
 
 it('a check of a plugin that throws, rejects or answers with something else has failed, and the others are told', async () => {
   await using home = await house({ builtins: [doctor] })
@@ -17,4 +18,33 @@ it('a check of a plugin that throws, rejects or answers with something else has 
   const by = Object.fromEntries(told.map(({ name, level, message }) => [name, `${level}: ${message}`]))
   expect(by).toMatchObject({ throws: 'fail: no luck', rejects: 'fail: no luck', well: 'ok: x' })
   expect(by.odd).toMatch(/^fail: The check "odd" is not valid: level: /)
+})
+
+const examined = async ({ kernel }: House, check: string) => {
+  const told = (await kernel.invoke('doctor.checks')) as DoctorReport[]
+  return told.find(({ name }) => name === check)
+}
+
+it('an agent whose cycles fail is told of, with the reason', async () => {
+  await using home = await lived(() => refuse(401, 'Incorrect API key provided'), { builtins: [doctor] })
+  const id = await spawn(home)
+  expect(await examined(home, 'agents')).toMatchObject({ level: 'ok', message: 'none of them fails' })
+  home.kernel.heartbeat.start()
+  await until(home, 'cycle_end')
+  expect(await examined(home, 'agents')).toEqual({
+    ...{ name: 'agents', level: 'warn', remedy: `svc why ${id} says when it tries again` },
+    message: expect.stringMatching(new RegExp(`^${id} failed once: .*HTTP 401: Incorrect API key provided\\.$`)),
+  })
+  await home.kernel.invoke('agents.pause', { id })
+  expect(await examined(home, 'agents')).toMatchObject({ level: 'ok' })
+})
+
+it('a budget that holds no further call is told of before its limit is reached', async () => {
+  const config = { daemon: { budget_tokens: 50 } }
+  await using home = await lived(() => undefined, { builtins: [doctor], config })
+  expect(await examined(home, 'budget')).toMatchObject({
+    level: 'warn',
+    message: expect.stringMatching(/^tight: /),
+    remedy: expect.stringContaining('svc budget reset'),
+  })
 })

@@ -98,14 +98,14 @@ const spanOf = (began: string | null | undefined) =>
   began && now() - Date.parse(began) < VIEWS.hour.length * VIEWS.hour.buckets ? 'hour' : 'day'
 
 function Window({ budget, onReset }: { budget: Budget; onReset: () => void }) {
-  const { spent, limits, reserved, message, window_began_at, approximate, exceeded } = budget
+  const { spent, limits, reserved, message, window_began_at, approximate, exceeded, tight } = budget
   const reset = useAction(async () => {
     await api.budget.reset()
     onReset()
   }, 'Counted from 0 again.')
   return (
     <section class="card stack" aria-label="Budget">
-      {exceeded && <p class="trouble sentence">{visible(message)}</p>}
+      {(exceeded || tight) && <p class="trouble sentence">{visible(message)}</p>}
       <dl class="figures">
         <Figure label="Spent" value={dollars(spent.usd)} note={`${count(spent.tokens)} tokens`} />
         <Figure label="Held for calls under way" value={dollars(reserved.usd)} />
