@@ -30,15 +30,15 @@ export async function examine(patient: Patient): Promise<DoctorReport[]> {
   }
   const { root } = project
   await look('project', () => ok(root))
-  await look('permissions', () => permissions(root, ports))
+  const ours = await look('permissions', () => permissions(root, ports))
   // A project's database may lie on another disk than the rest.
   await look('disk', () => diskSpace(join(root, '.svc'), ports))
   await look('clock', () => clock(root, ports))
   await look('logs', () => logs(root, ports))
   await look('daemon', async () => daemon(await patient.findDaemons(join(root, '.svc')), ports))
-  const whole = native && (await look('database', () => database(root, patient)))
+  const whole = ours && native && (await look('database', () => database(root, patient)))
   const free = whole && (await look('database_lock', () => databaseLock(root, patient)))
   progress('rooms')
-  if (native) found.push(...(await rooms(patient, whole && free)))
+  if (ours && native) found.push(...(await rooms(patient, whole && free)))
   return found
 }

@@ -19,6 +19,13 @@ const INSTANCES_ENOUGH = 1024
 const CLOCK_SLACK_MS = 60_000
 /** Before this the clock was never set: the year of the first release. */
 const CLOCK_LEAST = Date.UTC(2025, 0, 1)
+/** What a start reads and writes in `.svc/`, some of it perhaps left there by another user. */
+const KEPT = ['config.yaml', 'svc.db', 'svc.db-wal', 'svc.db-shm', 'service.env', 'budget.json', 'daemon.json']
+
+/** A path as a shell takes it for one word. */
+export function shellWord(path: string): string {
+  return /^[\w@%+=:,./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`
+}
 
 export function nodeVersion({ needsNode }: Patient): DoctorFinding {
   const numbers = (text: string) => text.replace(/^\D*/, '').split('.').map(Number)
@@ -39,27 +46,34 @@ export async function nativeModule({ database, packageRoot }: Patient): Promise<
     const { cause = error } = error as Error
     const missing = /MODULE_NOT_FOUND/.test(String((cause as NodeJS.ErrnoException).code))
     const remedy = missing
-      ? `install svc again, or in its folder alone: cd ${packageRoot} && npm install better-sqlite3`
-      : `it is broken, or built for another Node or machine: cd ${packageRoot} && npm rebuild better-sqlite3`
+      ? `install svc again, or in its folder alone: cd ${shellWord(packageRoot)} && npm install better-sqlite3`
+      : `it is broken, or built for another Node or machine: cd ${shellWord(packageRoot)} && npm rebuild better-sqlite3`
     return fail(`SQLite's native module cannot be loaded: ${sentenceOf(cause).split('\n')[0]}`, remedy)
   }
 }
 
 export async function permissions(root: string, { files }: Ports): Promise<DoctorFinding> {
   const svc = join(root, '.svc')
+  const { R_OK, W_OK, X_OK } = files.constants
+  const refused = (path: string, mode: number) =>
+    files.access(path, mode).then(
+      () => undefined,
+      ({ code }: NodeJS.ErrnoException) => (code === 'ENOENT' ? undefined : code),
+    )
+  const own = `sudo chown -R "$USER" ${shellWord(svc)} && chmod -R u+rwX ${shellWord(svc)}`
+  const blocked = await refused(svc, R_OK | W_OK | X_OK)
+  if (blocked === 'EROFS') return fail(`${svc} is on a file system that is read-only`, 'mount it for writing')
+  if (blocked) return fail(`${svc} cannot be written by this user`, `give it to yourself: ${own}`)
   const wide: string[] = []
-  for (const path of [svc, ...['config.yaml', 'svc.db', 'svc.db-wal', 'service.env'].map(name => join(svc, name))]) {
+  for (const path of [svc, ...KEPT.map(name => join(svc, name))]) {
+    if (await refused(path, R_OK | W_OK)) {
+      return fail(`${path} cannot be read and written by this user`, `give it to yourself: ${own}`)
+    }
     const found = await files.stat(path).catch(() => undefined)
     if (found && (found.mode & 0o077) !== 0) wide.push(path)
   }
-  const blocked = await files.access(svc, files.constants.R_OK | files.constants.W_OK | files.constants.X_OK).then(
-    () => '',
-    ({ code }: NodeJS.ErrnoException) => code ?? 'EACCES',
-  )
-  if (blocked === 'EROFS') return fail(`${svc} is on a file system that is read-only`, 'mount it for writing')
-  if (blocked) return fail(`${svc} cannot be written by this user`, `give it to yourself: sudo chown -R "$USER" ${svc}`)
   if (wide.length === 0) return ok(`${svc} is for its owner alone`)
-  const remedy = `it holds keys and transcripts: chmod go= ${wide.join(' ')}`
+  const remedy = `it holds keys and transcripts: chmod go= ${wide.map(shellWord).join(' ')}`
   return warn(`Others on this machine may read ${wide.join(', ')}`, remedy)
 }
 

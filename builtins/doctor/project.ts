@@ -3,6 +3,7 @@ import { type Ports, SvcError, sentenceOf } from '#kernel'
 import type { FoundDaemon } from '../daemon/contract.ts'
 import { DatabaseUnusableError, DiskFullError } from '../store/contract.ts'
 import { type DoctorFinding, type DoctorReport, finding, type Patient } from './contract.ts'
+import { shellWord } from './machine.ts'
 
 const { ok, warn, fail } = finding
 
@@ -31,7 +32,7 @@ export async function databaseLock(root: string, { ports, database }: Patient): 
   if (!(await ports.files.stat(file).catch(() => undefined))) return ok('nobody holds it')
   try {
     if (!(await (await database()).isLocked(file, ports))) return ok('it can be written')
-    return fail(`A process keeps ${file} locked`, `end what holds it; find it with: fuser ${file}`)
+    return fail(`A process keeps ${file} locked`, `end what holds it; find it with: fuser ${shellWord(file)}`)
   } catch (error) {
     return fail(`${file} cannot be opened: ${sentenceOf(error)}`, 'look at it with: svc db check')
   }

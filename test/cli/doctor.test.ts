@@ -1,9 +1,9 @@
-import { chmod, utimes, writeFile } from 'node:fs/promises'
+import { chmod, constants, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { systemPorts } from '#kernel'
 import type { DoctorReport, Patient } from '../../builtins/doctor/contract.ts'
-import { diskSpace, nativeModule, nodeVersion, openFiles, watches } from '../../builtins/doctor/machine.ts'
+import { diskSpace, nativeModule, nodeVersion, openFiles, permissions, watches } from '../../builtins/doctor/machine.ts'
 import { modelServer } from '../support/model-server.ts'
 import Database from '../support/sqlite.ts'
 import { svc } from '../support/warm.ts'
@@ -112,6 +112,21 @@ describe('svc doctor', () => {
         files: { statfs: async () => ({ bavail: mib, bsize: 1024 * 1024, ffree: 1e6, files: 1e6 }) },
       } as never)
     expect([(await disk(50)).level, (await disk(500)).level, (await disk(5_000)).level]).toEqual(['fail', 'warn', 'ok'])
+    const owned = (refused: string, mode = 0o600) => {
+      const access = async (path: string) => {
+        if (path.endsWith(refused)) throw Object.assign(new Error('EACCES'), { code: 'EACCES' })
+      }
+      return permissions("/a b/it's", { files: { access, stat: async () => ({ mode }), constants } } as never)
+    }
+    expect(await owned('.svc')).toMatchObject({
+      level: 'fail',
+      message: "/a b/it's/.svc cannot be written by this user",
+    })
+    expect(await owned('svc.db-shm')).toEqual({
+      ...{ level: 'fail', message: "/a b/it's/.svc/svc.db-shm cannot be read and written by this user" },
+      remedy: `give it to yourself: sudo chown -R "$USER" '/a b/it'\\''s/.svc' && chmod -R u+rwX '/a b/it'\\''s/.svc'`,
+    })
+    expect((await owned('none', 0o644)).remedy).toMatch(/chmod go= '\/a b\/it'\\''s\/\.svc' '/)
     const says = (text: string) => ({ files: { readFile: async () => text } }) as never
     expect(await openFiles(says('Max open files   256   512'))).toMatchObject({
       remedy: expect.stringContaining('prlimit'),
