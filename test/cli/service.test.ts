@@ -39,15 +39,16 @@ describe('svc service', () => {
   })
 
   it('--print changes nothing; what systemd would read as its own is escaped', async () => {
-    await using dir = await project({ '100% "odd" $HOME/.svc/config.yaml': '' })
+    await using dir = await project({ '100% "odd" $HOME [1]/.svc/config.yaml': '' })
     const env = { XDG_CONFIG_HOME: join(dir.path, 'config') }
     const { code, stdout } = await svc(['service', 'install', '--print'], {
-      cwd: join(dir.path, '100% "odd" $HOME'),
+      cwd: join(dir.path, '100% "odd" $HOME [1]'),
       env,
     })
     expect(code).toBe(0)
-    expect(stdout).toContain('/100%% \\"odd\\" $$HOME"')
-    expect(stdout).toContain('/100%% "odd" $HOME\n')
+    expect(stdout).toContain('/100%% \\"odd\\" $$HOME [1]"')
+    expect(stdout).toContain('/100%% "odd" $HOME [1]\n')
+    expect(stdout).toContain('/100%% "odd" $HOME \\[1]/.svc/service.env\n')
     await expect(access(join(dir.path, 'config'))).rejects.toThrow()
   })
 

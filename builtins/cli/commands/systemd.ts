@@ -108,7 +108,7 @@ Environment=${quoted(`PATH=${ports.env.PATH ?? '/usr/local/bin:/usr/bin:/bin'}`,
 # V8's threads share their memory, most of which is free at any time: some megabytes less.
 Environment=MALLOC_ARENA_MAX=2
 # Keys, as NAME=value; readable by you alone.
-EnvironmentFile=-${percent(join(root, '.svc', 'service.env'))}
+EnvironmentFile=-${percent(literal(join(root, '.svc', 'service.env')))}
 ExecStart=${command.map(word => quoted(word, text => percent(text).replaceAll('$', '$$$$'))).join(' ')}
 # The daemon ends its tools itself; what is left after it is killed.
 KillMode=mixed
@@ -126,6 +126,11 @@ WantedBy=default.target
 /** systemd.unit(5): `%` begins a specifier. */
 function percent(text: string): string {
   return text.replaceAll('%', '%%')
+}
+
+/** systemd.exec(5): the name of an environment file is a pattern. */
+function literal(path: string): string {
+  return path.replaceAll(/[\\*?[]/g, '\\$&')
 }
 
 /** systemd.syntax(7): C-style escapes within double quotes. */
