@@ -8,14 +8,14 @@ const COUNTS = 'count/'
 /** The key of what was added up of the events, as JSON. */
 export const EVENT_TOTALS = { namespace: NAMESPACE, key: 'events' }
 
-/** Adds to counts. */
+/** Adds to counts. Each number is cast: SQLite takes a parameter for one with a fraction, and would write `8.0`. */
 export const addCounts = defineEffect({
   name: 'metrics.add',
   schema: z.object({ counts: z.record(z.string(), z.number().int().min(0)) }),
   statements: ({ counts }) =>
     Object.entries(counts).map(([key, more]) => ({
       sql: `INSERT INTO plugin_values (namespace, key, value) VALUES (?, ?, ?) ON CONFLICT (namespace, key)
-            DO UPDATE SET value = CAST(CAST(plugin_values.value AS BIGINT) + ? AS TEXT)`,
+            DO UPDATE SET value = CAST(CAST(CAST(plugin_values.value AS DOUBLE PRECISION) AS BIGINT) + CAST(? AS BIGINT) AS TEXT)`,
       params: [NAMESPACE, `${COUNTS}${key}`, String(more), more],
     })),
 })

@@ -4,6 +4,8 @@ import { expect, it } from 'vitest'
 import daemon from '../../builtins/daemon/index.ts'
 import { Memory } from '../../builtins/memory/contract.ts'
 import memory from '../../builtins/memory/index.ts'
+import metrics from '../../builtins/metrics/index.ts'
+import { addCounts, readCounts } from '../../builtins/metrics/repository.ts'
 import { Store } from '../../builtins/store/contract.ts'
 import { FAST, project } from '../cli/project.ts'
 import { asksForGoal, detail, goalsOf, lived, spawn } from '../spec/rooms.ts'
@@ -19,7 +21,8 @@ const OBJECTIVE = "Find the red key in Björn's garden ☃"
 
 it.skipIf(!server)('a project moves from its file into a database, with all that it knows, once', async () => {
   const database = await testDatabase(server!)
-  const rooms = [cluster, memory, daemon]
+  const rooms = [cluster, memory, daemon, metrics]
+  const counts = { 'of this test': 4 }
   const script = (request: { prompt: string }) =>
     asksForGoal(request as never)
       ? text(JSON.stringify({ goal: OBJECTIVE, reasoning: 'because' }))
@@ -35,6 +38,7 @@ it.skipIf(!server)('a project moves from its file into a database, with all that
     await until(before, 'goal_completed')
     await before.kernel.heartbeat.stop()
     await before.kernel.use(Memory).of(id).store('The shed is green')
+    for (let n = 0; n < 2; n++) await before.kernel.use(Store).apply([addCounts({ counts })])
     const seq = await before.kernel.use(Store).get<{ seq: number }>('SELECT max(seq) AS seq FROM events')
 
     const move = () => before.kernel.invoke('cluster.move', { to: database.url })
@@ -54,6 +58,8 @@ it.skipIf(!server)('a project moves from its file into a database, with all that
     expect((await after.kernel.use(Memory).of(id).search('shed')).map(({ thought }) => thought)).toEqual([
       'The shed is green',
     ])
+    await after.kernel.use(Store).apply([addCounts({ counts })])
+    expect(await readCounts(after.kernel.use(Store))).toMatchObject({ 'of this test': 12 })
     const another = await spawn(after)
     expect(another).not.toBe(id)
     const next = await after.kernel.use(Store).get<{ seq: number }>('SELECT max(seq) AS seq FROM events')
