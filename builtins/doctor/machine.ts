@@ -93,7 +93,7 @@ export async function clock(root: string, { files, clock }: Ports): Promise<Doct
   const now = clock.ms()
   const svc = join(root, '.svc')
   const remedy = (file: string) =>
-    `set the clock (timedatectl set-ntp true), or if it is right: touch ${file}; schedules and leases wait until it has caught up`
+    `set the clock (timedatectl set-ntp true), or if it is right: touch ${shellWord(file)}; schedules and leases wait until it has caught up`
   if (now < CLOCK_LEAST) return fail(`The clock says ${clock.now().toISOString()}`, 'set it: timedatectl set-ntp true')
   for (const name of ['svc.db', 'svc.db-wal', 'daemon.json', 'config.yaml']) {
     const { mtimeMs } = await files.stat(join(svc, name)).catch(() => ({ mtimeMs: 0 }))
