@@ -19,12 +19,15 @@ export async function database(root: string, { ports, database }: Patient): Prom
     if (fault) return fail(`${file} is damaged: ${fault}`, 'stop the service, then: svc db restore .svc/backups/<file>')
     return ok(`whole, schema version ${version}, ${(bytes / MIB).toFixed(1)} MiB`)
   } catch (error) {
-    const isTold = error instanceof DatabaseUnusableError || error instanceof DiskFullError
-    if (!isTold) return fail(sentenceOf(error), 'look at it with: svc db check')
-    // The sentence ends with what to do.
-    const [problem, ...remedy] = error.message.replace(/\.$/, '').split('; ')
-    return fail(problem!, remedy.join('; '))
+    return ofDatabase(error) ?? fail(sentenceOf(error), 'look at it with: svc db check')
   }
+}
+
+/** What its sentence says, which ends with what to do. */
+function ofDatabase(error: unknown): DoctorFinding | undefined {
+  if (!(error instanceof DatabaseUnusableError || error instanceof DiskFullError)) return undefined
+  const [problem, ...remedy] = error.message.replace(/\.$/, '').split('; ')
+  return fail(problem!, remedy.join('; '))
 }
 
 export async function databaseLock(root: string, { ports, database }: Patient): Promise<DoctorFinding> {
@@ -78,6 +81,8 @@ export async function logs(root: string, { files }: Ports): Promise<DoctorFindin
 export async function rooms(patient: Patient, usable: boolean): Promise<DoctorReport[]> {
   const opened = await patient.open(usable ? ['cli'] : []).catch((error: unknown) => ({ error }))
   if ('error' in opened) {
+    const found = ofDatabase(opened.error)
+    if (found) return [{ name: 'start', ...found }]
     const isOurs = opened.error instanceof SvcError
     const remedy = isOurs
       ? 'correct it; .svc/schema/config.json says what each key takes'
