@@ -127,7 +127,7 @@ export async function restoreDatabase(
   const { beside, report, discard } = await copyChecked(source, file, ports)
   try {
     const kept = (await exists(files, file)) ? keep : null
-    if (kept) await setAside(file, kept, ports)
+    await setAside(file, keep, ports)
     crashPoint('database set aside')
     await files.rename(beside, file)
     crashPoint('database replaced')
@@ -138,12 +138,15 @@ export async function restoreDatabase(
   }
 }
 
-/** A second name for what is there, so that at no moment there is nothing; with what it has not yet taken in. */
+/**
+ * A second name for what is there, so that at no moment there is nothing; with what it has not yet taken in. That is there by
+ * itself where the file was removed after a kill, and must not be taken in by another one.
+ */
 async function setAside(file: string, kept: string, { files, clock }: Ports): Promise<void> {
-  await files.mkdir(dirname(kept), { recursive: true, mode: 0o700 })
-  await alone(file, clock)
+  if (await exists(files, file)) await alone(file, clock)
   for (const rest of ['', '-wal', '-shm']) {
     if (!(await exists(files, file + rest))) continue
+    await files.mkdir(dirname(kept), { recursive: true, mode: 0o700 })
     await files.link(file + rest, kept + rest).catch(() => files.copyFile(file + rest, kept + rest))
     if (rest) await files.rm(file + rest, { force: true })
   }

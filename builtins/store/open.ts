@@ -22,7 +22,7 @@ interface OpenOptions {
 export async function openDatabase(file: string, ports: Ports, options: OpenOptions): Promise<Database> {
   await ports.files.mkdir(dirname(file), { recursive: true, mode: 0o700 })
   // With a medium the file holds nothing, whatever the database does.
-  if (!options.medium) await refuseEmptied(file, ports)
+  if (!options.medium) await refuseLost(file, ports)
   let database: Database | undefined
   try {
     // SQLite makes files by the umask; this one holds transcripts.
@@ -45,10 +45,16 @@ export async function openDatabase(file: string, ports: Ports, options: OpenOpti
 
 /**
  * SQLite takes a file without a byte for a new database. So it is where a process was killed while it made one, but not where
- * agents have lived: that one lost what it held.
+ * agents have lived: that one lost what it held. It throws away what a file that is not there had not yet taken in, too.
  */
-async function refuseEmptied(file: string, { files }: Ports): Promise<void> {
-  const { size } = await files.stat(file).catch(() => ({ size: undefined }))
+async function refuseLost(file: string, { files }: Ports): Promise<void> {
+  const sizeOf = async (path: string) => (await files.stat(path).catch(() => undefined))?.size
+  const size = await sizeOf(file)
+  if (size === undefined && (await sizeOf(`${file}-wal`))) {
+    const remedy =
+      'put it back, or a backup in its place: svc db restore .svc/backups/<file>, or move that away too to begin anew'
+    throw new DatabaseUnusableError({ file, problem: 'is gone, while its svc.db-wal is there', remedy })
+  }
   if (size !== 0) return
   const lived = await files.readdir(join(dirname(file), 'workspaces')).catch(() => [])
   if (lived.length === 0) return

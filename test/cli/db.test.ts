@@ -1,4 +1,4 @@
-import { copyFile, open, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { copyFile, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { RunningSvc } from '../support/cli.ts'
@@ -49,6 +49,27 @@ describe('svc db', () => {
     await using again = new RunningSvc(['start'], { cwd })
     await again.says(UP)
     expect(await again.end('SIGTERM')).toBe(0)
+  })
+
+  it('a file that is gone leaves what it had not yet taken in, which is neither thrown away nor taken in by a backup', async () => {
+    await using dir = await project(FAST)
+    const cwd = dir.path
+    await using daemon = new RunningSvc(['start', '-p', 'coder'], { cwd })
+    await daemon.says(UP)
+    await svc(['db', 'backup', 'copy.db'], { cwd })
+    for (const preset of ['writer', 'researcher']) await svc(['spawn', preset], { cwd })
+    await daemon.end('SIGKILL')
+    const wal = await readFile(`${at(cwd)}-wal`)
+    await rm(at(cwd))
+    const refused = await svc(['status'], { cwd })
+    expect(refused.code).toBe(1)
+    expect(refused.stderr).toMatch(/^svc: \.svc\/svc\.db is gone, while its svc\.db-wal is there; put it back, or /)
+    expect((await svc(['doctor'], { cwd })).stdout).toMatch(/^fail +start +\.svc\/svc\.db is gone, /m)
+    expect((await readFile(`${at(cwd)}-wal`)).equals(wal)).toBe(true)
+    expect((await svc(['db', 'restore', 'copy.db'], { cwd })).code).toBe(0)
+    expect((await svc(['db', 'check'], { cwd })).stdout).toContain('is whole')
+    expect(await agentsOf(cwd)).toEqual(['coder'])
+    expect((await readdir(at(cwd, 'backups'))).some(name => name.endsWith('.db-wal'))).toBe(true)
   })
 
   it('replaces nothing while any process has the database open, a server too', async () => {
