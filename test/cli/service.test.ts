@@ -55,9 +55,13 @@ describe('svc service', () => {
   it('what systemctl says against it is told', async () => {
     await using dir = await project()
     const env = await withSystemctl(dir)
-    await writeFile(join(dir.path, 'bin/systemctl'), '#!/bin/sh\necho "no bus" >&2\nexit 1\n')
+    await writeFile(
+      join(dir.path, 'bin/systemctl'),
+      '#!/bin/sh\necho "Failed to connect to bus: No medium found" >&2\nexit 1\n',
+    )
     const failed = await svc(['service', 'install'], { cwd: dir.path, env })
     expect(failed.code).toBe(1)
-    expect(failed.stderr).toContain('no bus')
+    expect(failed.stderr).toContain('Failed to connect to bus: No medium found (nobody has logged in as this user: ')
+    expect(failed.stderr).toContain('export XDG_RUNTIME_DIR=/run/user/$(id -u)')
   })
 })

@@ -13,6 +13,9 @@ const UnfitPathError = defineError({
   sentence: (p: { path: string }) =>
     `systemd cannot start a service in ${JSON.stringify(p.path)}: the path has a line break; rename the folder.`,
 })
+/** Where no bus answers, as after su or sudo, which begin no session. */
+const NO_SESSION =
+  'nobody has logged in as this user: loginctl enable-linger, then export XDG_RUNTIME_DIR=/run/user/$(id -u), and again'
 const SystemdError = defineError({
   code: 'systemd',
   status: 502,
@@ -39,7 +42,10 @@ export const install: HandWritten = async ({ print, profiles }, context) => {
       const where = `systemctl is not here; where it is: systemctl --user ${enabling.join(' ')}`
       return tell(context, `${file} is written. ${where}`, { file, enabled: false })
     }
-    if (code !== 0) throw new SystemdError({ words: `systemctl --user ${words.join(' ')}`, problem: text, file })
+    if (code !== 0) {
+      const problem = /connect to .*bus/.test(text) ? `${text} (${NO_SESSION})` : text
+      throw new SystemdError({ words: `systemctl --user ${words.join(' ')}`, problem, file })
+    }
   }
   const told = `${file} is written, enabled and started.
 Keys that its agents need go into ${join(root, '.svc', 'service.env')} (NAME=value, one a line).
