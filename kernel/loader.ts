@@ -6,7 +6,7 @@ import { compile, type Jiti, openJiti, type Source } from './compiler.ts'
 import { describeIssues, SvcError, sentenceOf } from './errors.ts'
 import type { Log } from './log.ts'
 import { issuesOf } from './operations.ts'
-import type { PluginDefinition, PluginFile } from './plugin.ts'
+import { INDEX_FILES, type PluginDefinition, type PluginFile } from './plugin.ts'
 import { type Ports, within } from './ports.ts'
 import type { Project } from './project.ts'
 import type { Supervisor } from './supervisor.ts'
@@ -31,6 +31,13 @@ export interface LoaderParts {
   watch: Supervisor['watch']
 }
 
+/** What is compiled and run. */
+const SCRIPT = /\.[cm]?[jt]s$/
+/** What authors take for it too: it is told, and not passed over. */
+const LIKE_SCRIPT = /\.[cm]?[jt]sx?$/i
+/** The endings of scripts, in the order in which they are looked for. */
+const ENDINGS = INDEX_FILES.map(extname)
+
 /** What a plugin is made of, as it stands on disk. */
 interface Look extends Pick<PluginFile, 'fingerprint' | 'written_ms'> {
   sources: Source[]
@@ -49,8 +56,8 @@ export class Loader {
   }
 
   /**
-   * All plugin files that may be loaded, in their order. A top-level `.ts`, `.js` or `.mjs` file, or a folder with
-   * `index.ts`, is one plugin; editors' temporary files, types and tests are none.
+   * All plugin files that may be loaded, in their order. A script at the top, or a folder with an index, is one plugin;
+   * editors' temporary files, types and tests are none.
    */
   async find(): Promise<PluginFile[]> {
     const found: PluginFile[] = []
@@ -58,8 +65,7 @@ export class Loader {
       for (const file of await this.#candidates(folder)) {
         const stem = stemOf(file)
         if (!this.#allowed(file, stem)) continue
-        const look = await this.look(file).catch(() => undefined)
-        // Gone again since the folder was read.
+        const look = await this.look(file).catch((error: unknown) => this.#unread(file, error))
         if (look) found.push(look)
       }
     }
@@ -85,16 +91,26 @@ export class Loader {
     return { file, stem: stemOf(file), fingerprint, written_ms }
   }
 
+  /** One that is there and cannot be read: loading it will say why. Undefined where it is gone again since its folder was read. */
+  async #unread(file: string, error: unknown): Promise<PluginFile | undefined> {
+    const isThere = await this.#parts.ports.files.lstat(file).then(
+      () => true,
+      () => false,
+    )
+    return isThere ? { file, stem: stemOf(file), fingerprint: sentenceOf(error), written_ms: 0 } : undefined
+  }
+
   /** Runs the file. @throws what it throws; TimeLimitError; TypeError when it exports no plugin */
   async load({ file, stem, fingerprint }: PluginFile): Promise<{ definition: PluginDefinition; load_ms: number }> {
     const { clock } = this.#parts.ports
+    if (!SCRIPT.test(file)) throw new TypeError(`is no plugin by its name, which must end in ${ENDINGS.join(', ')}`)
     const began = clock.monotonic()
     const jiti = await this.#getJiti()
     await compile((await this.#look(file)).sources, this.#cache)
     // Told before it runs: a file that ends the process must have been named.
     this.#parts.log.info({ plugin: stem }, `runs ${file}`)
     const module = await this.#run(jiti, file, stem)
-    const definition = checkDefinition((module as { default?: unknown } | undefined)?.default)
+    const definition = checkDefinition(exportOf(module))
     if ((await this.#look(file)).fingerprint !== fingerprint) {
       throw new Error('was written while it was loaded; it is loaded again at the next round')
     }
@@ -122,18 +138,16 @@ export class Loader {
   async #candidates(folder: string): Promise<string[]> {
     const { files } = this.#parts.ports
     const entries = await files.readdir(folder, { withFileTypes: true }).catch(() => [])
-    const found: string[] = []
+    const candidates: string[] = []
     for (const entry of entries.sort((a, b) => a.name.localeCompare(b.name))) {
       if (!isSource(entry.name)) continue
       const path = join(folder, entry.name)
-      if (!entry.isDirectory()) {
-        if (['.ts', '.js', '.mjs'].includes(extname(entry.name))) found.push(path)
-        continue
-      }
-      const index = join(path, 'index.ts')
-      if (await exists(files, index)) found.push(index)
+      // A link is what it leads to.
+      const found = entry.isSymbolicLink() ? await files.stat(path).catch(() => entry) : entry
+      const file = found.isDirectory() ? await indexOf(files, path) : path
+      if (file && LIKE_SCRIPT.test(file)) candidates.push(file)
     }
-    return found
+    return candidates
   }
 
   #allowed(file: string, stem: string): boolean {
@@ -147,7 +161,7 @@ export class Loader {
     const hash = createHash('sha256')
     const seen = new Set<string>()
     const folder = this.#folderOf(file) ?? dirname(file)
-    const waiting = isFolder(file, folder) ? await filesBelow(files, dirname(file)) : []
+    const waiting = isIndex(file) && dirname(file) !== folder ? await filesBelow(files, dirname(file)) : []
     waiting.unshift(file)
     const sources: Source[] = []
     let written_ms = 0
@@ -171,11 +185,9 @@ export class Loader {
     const base = resolve(from, specifier)
     const spellings = [
       base,
-      base.replace(/\.js$/, '.ts'),
-      `${base}.ts`,
-      `${base}.js`,
-      `${base}.mjs`,
-      join(base, 'index.ts'),
+      base.replace(/\.([cm]?)js$/, '.$1ts'),
+      ...ENDINGS.map(ending => `${base}${ending}`),
+      ...INDEX_FILES.map(index => join(base, index)),
     ]
     for (const path of spellings) {
       const stat = await this.#parts.ports.files.stat(path).catch(() => undefined)
@@ -197,15 +209,21 @@ function isSource(name: string): boolean {
   return !/^[._#~]|~$|\.d\.ts$|\.(test|spec)\.\w+$/.test(name)
 }
 
-/** Whether a plugin's file is the `index.ts` of a folder of its own. */
-function isFolder(file: string, folder: string): boolean {
-  return basename(file) === 'index.ts' && dirname(file) !== folder
+/** Whether a file stands for the folder that it lies in. */
+function isIndex(file: string): boolean {
+  return INDEX_FILES.includes(basename(file))
+}
+
+/** The script that stands for a folder, if it has one. */
+async function indexOf(files: Ports['files'], folder: string): Promise<string | undefined> {
+  for (const path of INDEX_FILES.map(index => join(folder, index))) if (await exists(files, path)) return path
+  return undefined
 }
 
 async function filesBelow(files: Ports['files'], folder: string): Promise<string[]> {
   const entries = await files.readdir(folder, { withFileTypes: true, recursive: true }).catch(() => [])
   return entries
-    .filter(entry => entry.isFile() && isSource(entry.name) && /\.[cm]?[jt]s$/.test(entry.name))
+    .filter(entry => entry.isFile() && isSource(entry.name) && SCRIPT.test(entry.name))
     .map(entry => join(entry.parentPath, entry.name))
     .filter(path => !path.includes('/node_modules/'))
     .sort()
@@ -220,13 +238,20 @@ function exists(files: Ports['files'], path: string): Promise<boolean> {
 
 export function stemOf(file: string): string {
   const name = basename(file)
-  return name === 'index.ts' ? basename(dirname(file)) : name.slice(0, name.length - extname(name).length)
+  return isIndex(file) ? basename(dirname(file)) : name.slice(0, name.length - extname(name).length)
+}
+
+/** What a module exports as its plugin: its default, or all of it where CommonJS's `module.exports` and TypeScript's `export =` are set. */
+function exportOf(module: unknown): unknown {
+  const { __esModule, default: own, setup } = Object(module) as Record<string, unknown>
+  return own === undefined && setup && !__esModule ? module : own
 }
 
 /** @throws TypeError that shows what would be right */
 export function checkDefinition(value: unknown): PluginDefinition {
   const right = `write: export default definePlugin({ name: 'my-plugin', setup(svc) { … } })`
-  if (typeof value !== 'object' || value === null) throw new TypeError(`has no default export; ${right}`)
+  if (value === undefined || value === null) throw new TypeError(`has no default export; ${right}`)
+  if (typeof value !== 'object') throw new TypeError(`its default export is a ${typeof value}, and no plugin; ${right}`)
   const { name, setup } = value as Partial<PluginDefinition>
   if (typeof name !== 'string' || !/^[a-z0-9][a-z0-9-]{0,63}$/.test(name)) {
     throw new TypeError(

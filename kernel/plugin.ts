@@ -23,9 +23,12 @@ export function definePlugin<C extends z.ZodObject>(definition: PluginDefinition
   return definition as unknown as PluginDefinition
 }
 
+/** The files that may stand for the folder in which they lie, in the order in which they are looked for. */
+export const INDEX_FILES = ['ts', 'mts', 'cts', 'js', 'mjs', 'cjs'].map(ending => `index.${ending}`)
+
 /** A plugin as it stands on disk: its file, and a hash over all that it is made of. */
 export interface PluginFile {
-  /** The file, or the `index.ts` of its folder. */
+  /** The file, or the index of its folder. */
   file: string
   /** Its name without ending, or its folder's: how people refer to it. */
   stem: string

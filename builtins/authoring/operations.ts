@@ -1,5 +1,5 @@
 import { join, relative, resolve } from 'node:path'
-import { HostToken, operation, PluginError, type PluginHandle, z } from '#kernel'
+import { HostToken, INDEX_FILES, operation, PluginError, type PluginHandle, z } from '#kernel'
 import { describeRehearsal } from './check.ts'
 import { PluginCheck, PluginFileMissingError } from './contract.ts'
 import { renderCheck } from './render.ts'
@@ -26,7 +26,7 @@ export function pluginsCheck(svc: PluginHandle) {
 
 /** @throws PluginFileMissingError */
 async function findFile({ ports: { files } }: PluginHandle, path: string): Promise<string> {
-  for (const file of [path, join(path, 'index.ts')]) {
+  for (const file of [path, ...INDEX_FILES.map(index => join(path, index))]) {
     const found = await files.stat(file).catch(() => undefined)
     if (found?.isFile()) return files.realpath(file)
   }

@@ -1,4 +1,5 @@
 import { basename, dirname } from 'node:path'
+import { INDEX_FILES } from '#kernel'
 
 // What the main thread and the watching one have in common.
 
@@ -30,7 +31,7 @@ export type Notice =
   | { kind: 'file'; plugin: string; file: string; fingerprint: string }
   | { kind: 'code'; id: number; plugin: string; file: string; what: string }
 
-/** Whether a path is of the plugin of this file: a folder's `index.ts` stands for all that is in it. */
+/** Whether a path is of the plugin of this file: a folder's index stands for all that is in it. */
 export function isOf(path: string, file: string): boolean {
-  return path === file || (basename(file) === 'index.ts' && path.startsWith(`${dirname(file)}/`))
+  return path === file || (INDEX_FILES.includes(basename(file)) && path.startsWith(`${dirname(file)}/`))
 }

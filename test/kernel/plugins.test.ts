@@ -28,6 +28,10 @@ it('files and folders, TypeScript and JavaScript, in both places, are plugins; w
       'three.mjs': file('three'),
       'four/index.ts': `import { name } from './name.ts'\n${file('four').replace("'four'", 'name')}`,
       'four/name.ts': "export const name: string = 'four'",
+      'six.mts': file('six'),
+      'seven.cjs': `module.exports = require('svc').definePlugin({ name: 'seven', setup() {} })`,
+      'eight.ts': `import svc = require('svc')\nexport = svc.definePlugin({ name: 'eight', setup() {} })`,
+      'nine/index.js': file('nine'),
       'notes.md': '# not a plugin',
       '.hidden.ts': 'throw new Error()',
       'backup.ts~': 'throw new Error()',
@@ -38,7 +42,16 @@ it('files and folders, TypeScript and JavaScript, in both places, are plugins; w
     },
     files: { '.svc/plugins/five.ts': file('five') },
   })
-  expect(states(home)).toEqual({ one: 'live', two: 'live', three: 'live', four: 'live', five: 'live' })
+  const names = ['one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine']
+  expect(states(home)).toEqual(Object.fromEntries(names.map(name => [name, 'live'])))
+})
+
+it('a file that is named like a script and is none that can be run is told, and not passed over', async () => {
+  await using home = await house({ plugins: { 'page.tsx': file('page'), 'LOUD.TS': file('loud') } })
+  expect(states(home)).toEqual({ LOUD: 'failed', page: 'failed' })
+  expect(errorOf(home, 'page')).toMatch(
+    /page\.tsx\): is no plugin by its name, which must end in \.ts, \.mts, \.cts, \.js, \.mjs, \.cjs$/,
+  )
 })
 
 it('plugins come up after those they need, whatever the order of their names', async () => {
@@ -92,7 +105,12 @@ it.each([
     /bad\.ts:4\): no luck/,
   ],
   ['no default export', 'export const plugin = {}', /has no default export; write: export default definePlugin/],
-  ['something else exported', 'export default 7', /has no default export; write: export default definePlugin/],
+  ['nothing exported', 'export const seven = 7', /has no default export; write: export default definePlugin/],
+  [
+    'something else exported',
+    'export default 7',
+    /its default export is a number, and no plugin; write: export default/,
+  ],
   ['a bad name', "export default { name: 'Bad Name', setup() {} }", /lower-case letters.*not "Bad Name"/],
   ['no setup', "export default { name: 'bad' }", /has no setup function/],
   ['an async setup', "export default { name: 'bad', async setup() { throw new Error('x') } }", /setup is async/],

@@ -1,4 +1,4 @@
-import { appendFile, mkdir, open, rename, rm, utimes, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, open, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
@@ -195,6 +195,30 @@ ${saying('two')}`
   expect(word(home)).toBe('one')
   expect(told(await home.kernel.host.apply())).toEqual(['sayer: reloaded'])
   expect(word(home)).toBe('three')
+})
+
+it('a folder that is linked to is a plugin as any other', async () => {
+  await using home = await house({ files: { 'elsewhere/index.ts': saying('one') } })
+  await mkdir(join(home.root, 'plugins'))
+  await symlink(join(home.root, 'elsewhere'), join(home.root, 'plugins/sayer'))
+  expect(told(await home.kernel.host.apply())).toEqual(['sayer: loaded'])
+  await home.write({ 'elsewhere/index.ts': saying('two') })
+  expect(told(await home.kernel.host.apply())).toEqual(['sayer: reloaded'])
+  expect(word(home)).toBe('two')
+})
+
+it('a file that can no longer be read is told with why, and its plugin lives on', async () => {
+  await using home = await house({ plugins: { 'sayer.ts': saying('one') } })
+  const file = join(home.root, 'plugins/sayer.ts')
+  await rm(file)
+  await symlink(join(home.root, 'nowhere.ts'), file)
+  expect(told(await home.kernel.host.apply())).toEqual(['sayer: failed'])
+  expect(stateOf(home, 'sayer')).toMatchObject({ state: 'live', error: expect.stringContaining('ENOENT') })
+  expect(word(home)).toBe('one')
+  expect(await home.kernel.host.apply()).toEqual([])
+  await home.write({ 'nowhere.ts': saying('two') })
+  expect(told(await home.kernel.host.apply())).toEqual(['sayer: reloaded'])
+  expect(word(home)).toBe('two')
 })
 
 it("editors' temporary files, hidden files, types and tests are no plugins", async () => {
