@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
 import { Worker } from 'node:worker_threads'
+import { meant } from './near.ts'
 
 /** A source file as jiti compiles it for `import`. */
 export interface Source {
@@ -36,11 +37,25 @@ export interface Jiti {
 
 /**
  * @param fsCache the folder where what is compiled is kept
- * @param virtualModules what files import by these names
+ * @param modules what files import by these names
  */
-export async function openJiti(fsCache: string, virtualModules: Record<string, unknown>): Promise<Jiti> {
+export async function openJiti(fsCache: string, modules: Record<string, unknown>): Promise<Jiti> {
   const { createJiti } = await import('jiti')
+  const virtualModules = Object.fromEntries(
+    Object.entries(modules).map(([name, module]) => [name, strict(name, module as object)]),
+  )
   return createJiti(import.meta.url, { ...OPTIONS, fsCache, virtualModules })
+}
+
+/** A module whose names are checked where they are used: what is compiled takes one that is not there for undefined. */
+function strict(name: string, module: object): object {
+  return new Proxy(module, {
+    get(target, key) {
+      // Whoever waits for a module looks for `then`.
+      if (typeof key === 'symbol' || key in target || key === 'then') return Reflect.get(target, key)
+      throw new TypeError(`"${name}" exports no "${key}"; ${meant(key, Object.keys(target), 'your editor')}`)
+    },
+  })
 }
 
 /**

@@ -280,10 +280,27 @@ export function whereOf(error: unknown, origin: string): string {
   return own[0] ?? beside[0] ?? origin
 }
 
-/** What is wrong, without the place that a parser puts at the end of it. */
+/** What is wrong, without the place that a parser puts at the end of it, and without what is for those who build parsers. */
 export function problemOf(error: unknown): string {
   const sentence = error instanceof z.ZodError ? describeIssues(issuesOf(error)) : sentenceOf(error)
-  return sentence.replace(/\s+\/\S+:\d+:(\d+)\s*$/, ' (column $1)')
+  const [, missing] = /^Cannot find (?:module|package) '([^']+)'/.exec(sentence) ?? []
+  if (missing) return `Cannot find '${missing}'; ${remedyOf(missing)}`
+  return sentence
+    .replace(/^(\w*ParseError: .*?):?\n\s*\n[\s\S]*$/, '$1')
+    .replace(/\s+\/\S+:\d+:(\d+)\s*$/, ' (column $1)')
+    .replace(
+      /^\(0 ?, _\w+\.(\w+)\) is not a function$/,
+      '$1 is not a function: what it is imported from exports none of that name',
+    )
+}
+
+/** What would be right where an import leads nowhere. */
+function remedyOf(specifier: string): string {
+  if (/^[./]/.test(specifier)) return 'there is no such file'
+  // Names that a tsconfig.json or a package.json may give to folders.
+  if (/^(@\/|[~#])/.test(specifier)) return "import a file by where it lies, as in './helper.ts'"
+  const [name] = /^(@[^/]+\/)?[^/]+/.exec(specifier)!
+  return `install it with npm install ${name}, and try again with svc plugins reload <name>`
 }
 
 /** The places that a stack or a message names, as `file:line`. */
