@@ -48,6 +48,8 @@ interface Fault extends Issue {
 /** Sections of configuration with their schemas; three views of their values: on disk, with the environment over it, in force. */
 export class Config {
   readonly file: string
+  /** The file's text, as it was read last. */
+  readonly text = () => this.#yaml.text
   /** The file as errors call it. */
   readonly #name: string
   readonly #ports: Pick<Ports, 'env'> & LockPorts

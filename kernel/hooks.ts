@@ -203,7 +203,8 @@ export const UnknownHookError = defineError({
   code: 'unknown_hook',
   status: 400,
   title: 'Unknown hook',
-  sentence: (p: { name: string; known: string[] }) => `There is no hook "${p.name}"; ${meant(p.name, p.known)}`,
+  sentence: ({ name, known }: { name: string; known: string[] }) =>
+    `There is no hook "${name}"; ${meant(name, known, known.length > 20 ? 'docs/reference/events.md' : undefined)}`,
 })
 
 /** The hooks by name. Events are told (`on`); phases and points are asked. */

@@ -1,14 +1,15 @@
 import { z } from 'zod'
 import type { Activity } from './activity.ts'
-import { ConflictError, sentenceOf } from './errors.ts'
+import { sentenceOf } from './errors.ts'
 import { checkDefinition, isFile, Loader, problemOf, stemOf, whereOf } from './loader.ts'
-import { circle, NeedsError, needsError, order, PluginError } from './order.ts'
+import { circle, type NeedsError, needsError, order, PluginError } from './order.ts'
 import type { PluginDefinition, PluginFile } from './plugin.ts'
 import { type Rehearsal, rehearse } from './rehearsal.ts'
 import { Stage } from './stage.ts'
 import { absent, type Outcome, type PluginState } from './state.ts'
 import { type Supervisor, SupervisorToken } from './supervisor.ts'
 import { type Loaded, taken, Version, type VersionParts } from './version.ts'
+import { type Waits, waitsFor } from './waiting.ts'
 
 /** The kernel's part of the section `plugins`. */
 export const PluginsConfig = z.object({
@@ -34,8 +35,8 @@ interface Seen extends PluginFile {
   name?: string
   needs?: readonly string[]
   error?: string
-  /** It waits for others and is loaded again: when those that it needs are live, or when one goes that may have had its names. */
-  waits?: 'needs' | 'names'
+  /** It is loaded again when that may have come. */
+  waits?: Waits | undefined
 }
 
 /** Loads plugins, orders them by their needs, makes them live, replaces them and undoes them. */
@@ -200,6 +201,7 @@ export class Host {
   async #apply({ only, started }: { only?: string; started: boolean }): Promise<Outcome[]> {
     const outcomes: Outcome[] = []
     const loaded: Loaded[] = []
+    await this.#parts.config.refresh()
     const wants = (each: PluginFile) => this.#wants(each, only)
     const found = this.#parts.settings.enabled ? await this.#loader.settled(wants) : []
     for (const each of found.filter(wants)) {
@@ -312,10 +314,8 @@ export class Host {
   /** Plugins whose needs went leave too; those that waited for what came or went are brought. */
   async #settle(before: readonly Outcome[], started: boolean): Promise<Outcome[]> {
     const outcomes = await this.#leave(new Set())
-    const isFreed = [...before, ...outcomes].some(({ outcome }) => outcome === 'removed' || outcome === 'reloaded')
     for (const seen of this.#seen.values()) {
-      if (!seen.waits || (seen.waits === 'names' && !isFreed)) continue
-      if (this.#hindered(seen)) continue
+      if (!seen.waits?.([...before, ...outcomes]) || this.#hindered(seen)) continue
       const result = await this.#load(seen)
       if (result) outcomes.push('outcome' in result ? result : await this.#bring(result, started))
     }
@@ -377,8 +377,7 @@ export class Host {
     const seen = this.#seen.get(origin)
     if (seen) {
       seen.error = failed.message
-      if (cause instanceof NeedsError) seen.waits = 'needs'
-      if (cause instanceof ConflictError) seen.waits = 'names'
+      seen.waits = waitsFor(cause, this.#parts)
     }
     const outcome: Outcome = { plugin, origin, outcome: 'failed', error: failed.message }
     void this.#told(outcome)

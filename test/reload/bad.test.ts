@@ -265,3 +265,39 @@ it.each([
   expect(outcomes.map(({ outcome }) => outcome)).toEqual(['removed', 'loaded'])
   expect(stateOf(home, outcomes[1]!.plugin)).toMatchObject({ state: 'live', error: null })
 })
+
+it('a plugin that was refused for its configuration is live once that is right, and is not run again before', async () => {
+  const sized = source('sayer', "svc.provide({ name: 'word' }, config.size)", 'config: z.object({ size: z.number() }),')
+  await using home = await house({ plugins: { 'sayer.ts': sized.replace('setup(svc)', 'setup(svc, config)') } })
+  expect(stateOf(home, 'sayer')).toMatchObject({ state: 'failed', error: expect.stringContaining('sayer.size') })
+  await home.write({ '.svc/config.yaml': 'plugins:\n  config:\n    sayer:\n      size: large\n' })
+  expect(told(await home.kernel.host.apply())).toEqual(['sayer: failed'])
+  expect(stateOf(home, 'sayer')?.error).toContain('config.yaml:4: plugins.config.sayer.size')
+  const ran = home.logged('runs ').length
+  expect(await home.kernel.host.apply()).toEqual([])
+  expect(home.logged('runs ').length).toBe(ran)
+  await home.write({ '.svc/config.yaml': 'plugins:\n  config:\n    sayer:\n      size: 5\n' })
+  expect(told(await home.kernel.host.apply())).toEqual(['sayer: loaded'])
+  expect(word(home)).toBe(5)
+})
+
+it.each([
+  [
+    'an event',
+    "svc.on('noon', () => {})",
+    "svc.event('noon', z.object({}))",
+    /There is no hook "noon"; docs\/reference\/events\.md lists them$/,
+  ],
+  [
+    'a service',
+    "svc.use({ name: 'noon' })",
+    "svc.provide({ name: 'noon' }, 12)",
+    /No plugin provides the service "noon"/,
+  ],
+])('a plugin that names %s of another is live once that is, whichever comes first', async (_, names, brings, why) => {
+  await using home = await house({ plugins: { 'a-first.ts': source('a-first', names) } })
+  expect(stateOf(home, 'a-first')).toMatchObject({ state: 'failed', error: expect.stringMatching(why) })
+  const outcomes = await drop(home, { 'other.ts': source('other'), 'second.ts': source('second', brings) })
+  expect(told(outcomes)).toEqual(['other: loaded', 'second: loaded', 'a-first: loaded'])
+  expect(stateOf(home, 'a-first')).toMatchObject({ state: 'live', error: null })
+})
