@@ -7,8 +7,14 @@ export default definePlugin({
   name: 'cli',
   description: 'The command line. In a running process it keeps the list of the plugins’ own commands.',
   setup(svc) {
-    svc.start(() => writeCommands(svc), { in: ROLES })
-    svc.on('plugin_reloaded', () => writeCommands(svc))
+    // One after another: several plugins may come at once, and the file is written beside itself first.
+    let written = Promise.resolve()
+    const write = () => {
+      written = written.then(() => writeCommands(svc))
+      return written
+    }
+    svc.start(write, { in: ROLES })
+    svc.on('plugin_reloaded', write)
   },
 })
 

@@ -1,7 +1,8 @@
-import { rm } from 'node:fs/promises'
+import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { type Cycle, definePlugin, Operations, PHASES, token } from '#kernel'
+import cli from '../../builtins/cli/index.ts'
 import { Rest } from '../../builtins/rest/contract.ts'
 import rest from '../../builtins/rest/index.ts'
 import { asksForGoal, lived, spawn } from '../spec/rooms.ts'
@@ -191,6 +192,16 @@ it('an operation comes and goes as a route and a line of the OpenAPI document, a
   expect((await ask('/weather/bonn'))[0]).toBe(404)
   expect(await paths()).not.toContain('/weather/{city}')
   expect(home.kernel.list(Operations).map(({ name }) => name)).not.toContain('weather.today')
+})
+
+it('the commands of plugins are written in order when a bad one and a good one come at once', async () => {
+  await using home = await house({ builtins: [cli] })
+  const wave = `svc.operation({ name: 'wave', input: z.object({}), output: z.string(), cli: { usage: 'wave' }, run: () => '' })`
+  // As another process of the project, with other plugins, left it.
+  await home.write({ '.svc/commands.json': '{}' })
+  await drop(home, { 'bad.ts': source('bad', 'throw new Error("no luck")'), 'good.ts': source('good', wave) })
+  expect(home.logged('was not written')).toEqual([])
+  expect(await readFile(join(home.root, '.svc/commands.json'), 'utf8')).toContain('"wave"')
 })
 
 it('a goal strategy comes and goes: the agent’s next goal is the plugin’s, then its own again', async () => {
