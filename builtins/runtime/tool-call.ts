@@ -199,14 +199,29 @@ export function textOf(result: unknown): string {
 }
 
 function jsonOf(result: unknown): string {
+  const lost = new Set<string>()
+  let text: string | undefined
   try {
-    return (
-      JSON.stringify(result, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value)) ??
-      String(result)
-    )
+    text = JSON.stringify(result, (_, value: unknown) => {
+      if (isHidden(value)) lost.add(kindOf(value))
+      return typeof value === 'bigint' ? String(value) : value
+    })
   } catch {
     throw new Error('the tool gave a result that cannot be written as text')
   }
+  if (lost.size === 0) return text ?? String(result)
+  throw new Error(`the tool gave a result that cannot be written as text: it holds ${[...lost].join(', ')}`)
+}
+
+/** Whether JSON would make `{}` of what is more than that: a stream, a map, a promise that nobody waited for. */
+function isHidden(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  return kindOf(value) !== 'Object' && Object.keys(value).length === 0
+}
+
+/** As in `Map`, `AsyncGenerator`, `Response`. */
+function kindOf(value: object): string {
+  return Object.prototype.toString.call(value).slice(8, -1)
 }
 
 type Schema = Record<string, unknown>

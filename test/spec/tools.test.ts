@@ -236,6 +236,36 @@ describe('the tools of an agent', () => {
   })
 })
 
+it('whose result JSON would lose is told so, and not that there is nothing', async () => {
+  const returns = (name: string, result: () => unknown) =>
+    tool({ name, description: 'Returns something.', parameters: z.object({}), execute: result })
+  const odd = definePlugin({
+    name: 'odd',
+    setup(svc) {
+      const tools = [
+        returns('stream', async function* () {
+          yield 'a word'
+        }),
+        returns('map', () => ({ found: new Map([['a', 1]]) })),
+        returns('late', () => [Promise.resolve('a word')]),
+        returns('plain', () => ({ at: new Date(0), none: {}, list: [], count: 5n })),
+      ]
+      svc.toolkit({ name: 'odd', tools })
+    },
+  })
+  const { script, requests } = scripted({ name: 'stream' }, { name: 'map' }, { name: 'late' }, { name: 'plain' })
+  await using home = await lived(script, { builtins: [odd] })
+  await driven(home)
+  const results = requests.at(-1)!.body.messages.flatMap(({ role, content }) => (role === 'tool' ? [content] : []))
+  const lost = (kind: string) => `Error: the tool gave a result that cannot be written as text: it holds ${kind}`
+  expect(results).toEqual([
+    lost('AsyncGenerator'),
+    lost('Map'),
+    lost('Promise'),
+    '{"at":"1970-01-01T00:00:00.000Z","none":{},"list":[],"count":"5"}',
+  ])
+})
+
 it('are printed by the command line, with their cost', async () => {
   await using dir = await project()
   const { stdout } = await svc(['tools'], { cwd: dir.path })
