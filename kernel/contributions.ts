@@ -32,6 +32,7 @@ export interface RegisteredGuard {
 
 export const Guards = point<RegisteredGuard>('guards', {
   key: registered => `${registered.phase}/${registered.name}`,
+  has: { name: 'text', phase: 'text', failClosed: 'function', failed: 'function' },
   // Asked before each phase of each cycle: one that answers at once is not waited for.
   ask(registered, gate: Gate) {
     if (registered.phase !== '*' && registered.phase !== gate.phase) return undefined
@@ -153,7 +154,12 @@ export const Toolkits = point<Toolkit>('toolkits', {
     for (const { name, description, parameters, execute } of toolkit.tools) {
       if (typeof description !== 'string' || !(parameters instanceof z.ZodType) || typeof execute !== 'function') {
         throw new TypeError(
-          `the tool "${name}" of toolkit "${toolkit.name}" needs description: '…', parameters: z.object({ … }), and execute()`,
+          `the tool "${name}" of toolkit "${toolkit.name}" needs description: '…', parameters: z.object({ … }) with the z of 'svc', and execute()`,
+        )
+      }
+      if (!isOfObjects(parameters)) {
+        throw new TypeError(
+          `the tool "${name}" of toolkit "${toolkit.name}" takes no object, and models give nothing else: write parameters: z.object({ … })`,
         )
       }
       if (toolkit.tools.filter(tool => tool.name === name).length > 1) {
@@ -177,3 +183,8 @@ export const Toolkits = point<Toolkit>('toolkits', {
     }
   },
 })
+
+function isOfObjects(schema: z.ZodType): boolean {
+  if (schema instanceof z.ZodObject) return true
+  return z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }).type === 'object'
+}

@@ -164,7 +164,7 @@ export class PluginHandle {
 
   /** Adds a contribution to a point; like everything here it leaves with the scope, or earlier by the undoing returned. */
   add<C>(point: Point<C>, contribution: C): Undo {
-    const label = `${point.name}: ${point.options.key(contribution)}`
+    const label = this.#parts.points.label(point, contribution, this.name)
     return this.#declare(label, () => this.#parts.points.add(point, contribution, this.name, this.#parts))
   }
 

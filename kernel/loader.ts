@@ -264,8 +264,9 @@ export function checkDefinition(value: unknown): PluginDefinition {
     throw new TypeError("its needs must be a list of plugins' names, such as needs: ['memory']")
   }
   if (config !== undefined && !(config instanceof z.ZodObject))
-    throw new TypeError('its config must be a z.object({ … })')
-  if (state !== undefined && !(state instanceof z.ZodType)) throw new TypeError('its state must be a zod schema')
+    throw new TypeError("its config must be a z.object({ … }) with the z of 'svc'")
+  if (state !== undefined && !(state instanceof z.ZodType))
+    throw new TypeError("its state must be a schema of the z of 'svc'")
   return value as PluginDefinition
 }
 

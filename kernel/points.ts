@@ -109,6 +109,16 @@ export class Points {
     }
   }
 
+  /** How a contribution is listed. @throws TypeError for none, and for no point */
+  label<C>(point: Point<C>, contribution: C, owner: string): string {
+    const { name, options } = Object(point) as Partial<Point<C>>
+    if (!options)
+      throw new TypeError(`"${owner}" adds to what is no point; import one from 'svc', or make it with point()`)
+    if (contribution === undefined || contribution === null)
+      throw new TypeError(`what "${owner}" adds to ${name} is ${contribution}`)
+    return `${name}: ${options.key(contribution)}`
+  }
+
   /** All contributions, in the order in which they were added. */
   list<C>(point: Point<C>): readonly Contribution<C>[] {
     return Object.freeze(this.#registry(point).contributions) as readonly Contribution<C>[]

@@ -154,7 +154,10 @@ export interface Mirror {
   /** Takes in what stands in the rows now. */
   look(): Promise<void>
 }
-export const Mirrors = point<Mirror>('mirrors', { key: mirror => mirror.name })
+export const Mirrors = point<Mirror>('mirrors', {
+  key: mirror => mirror.name,
+  has: { name: 'text', look: 'function' },
+})
 
 export const RecordingNotFoundError = defineError({
   code: 'recording_not_found',

@@ -197,6 +197,28 @@ describe('a check says where a reload would fail', () => {
       plugin("svc.toolkit({ name: 'x', tools: [{ name: 'y', parameters: z.object({}), execute() {} }] })"),
       /the tool "y" of toolkit "x" needs description: '…', parameters/,
     ],
+    [
+      'a tool whose arguments are no object, which no model can be given',
+      plugin(
+        "svc.toolkit({ name: 'x', tools: [tool({ name: 'y', description: 'Y.', parameters: z.string(), execute() {} })] })",
+      ).replace('z }', 'tool, z }'),
+      /the tool "y" of toolkit "x" takes no object, and models give nothing else: write parameters: z\.object/,
+    ],
+    [
+      'a contribution that is undefined',
+      plugin('svc.add(PromptSections, undefined)').replace('z }', 'PromptSections, z }'),
+      /what "draft" adds to prompt_sections is undefined/,
+    ],
+    [
+      'a contribution to no point',
+      plugin("svc.add('prompt_sections', {})"),
+      /"draft" adds to what is no point; import/,
+    ],
+    [
+      'a guard that is added as it is',
+      plugin("svc.add(Guards, { name: 'x', phase: '*', shouldProceed: () => true })").replace('z }', 'Guards, z }'),
+      /what "draft" adds to guards needs failClosed\(\); failed\(\)/,
+    ],
     ['an operation that does nothing', plugin("svc.operation({ name: 'x' })"), /adds to operations needs run\(\)/],
     ['a handler that is none', plugin("svc.on('goal_completed')"), /adds to goal_completed needs handler\(\)/],
     ['a tap without a function', plugin("svc.tap('beat', 'x')"), /adds to beat needs fn\(\)/],
