@@ -153,7 +153,14 @@ function cut(text: string): string {
   return text.length > 200 ? `${text.slice(0, 200)}…` : text
 }
 
-/** The sentence of anything that was thrown. */
+/** The sentence of anything that was thrown, which need not be an Error, nor made here. */
 export function sentenceOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
+  if (typeof error !== 'object' || error === null) return String(error)
+  const { message } = error as { message?: unknown }
+  if (typeof message === 'string') return message
+  try {
+    return JSON.stringify(error)
+  } catch {
+    return Object.prototype.toString.call(error)
+  }
 }

@@ -58,6 +58,8 @@ it.each([
   ],
   ['a missing need', source('sayer', live, "needs: ['nobody'],"), /needs "nobody", which is not live/],
   ['a throw in setup', source('sayer', "throw new Error('no luck')"), /sayer\.ts:3\): no luck/],
+  ['a throw of no Error', source('sayer', "throw { code: 'no_luck' }"), /sayer\.ts\): {"code":"no_luck"}$/],
+  ['a throw of what has nothing', source('sayer', 'throw Object.create(null)'), /sayer\.ts\): {}$/],
   ['an async setup', source('sayer').replace('setup(', 'async setup('), /setup only declares/],
   ['an unknown hook', source('sayer', "svc.on('bart', () => {})"), /There is no hook "bart"/],
   ['a throw in start', source('sayer', "svc.start(() => { throw new Error('no luck') })"), /sayer\.ts:3\): no luck/],
