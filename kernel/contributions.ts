@@ -17,6 +17,13 @@ export interface Guard {
   shouldProceed(gate: Gate): boolean | Promise<boolean>
 }
 
+export interface GuardOptions {
+  name?: string
+  failClosed?: boolean
+  /** Whom it might keep from something, of agents that have no goal; unless told, everybody. */
+  busy?: Busy
+}
+
 export interface RegisteredGuard {
   name: string
   /** A phase's name, or `*` for all. */

@@ -7,6 +7,7 @@ import {
   GoalStrategies,
   type GoalStrategy,
   type Guard,
+  type GuardOptions,
   Guards,
   type ToolCall,
   type Toolkit,
@@ -14,7 +15,7 @@ import {
   type WakeSource,
   WakeSources,
 } from './contributions.ts'
-import { PHASES } from './cycle.ts'
+import { type Cycle, PHASES, type Phase } from './cycle.ts'
 import { applied, type Declared } from './declared.ts'
 import { sentenceOf } from './errors.ts'
 import { checkFields } from './fields.ts'
@@ -32,7 +33,6 @@ import { type Invoke, type Operation, Operations, operation } from './operations
 import type { Contribution, Point, Points } from './points.ts'
 import { type Ports, within } from './ports.ts'
 import type { Project, Resource, Role } from './project.ts'
-import type { Busy } from './scheduler.ts'
 import type { Scope, Undo } from './scope.ts'
 import type { Services, Token } from './services.ts'
 
@@ -236,7 +236,7 @@ export class PluginHandle {
     const set: Record<string, unknown> = {
       on: <E extends EventName>(event: E, handler: (payload: Events[E]) => unknown) => this.on(event, handler),
       off: <E extends EventName>(event: E, handler: (payload: Events[E]) => unknown) => this.off(event, handler),
-      registerGuard: (phase: string, guard: Guard, options?: GuardOptions) => this.guard(phase, guard, options),
+      registerGuard: (...given: Parameters<PluginHandle['guard']>) => this.guard(...given),
     }
     for (const name of this.#parts.hooks.names()) {
       const tap = (options: string | TapOptions, fn: (input: never) => unknown) => this.tap(name, options, fn)
@@ -252,6 +252,8 @@ export class PluginHandle {
   }
 
   /** Taps a hook by name: a phase (with its cycle), an event or a point. */
+  tap<H extends keyof Tapped>(hook: H, options: string | TapOptions, fn: (input: Tapped[H]) => unknown): Undo
+  tap<In>(hook: string, options: string | TapOptions, fn: (input: In) => unknown): Undo
   tap<In>(hook: string, options: string | TapOptions, fn: (input: In) => unknown): Undo {
     checkFields(hook, { fn: 'function' }, { fn }, this.name)
     const given = typeof options === 'string' ? { name: options } : options
@@ -266,7 +268,7 @@ export class PluginHandle {
    * thrown.
    * @throws UnknownHookError when there is no such phase
    */
-  guard(phase: string, guard: Guard, options: GuardOptions = {}): Undo {
+  guard(phase: Phase | '*', guard: Guard, options: GuardOptions = {}): Undo {
     const phases: readonly string[] = [...PHASES, '*']
     if (!phases.includes(phase)) throw new UnknownHookError({ name: phase, known: [...phases] })
     checkFields(Guards.name, { shouldProceed: 'function' }, guard, this.name)
@@ -380,21 +382,17 @@ export class PluginHandle {
   }
 }
 
-export interface GuardOptions {
-  name?: string
-  failClosed?: boolean
-  /** Whom it might keep from something, of agents that have no goal; unless told, everybody. */
-  busy?: Busy
-}
+/** What the taps of each hook are given; of points and of other plugins' events only these know. */
+type Tapped = Events & { readonly [P in Phase]: Cycle }
 
 type HookFace<In> = { readonly taps: readonly TapOptions[] } & {
   [K in 'tap' | 'tapPromise']: (options: string | TapOptions, fn: (input: In) => unknown) => Undo
 }
 
-export type HookSet = { readonly [E in EventName]: HookFace<Events[E]> } & {
+export type HookSet = { readonly [H in keyof Tapped]: HookFace<Tapped[H]> } & {
   readonly [name: string]: HookFace<never>
 } & {
   on<E extends EventName>(event: E, handler: (payload: Events[E]) => unknown): void
   off<E extends EventName>(event: E, handler: (payload: Events[E]) => unknown): void
-  registerGuard(phase: string, guard: Guard, options?: GuardOptions): void
+  registerGuard(phase: Phase | '*', guard: Guard, options?: GuardOptions): void
 }

@@ -27,7 +27,7 @@ export default definePlugin({
     svc.provide(Budget, ledger)
     svc.add(CallLimits, ledger)
     const busy: Busy = async due => ((await ledger.allows()) ? [] : idsOf(due))
-    for (const phase of ['goal_pursuit', 'goal_generation'])
+    for (const phase of ['goal_pursuit', 'goal_generation'] as const)
       svc.guard(phase, { name: 'budget', shouldProceed: () => ledger.allows() }, { busy })
 
     svc.add(DaemonStarts, { name: 'budget', begin: () => ledger.begin() })

@@ -30,7 +30,7 @@ export default definePlugin({
     svc.add(ProfileShapes, childShape(svc, config))
 
     const busy: Busy = due => spawnedAmong(svc.use(Store), idsOf(due))
-    for (const phase of ['goal_pursuit', 'goal_generation'])
+    for (const phase of ['goal_pursuit', 'goal_generation'] as const)
       svc.guard(phase, { name: 'sub-agents', shouldProceed: gate => subAgents.mayWork(gate) }, { busy })
     svc.tap('goal_pursuit', { name: 'sub-agents', stage: -1000 }, async (cycle: Cycle) => {
       if (cycle.get(ActiveAgent)?.spawned_by) await cycle.save([countCycle({ sub_agent_id: cycle.agent_id })])

@@ -13,7 +13,7 @@ async function agentWith(work: Partial<Record<Phase, Work>>, config: Record<stri
     setup(svc) {
       for (const phase of PHASES) {
         const does = work[phase]
-        if (does) svc.tap<Cycle>(phase, 'work', cycle => does(cycle, svc))
+        if (does) svc.tap(phase, 'work', cycle => does(cycle, svc))
       }
       svc.on('cycle_start', ({ cycle_num }) => void told.push(`start ${cycle_num}`))
       svc.on('phase_enter', ({ phase }) => void told.push(`> ${phase}`))

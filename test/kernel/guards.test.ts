@@ -5,11 +5,16 @@ import {
   type Guard,
   type GuardOptions,
   HANDLER_LIMIT_MS,
+  type Phase,
   type PluginDefinition,
 } from '#kernel'
 import { beat, house, memoryScheduler, settled, until } from '../support/index.ts'
 
-const guarding = (phase: string, shouldProceed: Guard['shouldProceed'], options?: GuardOptions): PluginDefinition =>
+const guarding = (
+  phase: Phase | '*',
+  shouldProceed: Guard['shouldProceed'],
+  options?: GuardOptions,
+): PluginDefinition =>
   definePlugin({ name: 'guarding', setup: svc => void svc.guard(phase, { shouldProceed }, options) })
 
 /** A house with one agent; `asBuiltin` guards come up as builtins do, the others as an author's. */

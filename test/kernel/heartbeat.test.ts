@@ -14,7 +14,7 @@ async function agents(
   const worker = definePlugin({
     name: 'worker',
     setup(svc) {
-      svc.tap<Cycle>('goal_generation', 'work', cycle => work(cycle, () => opened!))
+      svc.tap('goal_generation', 'work', cycle => work(cycle, () => opened!))
       svc.on('cycle_start', ({ agent_id, cycle_num }) => void cycles.push(`${agent_id} ${cycle_num}`))
       svc.on('cycle_end', ({ agent_id, result }) => void cycles.push(`${agent_id} ${result}`))
     },

@@ -18,7 +18,7 @@ function oneOfEverything(round: number) {
       for (const hook of ['guards', 'wake_sources', 'goal_strategies', 'toolkits', 'operations', 'round_begun']) {
         svc.tap(hook, 'series', () => undefined)
       }
-      for (const phase of PHASES) svc.tap<Cycle>(phase, { name: 'work', stage: round % 5 }, async () => undefined)
+      for (const phase of PHASES) svc.tap(phase, { name: 'work', stage: round % 5 }, async () => undefined)
       svc.guard('goal_pursuit', { shouldProceed: () => true })
       svc.guard('*', { shouldProceed: async () => true }, { name: 'all', failClosed: true })
       svc.wakeSource({ name: 'mailbox', wait: signal => svc.clock.sleep(1e9, signal).then(() => 'mail arrived') })

@@ -29,7 +29,7 @@ async function noted(agents: readonly string[] = ['ada'], phase?: (cycle: Cycle)
     name: 'room',
     setup(svc) {
       svc.provide(Notes, notes)
-      if (phase) svc.tap<Cycle>('context_assembly', 'room', phase)
+      if (phase) svc.tap('context_assembly', 'room', phase)
     },
   })
   const builtins = [memoryScheduler(agents).plugin, room]
