@@ -73,10 +73,10 @@ export class Points {
     const value = from.ofFile ? recorded(point, given) : given
     point.options.check?.(value, registry.contributions as readonly Contribution<C>[])
     const key = point.options.key(value)
-    const taken = registry.byKey.get(key)
-    if (taken) {
+    const earlier = registry.byKey.get(key)
+    if (earlier) {
       throw new ConflictError({
-        sentence: `"${owner}" adds "${key}" to ${point.name}, but "${taken.owner}" already did; give one of them another name.`,
+        sentence: `"${owner}" adds "${key}" to ${point.name}, but "${earlier.owner}" already did; give one of them another name.`,
       })
     }
     const claims = point.options.claims?.(value) ?? []
@@ -166,5 +166,6 @@ function recorded<C>({ name, options: { asked, key } }: Point<C>, contribution: 
   if (!asked || typeof answer !== 'function') return contribution
   const label = `${name}: ${key(contribution)}`
   const ask = (...question: unknown[]) => taken(label, async () => answer.apply(contribution, question))
-  return Object.create(contribution as object, { [asked]: { value: ask, enumerable: true } }) as C
+  const get = (own: object, field: PropertyKey) => (field === asked ? ask : Reflect.get(own, field, own))
+  return new Proxy(contribution as object, { get }) as C
 }
