@@ -669,6 +669,29 @@ test('what a plugin’s file answers to cycles is recorded: a replay has none of
   expect(await replayOf(home, fork.run_id)).toMatchObject({ same: true, divergence: null })
 }, 60_000)
 
+test('calls of one turn that a plugin’s file reviews side by side replay, decided on and left to people', async () => {
+  const reviewer = `import { ApprovalReviewers, definePlugin } from 'svc'
+export default definePlugin({ name: 'lenient', setup(svc) {
+  const review = async ({ arguments: { to } }) => (to < 'c' ? { decision: 'approve' } : undefined)
+  svc.add(ApprovalReviewers, { name: 'lenient', review })
+} })`
+  const sends = ['a', 'b', 'c', 'd', 'c', 'a'].map(to => toolCall('send', { to }))
+  // Whoever looks at the clock first sees another time.
+  let now = Date.now()
+  const clock = vi.spyOn(Date, 'now').mockImplementation(() => ++now)
+  await using home = await recorded(scripted(together(...sends), finish), {}, { plugins: { 'lenient.ts': reviewer } })
+  const agent = await spawn(home)
+  await until(async () => (await home.ask('GET', '/approvals?status=pending')).length > 1)
+  for (const { approval_id } of await home.ask('GET', '/approvals?status=pending')) {
+    await home.ask('POST', `/approvals/${approval_id}`, { decision: 'approve' })
+  }
+  await until(async () => (await goalsOf(home, agent)).some(goal => goal.status === 'completed'))
+  await home.stop()
+  const verdict = await replayOf(home, await runOf(home))
+  clock.mockRestore()
+  expect(verdict, JSON.stringify(verdict)).toMatchObject({ same: true, divergence: null, notes: [] })
+}, 60_000)
+
 test('where an earlier version had cycles work out what plugins answer, a replay and its fork do so', async () => {
   const { take } = RecordedActor.prototype
   const spy = vi.spyOn(RecordedActor.prototype, 'take').mockImplementation(function (
