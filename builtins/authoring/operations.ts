@@ -25,10 +25,12 @@ export function pluginsCheck(svc: PluginHandle) {
 }
 
 /** @throws PluginFileMissingError */
-async function findFile({ ports: { files } }: PluginHandle, path: string): Promise<string> {
+async function findFile({ ports: { files }, project }: PluginHandle, path: string): Promise<string> {
+  // One that the project itself links to is known by its place there.
+  const isOwn = project.plugins.some(folder => path.startsWith(`${folder}/`))
   for (const file of [path, ...INDEX_FILES.map(index => join(path, index))]) {
     const found = await files.stat(file).catch(() => undefined)
-    if (found?.isFile()) return files.realpath(file)
+    if (found?.isFile()) return isOwn ? file : files.realpath(file)
   }
   throw new PluginFileMissingError({ file: path })
 }

@@ -1,3 +1,5 @@
+import { mkdir, symlink } from 'node:fs/promises'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import authoring from '../../builtins/authoring/index.ts'
 import docs from '../../builtins/docs/index.ts'
@@ -245,6 +247,16 @@ describe('a check says where a reload would fail', () => {
     const config = 'plugins:\n  config:\n    draft:\n      n: many\n'
     await expect(check(source, { config })).rejects.toThrow(/config\.yaml:4/)
   })
+})
+
+it('a plugin that is linked to is not in its own way', async () => {
+  const live = plugin('').replace("'draft'", "'live'")
+  await using home = await house({ builtins: [authoring], files: { 'elsewhere/index.ts': live }, roles: ['cli'] })
+  await mkdir(join(home.root, 'plugins'))
+  await symlink(join(home.root, 'elsewhere'), join(home.root, 'plugins/live'))
+  await home.kernel.host.apply()
+  for (const file of ['plugins/live', 'plugins/live/index.ts'])
+    expect(await home.kernel.invoke('plugins.check', { file })).toMatchObject({ plugin: 'live' })
 })
 
 describe('svc plugins check', () => {
