@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, it } from 'vitest'
-import { type Cycle, definePlugin, PHASES, point, token, tool, z } from '#kernel'
+import { definePlugin, PHASES, point, token, tool, z } from '#kernel'
 import { house, leakLedger, memoryScheduler, settled } from '../support/index.ts'
 
 const Colours = point<{ name: string }>('colours', { key: colour => colour.name, ask: () => undefined })
