@@ -1,13 +1,15 @@
 import { createRequire } from 'node:module'
 import { Worker } from 'node:worker_threads'
+import type { Jiti } from 'jiti'
 import { meant } from './near.ts'
 
-/** A source file as jiti compiles it for `import`. */
+/** A source file as jiti compiles it. */
 export interface Source {
   filename: string
   source: string
   ts: boolean
-  async: true
+  /** Whether it is a module; CommonJS is run to its end at once. */
+  async: boolean
 }
 
 /** A module without a default export must not pass for one that has; nothing is kept in memory. */
@@ -31,20 +33,60 @@ const PROGRAM = `
   })`
 
 /** Runs files, compiled, and what they import. */
-export interface Jiti {
-  import(file: string): Promise<unknown>
+export interface Runner {
+  /** @param sources the file, and those of its imports that are to be run as they are now */
+  import(file: string, sources: readonly Source[]): Promise<unknown>
 }
 
 /**
  * @param fsCache the folder where what is compiled is kept
  * @param modules what files import by these names
  */
-export async function openJiti(fsCache: string, modules: Record<string, unknown>): Promise<Jiti> {
+export async function openRunner(fsCache: string, modules: Record<string, unknown>): Promise<Runner> {
   const { createJiti } = await import('jiti')
   const virtualModules = Object.fromEntries(
     Object.entries(modules).map(([name, module]) => [name, strict(name, module as object)]),
   )
-  return createJiti(import.meta.url, { ...OPTIONS, fsCache, virtualModules })
+  const jiti = createJiti(import.meta.url, { ...OPTIONS, fsCache, virtualModules })
+  return { import: async (file, sources) => modulesOf(jiti, sources)[file]?.exports }
+}
+
+/**
+ * The modules of one run, each run when it is first asked for. Left to itself jiti hands plain JavaScript to Node, which gives
+ * it again as it was the first time.
+ */
+function modulesOf(jiti: Jiti, sources: readonly Source[]): Record<string, { exports: unknown }> {
+  const known = new Map(sources.map(each => [each.filename, each]))
+  const begun = new Map<string, { exports: unknown }>()
+  const cache: Record<string, { exports: unknown }> = new Proxy<Record<string, { exports: unknown }>>(
+    {},
+    {
+      get(modules, path: string) {
+        const source = known.get(path)
+        if (begun.has(path) || !source || path in modules) return begun.get(path) ?? modules[path]
+        const { filename, async } = source
+        const exports: unknown = jiti.evalModule(source.source, {
+          filename,
+          async,
+          forceTranspile: true,
+          cache: cache as never,
+        })
+        const module = { exports: async ? exports : withDefault(exports) }
+        // For whoever asks now. Who asks while it runs is in a circle, and gets what is there so far.
+        begun.set(path, module)
+        queueMicrotask(() => begun.delete(path))
+        return module
+      },
+    },
+  )
+  return cache
+}
+
+/** CommonJS as Node gives it to who imports it: all of it is the default, too. */
+function withDefault(exports: unknown): unknown {
+  if (Object(exports) !== exports || 'default' in (exports as object)) return exports
+  if (!Object.isExtensible(exports)) return { ...(exports as object), default: exports }
+  return Object.defineProperty(exports, 'default', { value: exports, configurable: true })
 }
 
 /** A module whose names are checked where they are used: what is compiled takes one that is not there for undefined. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { basename, dirname, extname, join, relative, resolve } from 'node:path'
 import { z } from 'zod'
-import { compile, type Jiti, openJiti, type Source } from './compiler.ts'
+import { compile, openRunner, type Runner, type Source } from './compiler.ts'
 import { describeIssues, SvcError, sentenceOf } from './errors.ts'
 import type { Log } from './log.ts'
 import { issuesOf } from './operations.ts'
@@ -48,7 +48,7 @@ export class Loader {
   readonly #parts: LoaderParts
   /** Where jiti keeps what is compiled. */
   readonly #cache: string
-  #jiti: Promise<Jiti> | undefined
+  #runner: Promise<Runner> | undefined
 
   constructor(parts: LoaderParts) {
     this.#parts = parts
@@ -105,11 +105,12 @@ export class Loader {
     const { clock } = this.#parts.ports
     if (!SCRIPT.test(file)) throw new TypeError(`is no plugin by its name, which must end in ${ENDINGS.join(', ')}`)
     const began = clock.monotonic()
-    const jiti = await this.#getJiti()
-    await compile((await this.#look(file)).sources, this.#cache)
+    const runner = await this.#getRunner()
+    const { sources } = await this.#look(file)
+    await compile(sources, this.#cache)
     // Told before it runs: a file that ends the process must have been named.
     this.#parts.log.info({ plugin: stem }, `runs ${file}`)
-    const module = await this.#run(jiti, file, stem)
+    const module = await this.#run(file, stem, () => runner.import(file, sources))
     const definition = checkDefinition(exportOf(module))
     if ((await this.#look(file)).fingerprint !== fingerprint) {
       throw new Error('was written while it was loaded; it is loaded again at the next round')
@@ -122,14 +123,14 @@ export class Loader {
     return this.#parts.project.plugins.find(folder => file.startsWith(`${folder}/`))
   }
 
-  async #run(jiti: Jiti, file: string, stem: string): Promise<unknown> {
+  async #run(file: string, stem: string, run: () => Promise<unknown>): Promise<unknown> {
     // Data that plugins import is read by Node itself, which would give it again as it was.
     const { cache } = createRequire(import.meta.url)
     for (const path of Object.keys(cache)) if (this.#folderOf(path)) delete cache[path]
     // To its end, since a module's code does not run in the first turn.
     this.#parts.watch(stem, file, 'loading')
     try {
-      return await within(this.#parts.ports.clock, LOAD_LIMIT_MS, `Loading ${file}`, jiti.import(file))
+      return await within(this.#parts.ports.clock, LOAD_LIMIT_MS, `Loading ${file}`, run())
     } finally {
       this.#parts.watch(stem, file, undefined)
     }
@@ -171,8 +172,8 @@ export class Loader {
       const text = await files.readFile(path, 'utf8')
       written_ms = Math.max(written_ms, (await files.stat(path)).mtimeMs)
       hash.update(`${relative(folder, path)}\0${text}\0`)
-      if (/\.[cm]?ts$|\.js$/.test(path))
-        sources.push({ filename: path, source: text, ts: !path.endsWith('js'), async: true })
+      if (SCRIPT.test(path))
+        sources.push({ filename: path, source: text, ts: path.endsWith('ts'), async: !isCommonJs(path, text) })
       for (const [, specifier] of text.matchAll(IMPORTS)) {
         const imported = await this.#resolve(dirname(path), String(specifier))
         if (imported?.startsWith(`${folder}/`)) waiting.push(imported)
@@ -196,9 +197,9 @@ export class Loader {
     return undefined
   }
 
-  #getJiti(): Promise<Jiti> {
-    this.#jiti ??= this.#parts.modules().then(modules => openJiti(this.#cache, modules))
-    return this.#jiti
+  #getRunner(): Promise<Runner> {
+    this.#runner ??= this.#parts.modules().then(modules => openRunner(this.#cache, modules))
+    return this.#runner
   }
 }
 
@@ -207,6 +208,13 @@ const IMPORTS = /(?:\bfrom|\bimport|\brequire\s*\(|\bimport\s*\()\s*['"](\.{1,2}
 
 function isSource(name: string): boolean {
   return !/^[._#~]|~$|\.d\.ts$|\.(test|spec)\.\w+$/.test(name)
+}
+
+/** Whether it is JavaScript without a word of ES modules. */
+function isCommonJs(path: string, text: string): boolean {
+  return (
+    path.endsWith('.cjs') || (path.endsWith('.js') && !/^\s*(?:import|export|await)\b|\bimport\.meta\b/m.test(text))
+  )
 }
 
 /** Whether a file stands for the folder that it lies in. */

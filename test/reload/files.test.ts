@@ -197,6 +197,41 @@ ${saying('two')}`
   expect(word(home)).toBe('three')
 })
 
+const ESM = { takes: (file: string) => `import word from '${file}'`, gives: 'export default' }
+const CJS = { takes: (file: string) => `const word = require('${file}')`, gives: 'module.exports =' }
+it.each([
+  ['an ES module', 'sayer.mjs', '_word.mjs', ESM, ESM],
+  ['CommonJS', 'sayer.cjs', '_word.cjs', CJS, CJS],
+  ['a package of ES modules', 'sayer.js', '_word.js', ESM, ESM, 'module'],
+  ['a package of CommonJS', 'sayer.js', '_word.js', CJS, CJS, 'commonjs'],
+  ['TypeScript with CommonJS beside it', 'sayer.ts', '_word.cjs', ESM, CJS],
+])(
+  'what is edited is what runs, in plain JavaScript too, and in what it imports: %s',
+  async (_, file, helper, own, its, type = '') => {
+    const plugin = (count: string) =>
+      `${own.takes(`./${helper}`)}
+     ${own.gives} { name: 'sayer', setup(svc) { svc.provide({ name: 'word' }, '${count} ' + word.said) } }`
+    const help = (said: string) => `${its.gives} { said: '${said}' }`
+    await using home = await house({ files: { 'package.json': JSON.stringify({ type }) } })
+    await drop(home, { [file]: plugin('one'), [helper]: help('word') })
+    expect(word(home)).toBe('one word')
+    expect(told(await drop(home, { [helper]: help('words') }))).toEqual(['sayer: reloaded'])
+    expect(word(home)).toBe('one words')
+    expect(told(await drop(home, { [file]: plugin('two') }))).toEqual(['sayer: reloaded'])
+    expect(word(home)).toBe('two words')
+  },
+)
+
+it('modules in a circle have what there is so far, whichever is run first', async () => {
+  const ring = (name: string, next: string) =>
+    `import * as next from './${next}'\nexport const name = '${name}'\nexport const names = () => name + ' ' + next.name`
+  await using home = await house()
+  const sayer = `import { names } from './_a.mjs'\n${source('sayer', "svc.provide({ name: 'word' }, names())")}`
+  const files = { 'sayer.ts': sayer, '_a.mjs': ring('a', '_b.ts'), '_b.ts': ring('b', '_a.mjs') }
+  expect(told(await drop(home, files))).toEqual(['sayer: loaded'])
+  expect(word(home)).toBe('a b')
+})
+
 it('a folder that is linked to is a plugin as any other', async () => {
   await using home = await house({ files: { 'elsewhere/index.ts': saying('one') } })
   await mkdir(join(home.root, 'plugins'))
