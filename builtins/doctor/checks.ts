@@ -59,9 +59,9 @@ async function profiles(svc: PluginHandle) {
 async function agents(svc: PluginHandle) {
   const [first, ...others] = await failingAgents(svc.use(Store))
   if (!first) return ok('none of them fails')
-  const also = others.length === 0 ? '' : `; so do ${counted(others.length, 'other')}`
+  const many = others.length === 0 ? '' : `${counted(others.length + 1, 'agent')} fail; `
   const failed = `${first.agent_id} failed ${first.failures === 1 ? 'once' : `${first.failures} times in a row`}`
-  return warn(`${failed}: ${first.error}${also}`, `svc why ${first.agent_id} says when it tries again`)
+  return warn(`${many}${failed}: ${first.error}`, `svc why ${first.agent_id} says when it tries again`)
 }
 
 /** Files that this process has not run are only counted. */

@@ -35,7 +35,10 @@ it('an agent whose cycles fail is told of, with the reason', async () => {
     ...{ name: 'agents', level: 'warn', remedy: `svc why ${id} says when it tries again` },
     message: expect.stringMatching(new RegExp(`^${id} failed once: .*HTTP 401: Incorrect API key provided\\.$`)),
   })
-  await home.kernel.invoke('agents.pause', { id })
+  const other = await spawn(home)
+  await until(home, 'cycle_end', ({ agent_id }) => agent_id === other)
+  expect((await examined(home, 'agents'))!.message).toMatch(/^2 agents fail; worker-\w+ failed \w+.*: The model /)
+  for (const each of [id, other]) await home.kernel.invoke('agents.pause', { id: each })
   expect(await examined(home, 'agents')).toMatchObject({ level: 'ok' })
 })
 
