@@ -34,7 +34,11 @@ export function ownHolds(svc: PluginHandle): Hold[] {
     {
       name: 'working',
       stage: 2,
-      why: async ({ status }) => (status === 'working' ? { reason: 'Its cycle runs now.', at: null } : undefined),
+      // Where rounds fail, it may be at work only because its end cannot be written.
+      why: async ({ status }) =>
+        status === 'working' && svc.heartbeat.fault === undefined
+          ? { reason: 'Its cycle runs now.', at: null }
+          : undefined,
     },
     {
       name: 'no-daemon',

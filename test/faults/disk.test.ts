@@ -65,9 +65,8 @@ describe('a full disk', () => {
     expect((await svc(['doctor'], { cwd: dir.path })).stdout).toMatch(/The rounds of the daemon \(PID \d+\) fail/)
     expect((await svc(['daemon'], { cwd: dir.path })).stdout).toMatch(/^daemon +stalled \(PID .*\): The disk /m)
     expect((await svc(['doctor'], { cwd: dir.path })).stdout).toMatch(/^fail +disk +Only 0 MiB free/m)
-    expect((await svc(['why', 'coder'], { cwd: dir.path })).stdout).toContain(
-      'The rounds of the daemon fail: The disk ',
-    )
+    const why = async () => (await svc(['why', 'coder'], { cwd: dir.path })).stdout
+    await until(async () => (await why()).includes('The rounds of the daemon fail: The disk '))
     expect((await fetch(`${url}/healthz`)).status).toBeLessThan(600)
     expect(daemon.process.exitCode).toBeNull()
     await rm(join(dir.path, '.svc/filler'))
