@@ -152,6 +152,13 @@ describe('a schedule', () => {
     })
   })
 
+  it('is in no time zone that there is not, also where none is told', async () => {
+    await using home = await scheduled()
+    await expect(home.kernel.config.patch({ schedules: { time_zone: 'Moon/Tycho' } })).rejects.toMatchObject({
+      ...{ code: 'invalid_config', errors: [{ path: 'schedules.time_zone' }] },
+    })
+  })
+
   it('too many of them are refused', async () => {
     await using home = await scheduled({ config: { schedules: { max_per_agent: 1 } } })
     await add(home, { every: 10 })
