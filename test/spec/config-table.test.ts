@@ -142,7 +142,6 @@ const TABLE: Readonly<Record<string, Row>> = {
   'patterns.answer_timeout': { default: 1_800, takes: [1, 60.5], refuses: [0, -1, '10', null] },
   'patterns.budget_usd': { default: 0, takes: [0.5, 10], refuses: [-1, '1', null] },
   'patterns.budget_tokens': count(0, 0),
-  'schedules.time_zone': { default: 'UTC', takes: ['Europe/Berlin'], refuses: ['Moon/Tycho', '', 7, null] },
   'swarm.policy': { default: 'passive', takes: ['active', 'cheerful'], refuses: ['Not A Name', '', 7, null] },
   'tasks.parse_repairs': { default: 1, takes: [0, 5], refuses: [-1, 6, 1.5, '1', null] },
 }
