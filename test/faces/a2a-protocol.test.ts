@@ -160,8 +160,11 @@ describe('the public Agent2Agent protocol', () => {
     const ended = await client.cancelTask({ tenant: '', id: second.id, metadata: undefined })
     expect(ended.status?.state).toBe(TaskState.TASK_STATE_CANCELED)
     const pending = (await home.kernel.invoke('approvals.queue', {})) as { approval_id: string; agent_id: string }[]
-    for (const { approval_id, agent_id: id } of pending)
-      await home.kernel.invoke('approvals.resolve', { id, approval_id, decision: 'approve' })
+    const decided = pending.map(({ approval_id, agent_id: id }) =>
+      home.kernel.invoke('approvals.resolve', { id, approval_id, decision: 'approve' }),
+    )
+    // What was asked for the second went with it.
+    expect((await Promise.allSettled(decided)).map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
     const state = async ({ id }: Task) => (await client.getTask({ tenant: '', id })).status?.state
     await until(async () => (await state(first)) === TaskState.TASK_STATE_COMPLETED)
     expect(await state(second)).toBe(TaskState.TASK_STATE_CANCELED)

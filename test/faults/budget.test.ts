@@ -135,7 +135,10 @@ it('the daemon stays up when its budget is used up, and goes on when any process
   expect(before.spent.tokens).toBe(charged(server))
   expect(before.spent.tokens).toBeLessThanOrEqual(20_000)
   expect(before.remaining.tokens).toBeLessThan(10_000)
-  expect(before.message).toMatch(/^[\d,]+ of 20,000 tokens are spent\.$/)
+  expect(before).toMatchObject({ tight: true, exceeded: false })
+  expect(before.message).toMatch(
+    /^tight: [\d,]+ of 20,000 tokens are spent; the [\d,]+ tokens left are less than a call/,
+  )
   const asked = server.requests.length
 
   // A server beside it answers nothing about the budget over HTTP, and does not begin a new window.

@@ -33,7 +33,7 @@ it('what is old and unused goes at the beats of a day, agent by agent, once a da
     return (await left(home, ids)).every(count => count === 1)
   })
   expect(await of(home, ids[0]!).peek('mem-used')).toMatchObject({ access_count: 2 })
-  expect(home.logged('memories that were old')).toHaveLength(7)
+  expect(home.logged('old and not used, removed')).toHaveLength(7)
 
   // What gets old after the round has its turn a day later.
   await of(home, ids[0]!).store('a fact of the day', {}, 'mem-today')

@@ -17,8 +17,16 @@ function held(reply: Reply) {
 
 describe('the stream of a task', () => {
   it('tells text as it comes, in order and whole, and then the end', async () => {
-    await using home = await tasked(() => text(LONG))
-    const events = await all(await streamed(home, await spawn(home), 'What is two and two?'))
+    let heard = () => {}
+    const until = new Promise<void>(resolve => {
+      heard = resolve
+    })
+    await using home = await tasked(() => ({ ...text(LONG), until }))
+    const events: Awaited<ReturnType<typeof all>> = []
+    for await (const event of await streamed(home, await spawn(home), 'What is two and two?')) {
+      events.push(event)
+      heard()
+    }
     expect(events.map(({ event }) => event)).toEqual([...events.slice(1).map(() => 'token'), 'done'])
     expect(events.length).toBeGreaterThan(2)
     expect(said(events)).toBe(LONG)

@@ -39,6 +39,8 @@ export interface Answer {
   text: string
   tool_calls: { id?: string; name: string; arguments: string }[]
   finish_reason?: string
+  /** What its text waits for after its first piece. */
+  until?: Promise<unknown>
   /** Replaces the true usage on the wire; null leaves it out. */
   usage?: { prompt_tokens: number; completion_tokens: number } | null
 }
@@ -283,7 +285,10 @@ async function sendAnswer(response: ServerResponse, body: ModelRequestBody, answ
   const chunk = (delta: object, reason: string | null = null) =>
     send({ ...completion(body, entry.n), choices: [{ index: 0, delta, finish_reason: reason }] })
   await chunk({ role: 'assistant', content: '' })
-  for (const piece of pieces(answer.text)) await chunk({ content: piece })
+  for (const [n, piece] of [...pieces(answer.text)].entries()) {
+    if (n === 1) await answer.until
+    await chunk({ content: piece })
+  }
   for (const { function: fn, ...call } of calls) {
     await chunk({ tool_calls: [{ ...call, function: { name: fn.name, arguments: '' } }] })
     for (const piece of pieces(fn.arguments)) {
