@@ -43,18 +43,19 @@ const GARBAGE: readonly (() => unknown)[] = [
   },
 ]
 
-const NEVER = new Promise<never>(() => {})
+/** One each: whoever waits for it is kept as long as it is. */
+const never = () => new Promise<never>(() => {})
 
 /** Puts chance before a tool: it takes its time, fails, hangs until its limit, or answers what makes no sense. */
 export function troubled(original: Tool['execute'], of: Tool, { clock, dice, trouble, alive, begun }: ToolParts) {
   return async (args: unknown, call: ToolCall): Promise<unknown> => {
-    if (!alive()) return new Promise(() => {})
+    if (!alive()) return never()
     begun(of, args, call)
-    if (!alive()) return new Promise(() => {})
+    if (!alive()) return never()
     if (dice.chance(0.4)) await clock.sleep(dice.int(1, 700), call.signal)
     if (trouble.strikes('tool_fails', 0.04)) throw new Error(dice.pick(['it broke', 'no such thing', '']))
     // Some do not listen to being told to stop.
-    if (trouble.strikes('tool_hangs', 0.01)) await (dice.chance(0.5) ? clock.sleep(1e9, call.signal) : NEVER)
+    if (trouble.strikes('tool_hangs', 0.01)) await (dice.chance(0.5) ? clock.sleep(1e9, call.signal) : never())
     const result = await original(args as never, call)
     return trouble.strikes('tool_answers_garbage', 0.02) ? dice.pick(GARBAGE)() : result
   }
