@@ -24,7 +24,18 @@ const thawDaemon = defineEffect({
   schema: z.object({}),
   statements: () => [{ sql: 'DELETE FROM plugin_values WHERE namespace = ? AND key = ?', params: ROW }],
 })
-export const FREEZE_EFFECTS = [freezeDaemon, thawDaemon]
+/** Who was found to have nothing to do before the freeze, and is about to have a cycle without one, is looked at anew: due later than was seen. */
+const delayDue = defineEffect({
+  name: 'daemon.delay_due',
+  schema: z.object({}),
+  statements: () => [
+    {
+      sql: "UPDATE leases SET run_at = run_at + 1 WHERE kind = 'agent' AND owner IS NULL AND run_at < ?",
+      params: [Number.MAX_SAFE_INTEGER],
+    },
+  ],
+})
+export const FREEZE_EFFECTS = [freezeDaemon, thawDaemon, delayDue]
 
 const SINCE = 'SELECT value FROM plugin_values WHERE namespace = ? AND key = ?'
 
@@ -43,7 +54,11 @@ export function isThawed(store: Store): boolean | Promise<boolean> {
 /** Freezes, unless that is so already. @returns since when it holds, in milliseconds */
 export async function freeze(store: Store): Promise<number> {
   for (;;) {
-    await store.apply([freezeDaemon({}), appendEvent({ type: 'daemon_paused', agent_id: null, data: {} })])
+    await store.apply([
+      freezeDaemon({}),
+      delayDue({}),
+      appendEvent({ type: 'daemon_paused', agent_id: null, data: {} }),
+    ])
     const since = await frozenSince(store)
     // Somebody may have ended it in between.
     if (since !== null) return since

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { definePlugin, type Events, PHASES } from '#kernel'
+import { definePlugin, type Events, PHASES, SchedulerToken } from '#kernel'
 import { Freeze } from '../../builtins/daemon/contract.ts'
 import daemon from '../../builtins/daemon/index.ts'
 import { Rest } from '../../builtins/rest/contract.ts'
@@ -119,6 +119,19 @@ describe('while the daemon is frozen', () => {
     await beat(home)
     await until(async () => (await goalsOf(home, id))[0]?.status === 'completed')
     expect(step).toBe(4)
+  })
+
+  it('who was found to have nothing to do just before has no cycle any more', async () => {
+    await using home = await lived(busy, { builtins: [daemon] })
+    const id = await spawn(home)
+    await home.kernel.heartbeat.stop()
+    const scheduler = home.kernel.use(SchedulerToken)
+    const later = home.clock.ms() + 60_000
+    const due = (await scheduler.due?.(later, 10)) ?? []
+    expect(due).toMatchObject([{ id }])
+    await home.kernel.invoke('daemon.pause')
+    expect(await scheduler.pass?.(due, later)).toEqual([])
+    expect(await scheduler.pass?.((await scheduler.due?.(later, 10)) ?? [], later)).toEqual([id])
   })
 
   it('a model call that failed is not tried again', async () => {
