@@ -24,18 +24,13 @@ const thawDaemon = defineEffect({
   schema: z.object({}),
   statements: () => [{ sql: 'DELETE FROM plugin_values WHERE namespace = ? AND key = ?', params: ROW }],
 })
-/** Who was found to have nothing to do before the freeze, and is about to have a cycle without one, is looked at anew: due later than was seen. */
-const delayDue = defineEffect({
-  name: 'daemon.delay_due',
+/** Whoever nobody drives has another lease: who was found to have nothing to do just before the freeze, and was about to be passed, is looked at anew. */
+const lookAnew = defineEffect({
+  name: 'daemon.look_anew',
   schema: z.object({}),
-  statements: () => [
-    {
-      sql: "UPDATE leases SET run_at = run_at + 1 WHERE kind = 'agent' AND owner IS NULL AND run_at < ?",
-      params: [Number.MAX_SAFE_INTEGER],
-    },
-  ],
+  statements: () => [{ sql: "UPDATE leases SET epoch = epoch + 1 WHERE kind = 'agent' AND owner IS NULL", params: [] }],
 })
-export const FREEZE_EFFECTS = [freezeDaemon, thawDaemon, delayDue]
+export const FREEZE_EFFECTS = [freezeDaemon, thawDaemon, lookAnew]
 
 const SINCE = 'SELECT value FROM plugin_values WHERE namespace = ? AND key = ?'
 
@@ -56,7 +51,7 @@ export async function freeze(store: Store): Promise<number> {
   for (;;) {
     await store.apply([
       freezeDaemon({}),
-      delayDue({}),
+      lookAnew({}),
       appendEvent({ type: 'daemon_paused', agent_id: null, data: {} }),
     ])
     const since = await frozenSince(store)
