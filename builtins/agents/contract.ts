@@ -80,6 +80,8 @@ export interface AgentRow {
   agent_id: string
   name: string
   role: string
+  /** Its role, where it was given one of its own. */
+  given_role: string | null
   model: string
   preset: string
   status: AgentStatus
@@ -106,6 +108,8 @@ export interface NewAgent {
   agent_id: string
   name: string
   role: string
+  /** Its role, where it was given one of its own: else it lives by that of its preset, as that is then. */
+  given_role?: string | null
   model: string
   preset: string
   /** The agent that it works for; null for one that works for nobody. */

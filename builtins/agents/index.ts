@@ -23,7 +23,7 @@ export default definePlugin({
     svc.add(ProfileShapes, {
       name: 'agents',
       // Most have the role of their preset, and share its profile as it is.
-      shape: ({ role }, profile) => (!role || role === profile.role ? profile : { ...profile, role }),
+      shape: ({ given_role: role }, profile) => (role ? { ...profile, role } : profile),
     })
     for (const hold of ownHolds(svc)) svc.add(Holds, hold)
     svc.tap('cleanup', { name: 'agents', busy: nobody }, (cycle: Cycle) => noteGuard(cycle, cycle.get(ActiveAgent)))

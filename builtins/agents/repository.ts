@@ -21,7 +21,7 @@ function ofActiveGoal(column: string): string {
     (SELECT 1 FROM goals sub WHERE sub.parent_goal_id = f.goal_id AND sub.status = 'active'), priority DESC, created_at, goal_id LIMIT 1)`
 }
 
-const ROW = `SELECT a.agent_id, a.name, a.role, a.model, a.preset, ${STATUS} AS status, a.paused_at, a.died_at, a.error,
+const ROW = `SELECT a.agent_id, a.name, a.role, a.given_role, a.model, a.preset, ${STATUS} AS status, a.paused_at, a.died_at, a.error,
   a.waiting_for, a.held_by, a.failures, a.spawned_by,
   coalesce(a.root_agent_id, a.agent_id) AS root_agent_id, a.spawned_at AS created_at, nullif(l.claimed_at, 0) AS last_active, g.goal_id, g.objective,
   l.run_at, coalesce(l.cycle_num, 0) AS cycle_num
@@ -205,16 +205,18 @@ export const insertAgent = defineEffect({
     agent_id: z.string(),
     name: z.string(),
     role: z.string(),
+    given_role: z.string().nullish(),
     model: z.string(),
     preset: z.string(),
     spawned_by: z.string().nullable(),
   }),
   statements: (agent, now) => [
     {
-      sql: `INSERT INTO agents (agent_id, name, role, model, preset, spawned_by, root_agent_id, spawned_at) VALUES (?, ?, ?, ?, ?, ?,
-              (SELECT coalesce(root_agent_id, agent_id) FROM agents WHERE agent_id = ?), ?)`,
+      sql: `INSERT INTO agents (agent_id, name, role, given_role, model, preset, spawned_by, root_agent_id, spawned_at)
+            VALUES (?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(root_agent_id, agent_id) FROM agents WHERE agent_id = ?), ?)`,
       params: [
-        ...[agent.agent_id, agent.name, agent.role, agent.model, agent.preset, agent.spawned_by, agent.spawned_by],
+        ...[agent.agent_id, agent.name, agent.role, agent.given_role, agent.model, agent.preset],
+        ...[agent.spawned_by, agent.spawned_by],
         now,
       ],
     },
@@ -231,8 +233,9 @@ export const updateAgent = defineEffect({
   schema: z.object({ agent_id: z.string(), model: z.string().optional(), role: z.string().optional() }),
   statements: ({ agent_id, model, role }) => [
     {
-      sql: 'UPDATE agents SET model = coalesce(?, model), role = coalesce(?, role) WHERE agent_id = ?',
-      params: [model, role, agent_id],
+      sql: `UPDATE agents SET model = coalesce(?, model), role = coalesce(?, role), given_role = coalesce(?, given_role)
+            WHERE agent_id = ?`,
+      params: [model, role, role, agent_id],
     },
   ],
 })

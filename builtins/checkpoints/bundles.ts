@@ -27,6 +27,7 @@ const Content = z.strictObject({
     agent_id: z.string().min(1).max(128),
     name: name,
     role: z.string().max(2000),
+    given_role: z.string().max(2000).nullish(),
     model: z.string().max(200),
     preset: z.string().regex(/^(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'is no name of a profile'),
     created_at: z.iso.datetime(),
@@ -53,7 +54,7 @@ export class Bundles {
   /** An agent, without the values of secrets. @throws AgentNotFoundError, BundleTooLargeError */
   async pack(ref: string): Promise<Bundle> {
     const agent = await this.#svc.use(Agents).find(ref)
-    const { agent_id, name, role, model, preset, cycle_num } = agent
+    const { agent_id, name, role, given_role, model, preset, cycle_num } = agent
     const parts: [string, unknown][] = []
     for (const part of this.#parts()) {
       const value = await part.pack(agent_id)
@@ -61,7 +62,10 @@ export class Bundles {
     }
     const content: z.input<typeof Content> = {
       exported_at: isoTime(this.#svc.clock.ms()),
-      agent: { agent_id, name, role, model, preset, created_at: isoTime(agent.created_at), cycle_count: cycle_num },
+      agent: {
+        ...{ agent_id, name, role, given_role, model, preset },
+        ...{ created_at: isoTime(agent.created_at), cycle_count: cycle_num },
+      },
       // A preset that is broken or gone must not keep the agent here.
       profile: await this.#svc
         .use(Profiles)
@@ -110,7 +114,8 @@ export class Bundles {
     const agents = this.#svc.use(Agents)
     const agent_id = this.#svc.ports.ids.make(preset, 8)
     const ids = new Map([[agent.agent_id, agent_id]])
-    const born = { agent_id, name: agent.name, role: agent.role, model, preset, spawned_by: null }
+    const { name, role, given_role = null } = agent
+    const born = { agent_id, name, role, given_role, model, preset, spawned_by: null }
     const effects: Effect[] = agents.born(born)
     for (const [part, value] of values) {
       const unpacked = await part.unpack(agent_id, value, ids)

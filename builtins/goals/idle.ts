@@ -93,7 +93,7 @@ export async function restless(
   if (!idle_backoff || svc.list(News).some(({ portion }) => portion === undefined)) return agents
   const now = svc.clock.ms()
   const sleeping = await svc.use(Store).all<Sleeping>(
-    `SELECT a.agent_id, a.name, a.role, a.model, a.preset, a.spawned_by, i.world FROM agents a JOIN leases l ON l.id = a.agent_id
+    `SELECT a.agent_id, a.name, a.role, a.given_role, a.model, a.preset, a.spawned_by, i.world FROM agents a JOIN leases l ON l.id = a.agent_id
      JOIN idle_agents i ON i.agent_id = a.agent_id AND i.wakes = l.wakes AND i.asked_at <= ? AND i.ask_again_at > ?
      WHERE a.agent_id ${AMONG} AND a.failures = 0 AND a.waiting_for IS NULL AND a.held_by IS NULL
        AND NOT EXISTS (SELECT 1 FROM goals g WHERE g.agent_id = a.agent_id AND g.status = 'active')`,

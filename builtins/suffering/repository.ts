@@ -32,7 +32,7 @@ export interface LotRow extends NewAgent {
   inner: Inner | undefined
 }
 
-const LOT = `SELECT a.agent_id, a.name, a.role, a.model, a.preset, a.spawned_by, a.failures, i.state, coalesce(i.version, 0) AS version, coalesce(i.at, 0) AS at,
+const LOT = `SELECT a.agent_id, a.name, a.role, a.given_role, a.model, a.preset, a.spawned_by, a.failures, i.state, coalesce(i.version, 0) AS version, coalesce(i.at, 0) AS at,
     coalesce(i.passed, 0) AS passed_before, coalesce((SELECT passed FROM leases l WHERE l.id = a.agent_id), 0) AS passed,
     coalesce(i.seq, 0) AS seq, coalesce(i.heard_at, 0) AS heard_at,
     coalesce((SELECT max(seq) FROM events WHERE agent_id = a.agent_id), 0) AS newest,

@@ -85,14 +85,17 @@ describe('an agent', () => {
     expect(home.server.requests[0]?.body.model).toBe('other')
   })
 
-  it('is told the role that it was changed to, in its goals and in tasks', async () => {
+  it('is told the role of its preset, as that is now, until it is given one of its own: in its goals and in tasks', async () => {
     await using home = await lived(idle, { builtins: TASK_ROOMS })
     const id = await spawn(home)
+    await home.write({ 'profiles/worker.yaml': 'name: worker\nrole: sails' })
+    await run(home, id, 'Sail.')
     await home.kernel.invoke('agents.update', { id, role: 'sings at sea' })
     home.kernel.heartbeat.start()
     await until(home, 'cycle_end')
     await run(home, id, 'Sing.')
     expect(home.server.requests.map(({ prompt }) => /^Role: (.*)$/m.exec(prompt)?.[1])).toEqual([
+      'sails',
       'sings at sea',
       'sings at sea',
     ])

@@ -55,10 +55,7 @@ describe('an idle agent whose model found nothing to do', () => {
     ['a nudge', (home: Home, id: string) => home.kernel.invoke('agents.nudge', { id, message: 'look alive' })],
     ['another role', (home: Home, id: string) => home.kernel.invoke('agents.update', { id, role: 'something else' })],
     ['a wake', (home: Home) => home.kernel.use(SchedulerToken).wake(undefined, 'test')],
-    [
-      'its profile',
-      (home: Home) => home.write({ 'profiles/worker.yaml': 'name: worker\nsystem_prompt: Something new\n' }),
-    ],
+    ['its profile', (home: Home) => home.write({ 'profiles/worker.yaml': 'name: worker\nrole: a new role\n' })],
     ['the configuration', (home: Home) => home.kernel.config.patch({ daemon: { tool_timeout: 7 } })],
   ])('is asked at once when %s changes its world', async (_, change) => {
     await using home = await idle()

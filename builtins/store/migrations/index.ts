@@ -19,6 +19,7 @@ import { runSettings } from './020-run-settings.ts'
 import { fewerPages } from './021-fewer-pages.ts'
 import { reservations } from './022-reservations.ts'
 import { neighbours } from './023-neighbours.ts'
+import { givenRoles } from './024-given-roles.ts'
 
 /** `svc1` in ASCII: how a file of ours is told from another program's. */
 export const APPLICATION_ID = 0x73766331
@@ -54,4 +55,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '021-fewer-pages', sql: fewerPages },
   { name: '022-reservations', sql: reservations },
   { name: '023-neighbours', sql: neighbours },
+  { name: '024-given-roles', sql: givenRoles },
 ]
