@@ -45,6 +45,23 @@ export function sleepToRound(clock: Clock, ms: number, signal?: AbortSignal): Pr
   return sleepOn({ after: (ms, fn) => inRound(clock, ms, fn) }, ms, signal)
 }
 
+/** Does `work`, which never rejects, in each such round. @returns what ends that, and resolves when the last is through */
+export function eachRound(clock: Clock, ms: number, work: () => Promise<void>): () => Promise<void> {
+  const stop = new AbortController()
+  const look = async () => {
+    for (;;) {
+      await sleepToRound(clock, ms, stop.signal)
+      if (stop.signal.aborted) return
+      await work()
+    }
+  }
+  const looking = look()
+  return () => {
+    stop.abort()
+    return looking
+  }
+}
+
 function begun(clock: Clock, rounds: Map<number, Round>, at: number, ms: number): Round {
   const due = new Set<() => void>()
   const cancel = clock.after(ms, () => {

@@ -1,4 +1,4 @@
-import { type Busy, type Cycle, definePlugin, idsOf, type PluginHandle, sentenceOf, sleepToRound, z } from '#kernel'
+import { type Busy, type Cycle, definePlugin, eachRound, idsOf, type PluginHandle, sentenceOf, z } from '#kernel'
 import { Holds } from '../agents/contract.ts'
 import { DaemonStarts } from '../daemon/contract.ts'
 import { Effects, Store } from '../store/contract.ts'
@@ -67,17 +67,7 @@ export default definePlugin({
 const LOOK_MS = 5_000
 
 function settleNowAndThen(svc: PluginHandle, config: ApprovalConfig) {
-  const stop = new AbortController()
-  const look = async () => {
-    for (;;) {
-      await sleepToRound(svc.clock, LOOK_MS, stop.signal)
-      if (stop.signal.aborted) return
-      await settle(svc, config).catch(error => svc.log.warn({}, `approvals were not looked over: ${sentenceOf(error)}`))
-    }
-  }
-  const looking = look()
-  return () => {
-    stop.abort()
-    return looking
-  }
+  return eachRound(svc.clock, LOOK_MS, () =>
+    settle(svc, config).catch(error => svc.log.warn({}, `approvals were not looked over: ${sentenceOf(error)}`)),
+  )
 }

@@ -1,4 +1,4 @@
-import { definePlugin, type PluginHandle, sentenceOf, sleepToRound, z } from '#kernel'
+import { definePlugin, eachRound, type PluginHandle, sentenceOf, z } from '#kernel'
 import { Effects } from '../store/contract.ts'
 import { Sessions } from './contract.ts'
 import { sessionOperations } from './operations.ts'
@@ -35,18 +35,8 @@ export default definePlugin({
 const LOOK_MS = 60_000
 
 function expireNowAndThen(svc: PluginHandle, book: SessionBook) {
-  const stop = new AbortController()
-  const look = async () => {
-    for (;;) {
-      await sleepToRound(svc.clock, LOOK_MS, stop.signal)
-      if (stop.signal.aborted) return
-      if (svc.config.get('retention.enabled') !== true) continue
-      await book.expire().catch(error => svc.log.warn({}, `sessions were not expired: ${sentenceOf(error)}`))
-    }
-  }
-  const looking = look()
-  return () => {
-    stop.abort()
-    return looking
-  }
+  return eachRound(svc.clock, LOOK_MS, async () => {
+    if (svc.config.get('retention.enabled') !== true) return
+    await book.expire().catch(error => svc.log.warn({}, `sessions were not expired: ${sentenceOf(error)}`))
+  })
 }
