@@ -237,7 +237,7 @@ export class ClusterScheduler implements Scheduler {
     if (++this.#unswept >= SWEPT_CYCLES) this.#sweepUp()
     const rested = `${time.sql} + held.rest`
     // A wake never makes it later than the cycle itself wants to go on.
-    const sql = `UPDATE leases SET owner = NULL, woken = 0, rested_at = ${rested}, run_at = CASE WHEN ${PARKED} THEN ${NEVER}
+    const sql = `UPDATE leases SET owner = NULL, rested_at = ${rested}, run_at = CASE WHEN ${PARKED} THEN ${NEVER}
         WHEN woken = 1 THEN least(${rested}, held.until) ELSE held.until END ${HELD}`
     // Cycles that begin together often end together.
     const patient = !clock.held && this.#held.size > 0

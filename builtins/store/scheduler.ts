@@ -26,7 +26,8 @@ const PASS = `UPDATE leases SET epoch = leases.epoch + 1, cycle_num = leases.cyc
 const HELD = 'id = ? AND owner = ? AND epoch = ?'
 const UNTIL = `SELECT run_at FROM leases WHERE ${HELD}`
 const RENEW = `UPDATE leases SET run_at = ? WHERE ${HELD}`
-const RELEASE = `UPDATE leases SET owner = NULL, woken = 0, rested_at = ?,
+/** That it was woken stays until it is claimed: a clock that is set back meanwhile keeps nobody waiting who was. */
+const RELEASE = `UPDATE leases SET owner = NULL, rested_at = ?,
   run_at = CASE WHEN ${PARKED} THEN ? WHEN woken THEN ? ELSE ? END WHERE ${HELD}`
 /** Whose start lies ahead was written before the clock was set back; nobody is moved again when another process sees it too. */
 const SET_BACK = `UPDATE leases SET run_at = CASE WHEN run_at >= ? THEN run_at WHEN owner IS NOT NULL THEN min(run_at, ?)

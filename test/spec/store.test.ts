@@ -426,23 +426,32 @@ describe('the wall clock', () => {
     expect((await other.claim(9)).map(({ id }) => id).sort()).toEqual(['b', 'sys:beat'])
   })
 
-  it.each(['while the service runs', 'while it does not'])(
-    'may be set back %s: whoever was woken before that waits for no heartbeat',
-    async when => {
-      const { home, db, scheduler } = await open()
-      await using _ = home
-      addAgents(home.root, 'a', 'b')
-      for (const lease of await scheduler.claim(9))
-        await scheduler.commit(lease, [], { run_at: home.clock.ms() + 10_000 })
+  it.each([
+    ['while the service runs', 'at rest'],
+    ['while the service runs', 'in a cycle'],
+    ['while it does not', 'at rest'],
+    ['while it does not', 'in a cycle'],
+  ])('may be set back %s: whoever was woken %s before that waits for no heartbeat', async (when, where) => {
+    const { home, db, scheduler } = await open()
+    await using _ = home
+    addAgents(home.root, 'a', 'b')
+    const leases = await scheduler.claim(9)
+    if (where === 'in a cycle') {
+      await home.clock.advance(3_600_000)
+      await scheduler.renew(leases)
+      await scheduler.wake(['a'], 'nudged')
+    }
+    for (const lease of leases) await scheduler.commit(lease, [], { run_at: home.clock.ms() + 10_000 })
+    if (where === 'at rest') {
       await home.clock.advance(5_000)
       await scheduler.wake(['a'], 'nudged')
-      home.clock.jump(-3_600_000)
-      if (when === 'while it does not') await db.recover([])
-      else expect(await scheduler.claim(9)).toEqual([])
-      await home.clock.advance(1_000)
-      expect((await scheduler.claim(9)).map(({ id }) => id)).toEqual(['a'])
-    },
-  )
+    }
+    home.clock.jump(-3_600_000)
+    if (when === 'while it does not') await db.recover([])
+    else expect(await scheduler.claim(9)).toEqual([])
+    await home.clock.advance(1_000)
+    expect((await scheduler.claim(9)).map(({ id }) => id)).toEqual(['a'])
+  })
 
   it.each(['while the service runs', 'while it does not'])(
     'may be set back %s: an agent that was paused then rests no longer for it',
