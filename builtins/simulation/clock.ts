@@ -3,6 +3,8 @@ import type { Dice } from './dice.ts'
 
 /** When every simulated world begins, on the wall. */
 const BEGIN_MS = Date.UTC(2026, 0, 1)
+/** Timers between two turns of the machine's own event loop, in which whoever waits for the world may stop it. */
+const TURN_EVERY = 500
 /** Rounds of the queue of ticks after each timer. One empties the queue of promises; the others are for Node's own ticks. */
 const ROUNDS = 3
 
@@ -22,11 +24,14 @@ export class WorldTime {
   onError: (error: unknown) => void = error => {
     throw error
   }
+  /** A turn of the machine's own event loop. */
+  onTurn: () => Promise<void> = async () => {}
   readonly #dice: Dice
   readonly #heap: Timer[] = []
   #elapsed = 0
   #skew = 0
   #pending = 0
+  #timers = 0
 
   constructor(dice: Dice) {
     this.#dice = dice
@@ -94,6 +99,7 @@ export class WorldTime {
       }
       await rest()
       this.onRest()
+      if (++this.#timers % TURN_EVERY === 0) await this.onTurn()
     }
     if (!done() && Number.isFinite(until)) this.#elapsed = Math.max(this.#elapsed, until)
   }

@@ -83,8 +83,12 @@ export interface SimulatedRun extends SimulatedLife {
 
 /** Lives through worlds in this process: the whole service, without network, disk and waiting, from a seed. */
 export interface Simulation {
-  /** One world. @throws SimulationStuckError when the world itself cannot go on; ProfileNotFoundError; SimulationNestedError */
-  live(options: SimulationOptions): Promise<SimulatedRun>
+  /**
+   * One world.
+   * @param signal stops it
+   * @throws SimulationStuckError when the world itself cannot go on; ProfileNotFoundError; SimulationNestedError; the signal's reason
+   */
+  live(options: SimulationOptions, signal?: AbortSignal): Promise<SimulatedRun>
   /** So many worlds, one after another, of seeds that follow each other. Ends when the signal is aborted. */
   many(options: SimulationOptions & { seeds: number }, signal: AbortSignal): AsyncGenerator<SimulatedRun>
 }

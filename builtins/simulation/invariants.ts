@@ -24,8 +24,8 @@ const CHILDREN = [
 /** Holds where pursuits are gone on with, rather than begun anew, at each cycle. */
 export const RESUMES = 'transcript_while_it_goes_on'
 
-/** What is promised of the rows of this program's own rooms. */
-export const OWN: readonly Invariant[] = [
+/** What is promised of the rows of this program's own rooms. One world is watched by what is made here. */
+export const ownInvariants = (): readonly Invariant[] => [
   {
     name: 'one_generated_goal',
     promise: 'An agent has at most one active goal of its own making.',
@@ -133,18 +133,40 @@ export const OWN: readonly Invariant[] = [
          (SELECT budget_window FROM budget)) s WHERE b.spent_micros <> s.micros OR b.spent_tokens <> s.tokens`,
     ),
   },
-  {
+  oneEventForEachEnd(),
+]
+
+/** Each event is read once: this is looked at after every step, however long a world goes on. */
+function oneEventForEachEnd(): Invariant {
+  let seen = 0
+  const told = new Map<string, number>()
+  const count = (key: string) => told.get(key) ?? 0
+  return {
     name: 'one_event_for_each_end',
     promise: 'The end of a goal is told once; once more only for one that a checkpoint brought back.',
     tables: ['goals', 'events'],
-    broken: none(
-      `SELECT * FROM (SELECT g.goal_id, g.status, sum(e.type = 'goal_' || g.status) AS told,
-         1 + sum(e.type = 'goal_changed' AND e.data LIKE '%"restored"%') AS may_be_told
-       FROM goals g LEFT JOIN events e ON e.agent_id = g.agent_id AND json_extract(e.data, '$.goal_id') = g.goal_id
-       WHERE g.status <> 'active' GROUP BY g.goal_id) WHERE coalesce(told, 0) NOT BETWEEN 1 AND may_be_told`,
-    ),
-  },
-]
+    broken(look) {
+      const events = look.all<{ seq: number; end: string }>(
+        `SELECT seq, concat(iif(type = 'goal_changed', 'restored', substr(type, 6)), ' ', agent_id, ' ', data ->> '$.goal_id') AS end
+         FROM events WHERE seq > ? AND (type IN ('goal_completed', 'goal_abandoned')
+           OR type = 'goal_changed' AND data LIKE '%"restored"%') ORDER BY seq`,
+        [seen],
+      )
+      for (const { seq, end } of events) {
+        seen = seq
+        told.set(end, count(end) + 1)
+      }
+      const ended = look.all<{ status: string; goal: string }>(
+        "SELECT status, concat(agent_id, ' ', goal_id) AS goal FROM goals WHERE status <> 'active'",
+      )
+      const wrong = ended.find(({ status, goal }) => {
+        const times = count(`${status} ${goal}`)
+        return times < 1 || times > 1 + count(`restored ${goal}`)
+      })
+      return wrong && `${wrong.goal} is ${wrong.status}, which was told ${count(`${wrong.status} ${wrong.goal}`)} times`
+    },
+  }
+}
 
 /** What is wrong with the order of a transcript's messages. */
 function splitIn(messages: readonly Message[]): string | undefined {

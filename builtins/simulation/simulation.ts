@@ -17,7 +17,7 @@ const STACK_FRAMES = 3
 
 export function simulationOf(svc: PluginHandle): Simulation {
   let laid: Promise<Ground> | undefined
-  const live = async (options: SimulationOptions): Promise<SimulatedRun> => {
+  const live = async (options: SimulationOptions, signal?: AbortSignal): Promise<SimulatedRun> => {
     if (svc.has(Medium)) throw new SimulationNestedError()
     const opener = svc.use(OpenerToken)
     laid ??= Ground.prepare(opener, () => svc.clock.yield())
@@ -25,13 +25,16 @@ export function simulationOf(svc: PluginHandle): Simulation {
       ...{ opener, ground: await laid, also: svc.use(HostToken).ofFiles() },
       belongings: await belongingsOf(svc, options.presets ?? []),
     })
-    return watched(world, () => svc.clock.yield())
+    return watched(world, () => svc.clock.yield(), signal)
   }
   return {
     live,
     async *many({ seeds, ...options }, signal) {
       for (let n = 0; n < seeds && !signal.aborted; n++) {
-        yield await live({ ...options, seed: options.seed + n })
+        const run = await live({ ...options, seed: options.seed + n }, signal).catch(error => {
+          if (!signal.aborted) throw error
+        })
+        if (run) yield run
         await svc.clock.yield()
       }
     },
@@ -42,7 +45,7 @@ export function simulationOf(svc: PluginHandle): Simulation {
  * An error that nobody in a world catches is a fault of that world, and not the end of this process.
  * @param turn resolves in the next turn of the event loop
  */
-export async function watched(world: World, turn: () => Promise<void>): Promise<SimulatedRun> {
+export async function watched(world: World, turn: () => Promise<void>, signal?: AbortSignal): Promise<SimulatedRun> {
   const uncaught = (error: unknown) => {
     if (!(error instanceof DeadProcess)) world.witness.uncaught(error)
   }
@@ -50,7 +53,7 @@ export async function watched(world: World, turn: () => Promise<void>): Promise<
   Error.stackTraceLimit = STACK_FRAMES
   process.on('unhandledRejection', uncaught)
   try {
-    const run = await world.live()
+    const run = await world.live(turn, signal)
     // Node tells of promises that nobody caught only when nothing else is left to do, which in a world is never.
     await turn()
     return { ...run, violation: world.witness.violation }

@@ -2,7 +2,7 @@ import { type Kernel, sentenceOf, type Tool, type ToolCall } from '#kernel'
 import type { ModelRequest } from '../models/contract.ts'
 import { canonicalJson } from '../runtime/contract.ts'
 import type { Invariant, Look, Violation } from './contract.ts'
-import { isResult, OWN, RESUMES, WATCHED } from './invariants.ts'
+import { isResult, ownInvariants, RESUMES, WATCHED } from './invariants.ts'
 import type { Journal } from './journal.ts'
 import type { Trouble } from './trouble.ts'
 
@@ -49,7 +49,7 @@ export class Witness {
   /** How many operators wait for an answer, by the process that they asked. */
   readonly #asking = new Map<number, number>()
   readonly #parts: WitnessParts
-  readonly #invariants = new Map<string, Invariant>(OWN.map(each => [each.name, each]))
+  readonly #invariants = new Map<string, Invariant>(ownInvariants().map(each => [each.name, each]))
   readonly #calls = new Set<string>()
   /** Runs of tools, by their calls; the world outside remembers them whatever becomes of a process. */
   readonly #runs = new Map<string, number>()

@@ -60,6 +60,7 @@ export class World {
   #number = 0
   /** What people and the machine do is over. */
   #calm = false
+  #signal: AbortSignal | undefined
   /** A process stopped while the store failed. */
   #isUnbooked = false
 
@@ -124,11 +125,17 @@ export class World {
     time.onError = error => this.witness.uncaught(error)
   }
 
-  /** Lives from its beginning to its end. @throws SimulationStuckError */
-  async live(): Promise<SimulatedRun> {
+  /**
+   * Lives from its beginning to its end.
+   * @param turn resolves in the next turn of the event loop
+   * @throws SimulationStuckError; the signal's reason when it is stopped
+   */
+  async live(turn: () => Promise<void>, signal?: AbortSignal): Promise<SimulatedRun> {
     const { cycles } = this.#options
     const { witness } = this
-    const over = () => witness.violation !== null
+    this.#signal = signal
+    this.#time.onTurn = turn
+    const over = () => this.#isOver
     this.#open(['daemon'])
     await this.#until(() => this.#up() !== undefined, 'the service does not start')
     if (this.#rules.daemons > 1) this.#open(['daemon', 'joined'])
@@ -139,6 +146,7 @@ export class World {
     if (!over()) await this.#close()
     if (!over()) witness.check()
     for (const process of this.#processes) if (process.alive) process.kill()
+    signal?.throwIfAborted()
     const { counts, violation } = witness
     this.journal.write('over', { rows: this.#fingerprint() })
     return {
@@ -152,9 +160,13 @@ export class World {
     }
   }
 
+  get #isOver(): boolean {
+    return this.witness.violation !== null || this.#signal?.aborted === true
+  }
+
   /** Lets time pass until something is so. @throws SimulationStuckError */
   async #until(done: () => boolean, what: string): Promise<void> {
-    const either = () => this.witness.violation !== null || done()
+    const either = () => this.#isOver || done()
     await this.#time.run(this.#time.elapsed + PATIENCE_MS, either)
     if (either()) return
     throw new SimulationStuckError({ seed: this.#options.seed, what, at_s: this.#time.elapsed / 1000 })
@@ -280,7 +292,7 @@ export class World {
     this.journal.write('calm')
     // Who froze all agents a moment ago may still wait for a lock.
     await this.#until(() => this.#up() !== undefined && this.witness.asking === 0, 'the service does not come back')
-    if (this.witness.violation) return
+    if (this.#isOver) return
     const kernel = () => this.#up()!.kernel!
     let ready = false
     void this.#letGo(kernel()).then(
@@ -290,6 +302,7 @@ export class World {
       error => this.witness.uncaught(error),
     )
     await this.#until(() => ready, 'operations are not answered')
+    if (this.#isOver) return
     const before = new Map(whoMustMove(this.look).map(({ agent_id, run_at }) => [agent_id, run_at]))
     const begun = new Map([...before.keys()].map(id => [id, progressOf(this.look, id)]))
     const moved = (id: string) => progressOf(this.look, id) !== begun.get(id)
@@ -297,8 +310,9 @@ export class World {
     // Who rests after failures is left its rest.
     const last = Math.max(this.#time.wall, ...before.values()) + 3 * heartbeat + this.#rules.longest_cycle
     await this.#time.run(this.#time.elapsed + Math.max(0, last - this.#time.wall), () => {
-      return this.witness.violation !== null || [...before.keys()].every(moved)
+      return this.#isOver || [...before.keys()].every(moved)
     })
+    if (this.#isOver) return
     // What a full disk kept from being written then, how long somebody rests, is known only now.
     const rests = (id: string) =>
       this.look.get(
@@ -336,6 +350,7 @@ export class World {
       error => this.witness.uncaught(error),
     )
     await this.#until(() => closed, 'the service does not stop')
+    if (this.#isOver) return
     // One that was killed holds its leases until they run out.
     const held = this.look
       .all<{ id: string; owner: string }>('SELECT id, owner, run_at, claimed_at FROM leases WHERE owner IS NOT NULL')

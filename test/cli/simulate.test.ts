@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { RunningSvc } from '../support/cli.ts'
 import { svc } from '../support/warm.ts'
 import { project } from './project.ts'
 
@@ -47,6 +48,18 @@ it('svc simulate lives through worlds, shows what broke in a plugin, and repeats
   // From elsewhere too.
   const named = await svc(['simulate', ...command!.split(' '), '--root', dir.path], { cwd: '/' })
   expect(named.stdout).toContain(`Again: svc simulate ${command} --root "${dir.path}"\n`)
+})
+
+it('svc simulate is stopped in the midst of a world, however long that is', async () => {
+  const told = LEDGER.replace('({ note }) => note', "() => void process.stderr.write('booked')").replace(
+    "'somebody booked'",
+    'undefined',
+  )
+  await using dir = await project({ 'plugins/ledger.ts': told })
+  await using running = new RunningSvc(['simulate', '--cycles', '1000000'], { cwd: dir.path })
+  await running.says(/booked/)
+  expect(await running.end('SIGINT')).toBe(130)
+  expect(running.stdout).toMatch(/^0 worlds: 0 cycles/)
 })
 
 it('svc simulate says where a plugin makes another world of the same seed: its command may not show the same', async () => {

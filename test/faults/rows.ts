@@ -1,5 +1,5 @@
 import type { Look } from '../../builtins/simulation/contract.ts'
-import { OWN } from '../../builtins/simulation/invariants.ts'
+import { ownInvariants } from '../../builtins/simulation/invariants.ts'
 
 /** What is wrong with the rows of a database, in sentences: its integrity, and all that is promised of them. */
 export function brokenRows(look: Look): string[] {
@@ -12,7 +12,7 @@ export function brokenRows(look: Look): string[] {
     look.all<{ integrity_check: string }>('PRAGMA integrity_check').filter(row => row.integrity_check !== 'ok'),
   )
   none('Whatever a row names is there.', look.all('PRAGMA foreign_key_check'))
-  for (const { promise, broken } of OWN) {
+  for (const { promise, broken } of ownInvariants()) {
     const found = broken(look)
     if (found !== undefined) faults.push(`${promise} ${found.slice(0, 500)}`)
   }

@@ -69,7 +69,7 @@ const simulate: HandWritten = async (input, context) => {
     })
   }
   const again = last?.violation ? commandFor(asked, last.seed, named) : null
-  const repeats = last?.violation ? (await lives.live({ ...asked, seed: last.seed })).hash === last.hash : null
+  const repeats = last?.violation ? await isSame(lives, asked, last, stop.signal) : null
   if (json) {
     const { log: _, ...told } = last ?? { log: [] }
     terminal.out(printableJson(JSON.stringify({ ...sums, last: told, again, repeats }, null, 2)))
@@ -78,6 +78,17 @@ const simulate: HandWritten = async (input, context) => {
   return stop.signal.aborted ? INTERRUPTED : 0
 }
 export default simulate
+
+/** @returns null when that was not waited for */
+async function isSame(
+  lives: Simulation,
+  asked: Asked,
+  { seed, hash }: SimulatedRun,
+  signal: AbortSignal,
+): Promise<boolean | null> {
+  for await (const again of lives.many({ ...asked, seed, seeds: 1 }, signal)) return again.hash === hash
+  return null
+}
 
 function askedFor(input: Readonly<Record<string, unknown>>): Asked {
   const { seed = 1, seeds = 1, cycles = 50, faults = 'some', profile } = input
@@ -122,7 +133,7 @@ function told(sums: Sums, last: SimulatedRun | undefined, again: string | null, 
   if (!last?.violation) return lines
   const { invariant, promise, found, at_s } = last.violation
   const broken = ['', `Seed ${last.seed} breaks ${invariant} after ${at_s} s: ${promise}`, found]
-  return [...lines, ...broken, ...(repeats ? [] : [OTHERWISE]), `Again: ${again}`]
+  return [...lines, ...broken, ...(repeats === false ? [OTHERWISE] : []), `Again: ${again}`]
 }
 
 function count(number: number, what: string): string {
