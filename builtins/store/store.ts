@@ -20,6 +20,7 @@ import {
 import type { Database } from './database.ts'
 import type { Fence, LocalScheduler } from './scheduler.ts'
 import { shortLog, shrink, trimLog } from './shrink.ts'
+import { WriteNames } from './write-names.ts'
 
 /** A must-change effect changed nothing; rolls the transaction back. */
 class Refused extends Error {}
@@ -36,6 +37,7 @@ export class SqliteStore implements Store {
   readonly #svc: PluginHandle
   readonly #database: Database
   readonly #planner: EffectPlanner
+  readonly #names = new WriteNames()
   /** Who waits until anybody has written; each is told the state of now. */
   readonly #followers = new Set<(state: string) => void>()
   #cancelLook: (() => void) | undefined
@@ -62,7 +64,7 @@ export class SqliteStore implements Store {
   async write(effects: readonly Effect[], fence: Fence | undefined, now: number): Promise<CommitResult> {
     reach('before', effects)
     const planned = this.#planner.plan(effects, now)
-    const what = actor() ? `write ${effects.map(({ effect }) => effect)}${callOf(effects)}` : undefined
+    const what = actor() ? this.#names.of(effects) : undefined
     let result: CommitResult
     try {
       result = await this.#database.write(() => {
@@ -230,15 +232,6 @@ export class SqliteStore implements Store {
     }
     return fenced ? 'fenced' : 'ok'
   }
-}
-
-/** Which of several tool calls that run at once is written of: the last part of its id. */
-function callOf(effects: readonly Effect[]): string {
-  for (const { payload } of effects) {
-    const { call_id } = (payload ?? {}) as { call_id?: unknown }
-    if (typeof call_id === 'string' && call_id.includes(':')) return ` ${call_id.slice(call_id.lastIndexOf(':') + 1)}`
-  }
-  return ''
 }
 
 function reach(point: string, effects: readonly Effect[]): void {

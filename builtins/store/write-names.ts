@@ -1,0 +1,56 @@
+import type { Effect } from '#kernel'
+
+interface Kinds {
+  text: string
+  next: Map<string, Kinds>
+  /** With the call that they are of. */
+  calls: Map<string, string>
+}
+
+/** So many are kept; of rows of kinds that never come again there is no end. */
+const KEPT = 2_000
+const kindsOf = (text: string): Kinds => ({ text, next: new Map(), calls: new Map() })
+
+/**
+ * What each write is called by whoever records or repeats it: the kinds of its effects, and which of several tool calls that run
+ * at once it is of. Each text is made once: made anew it would be put together and hashed for every write.
+ */
+export class WriteNames {
+  #root = kindsOf('write')
+  #kept = 0
+
+  of(effects: readonly Effect[]): string {
+    if (this.#kept > KEPT) {
+      this.#root = kindsOf('write')
+      this.#kept = 0
+    }
+    let at = this.#root
+    for (const { effect } of effects) {
+      let next = at.next.get(effect)
+      if (!next) {
+        next = kindsOf(`${at.text}${at === this.#root ? ' ' : ','}${effect}`)
+        at.next.set(effect, next)
+        this.#kept++
+      }
+      at = next
+    }
+    const call = callOf(effects)
+    if (call === undefined) return at.text
+    let text = at.calls.get(call)
+    if (text === undefined) {
+      text = `${at.text} ${call}`
+      at.calls.set(call, text)
+      this.#kept++
+    }
+    return text
+  }
+}
+
+/** The last part of a tool call's id. */
+function callOf(effects: readonly Effect[]): string | undefined {
+  for (const { payload } of effects) {
+    const { call_id } = (payload ?? {}) as { call_id?: unknown }
+    if (typeof call_id === 'string' && call_id.includes(':')) return call_id.slice(call_id.lastIndexOf(':') + 1)
+  }
+  return undefined
+}
