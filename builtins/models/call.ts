@@ -1,6 +1,7 @@
 import { crashPoint, type Log, MissingDependencyError, type Ports, sentenceOf } from '#kernel'
 import type { Price } from './catalogue.ts'
 import {
+  type AskedCall,
   type ModelAnswer,
   type ModelCall,
   ModelError,
@@ -56,7 +57,7 @@ interface Heard extends Attempt {
   /** Characters that came, and characters of what they were found to mean: the more of them is what is paid for. */
   came: number
   meant: number
-  tool_calls: ModelAnswer['tool_calls']
+  tool_calls: AskedCall[]
   finish_reason?: ModelAnswer['finish_reason']
 }
 
@@ -112,7 +113,7 @@ export async function callModel(call: ModelCall, to: Understood, settings: CallS
         pass.leave('answered')
         crashPoint('model answered')
         if (form === 'plain' && !shown && heard.text) show(heard.text)
-        return { ...answerOf(heard, request, ports), spend: spend() }
+        return Object.freeze({ ...answerOf(heard, request, ports), spend: Object.freeze(spend()) })
       } catch (error) {
         const failure = error instanceof MissingDependencyError ? undefined : failureOf(to, error, signal)
         const wait_s = failure ? waitOf(n, failure, call_id, settings) : 0
@@ -196,12 +197,12 @@ function answerOf(
   const calls = tool_calls.map(toolCall => {
     const id = toolCall.id && !known.has(toolCall.id) ? toolCall.id : ids.make('tool', 12)
     known.add(id)
-    return { ...toolCall, id }
+    return Object.freeze({ ...toolCall, id })
   })
   const ended = finish_reason === 'stop' || finish_reason === 'tool_calls'
   return {
     text,
-    tool_calls: calls,
+    tool_calls: Object.freeze(calls),
     finish_reason: ended ? (calls.length > 0 ? 'tool_calls' : 'stop') : finish_reason,
   } as const
 }

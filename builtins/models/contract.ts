@@ -148,12 +148,13 @@ export interface AskedCall {
   repaired?: readonly string[]
 }
 
+/** It is frozen, with all that is in it: whoever else has it, has the same. */
 export interface ModelAnswer {
-  text: string
+  readonly text: string
   /** In the order given. What could be read in one way only is mended; what could not is as it came. */
-  tool_calls: AskedCall[]
-  finish_reason: 'stop' | 'tool_calls' | 'length' | 'content_filter'
-  spend: Spend
+  readonly tool_calls: readonly Readonly<AskedCall>[]
+  readonly finish_reason: 'stop' | 'tool_calls' | 'length' | 'content_filter'
+  readonly spend: Readonly<Spend>
 }
 
 export interface ModelCall extends Omit<ModelRequest, 'model'> {

@@ -1,14 +1,6 @@
 import { type Actor, type Asked, type Draw, outside } from '#kernel'
 import { MODEL, recordOf } from './entries.ts'
-import type { TapeRecorder } from './recorder.ts'
-
-/** They are hardly ever given twice: to look whether they were costs more than to write one of usual length. */
-const LONG_ANSWER = 8_000
-
-/** JSON of a list without its brackets, with one more: an array of numbers takes longer to become a text than to be gathered. */
-export function listed(json: string, more: number | string): string {
-  return json ? `${json},${more}` : `${more}`
-}
+import type { Late, TapeRecorder } from './recorder.ts'
 
 /** Where an actor stands that goes on: the clocks as it drew them last, and its reads that are not told yet. */
 export interface Earlier {
@@ -21,7 +13,7 @@ export interface Earlier {
 interface Taking {
   what: string
   name: number
-  digest: number
+  asked: Asked | undefined
 }
 
 /** A cycle that is being recorded. */
@@ -29,10 +21,10 @@ export class RecordedActor implements Actor {
   over = false
   readonly id: number
   readonly #tape: TapeRecorder
-  /** What it drew and the tape was not told yet, as JSON without brackets. */
-  #ms = ''
-  #micros = ''
-  #ids = ''
+  /** What it drew and the tape was not told yet. */
+  #ms: number[] = []
+  #micros: number[] = []
+  #ids: string[] = []
   #lastMs = 0
   #lastMicros = 0
   #timers = 0
@@ -51,24 +43,25 @@ export class RecordedActor implements Actor {
   draw<T extends number | string>(kind: Draw, real: () => T): T {
     const drawn = real()
     if (kind === 'id') {
-      this.#ids = listed(this.#ids, JSON.stringify(drawn))
+      this.#ids.push(drawn as string)
       return drawn
     }
     if (kind === 'ms') {
-      this.#ms = listed(this.#ms, (drawn as number) - this.#lastMs)
+      this.#ms.push((drawn as number) - this.#lastMs)
       this.#lastMs = drawn as number
       return drawn
     }
     // As fine as it is written down, so that it is the same again.
     const micros = Math.round((drawn as number) * 1000)
-    this.#micros = listed(this.#micros, micros - this.#lastMicros)
+    this.#micros.push(micros - this.#lastMicros)
     this.#lastMicros = micros
     return (micros / 1000) as T
   }
 
   take<T>(what: string, work: () => T | Promise<T>, asked?: () => Asked): T | Promise<T> {
     const tape = this.#tape
-    const taking = { what, name: tape.name(what), digest: asked ? tape.digester.of(asked()) : 0 }
+    // Whoever asked may go on with the same list.
+    const taking = { what, name: tape.name(what), asked: asked && [...asked()] }
     let done: T | Promise<T>
     try {
       done = outside(work)
@@ -101,8 +94,8 @@ export class RecordedActor implements Actor {
   }
 
   #given<T>(taking: Taking, earlier: number, value: T): T {
-    const long = taking.what === MODEL ? LONG_ANSWER : undefined
-    this.#tell(taking, earlier, this.#tape.value(value, long), '')
+    const tape = this.#tape
+    this.#tell(taking, earlier, taking.what === MODEL ? tape.answer(value) : tape.value(value), '')
     return value
   }
 
@@ -111,20 +104,19 @@ export class RecordedActor implements Actor {
     return error
   }
 
-  #tell({ what, name, digest }: Taking, earlier: number, value: string, failure: string): void {
-    if (what === MODEL) this.#tape.counts.steps++
-    if (value === 'null' && !digest && !failure && earlier === 0) {
-      this.#tape.nothing(this.id, name)
+  #tell({ what, name, asked }: Taking, earlier: number, value: string | Late, failure: string): void {
+    const tape = this.#tape
+    if (what === MODEL) tape.counts.steps++
+    if (value === 'null' && !asked && !failure && earlier === 0) {
+      tape.nothing(this.id, name)
       return
     }
     const tail = earlier > 0 ? `,${failure || 'null'},${earlier}` : failure && `,${failure}`
-    this.#comes(`["v",${this.id},${name},${digest},${value}${tail}]`)
-  }
-
-  /** Something from outside, as JSON. */
-  #comes(json: string): void {
-    this.#tape.readBefore(this)
-    this.#tape.line(json)
+    tape.readBefore(this)
+    tape.late(before => {
+      const digest = asked ? tape.digester.of(asked) : 0
+      return `["v",${this.id},${name},${digest},${typeof value === 'string' ? value : value(before)}${tail}]`
+    })
   }
 
   turn<T>(what: string, work: () => T): T {
@@ -164,7 +156,10 @@ export class RecordedActor implements Actor {
   timer(fn: () => void): () => void {
     const n = this.#timers++
     return () => {
-      if (!this.over) this.#comes(`["f",${this.id},${n}]`)
+      if (!this.over) {
+        this.#tape.readBefore(this)
+        this.#tape.line(`["f",${this.id},${n}]`)
+      }
       fn()
     }
   }
@@ -182,10 +177,11 @@ export class RecordedActor implements Actor {
 
   /** Tells the tape what was drawn since the last time. */
   tellDrawn(): void {
-    if (!this.#ms && !this.#micros && !this.#ids) return
-    this.#tape.line(`["d",${this.id},[${this.#ms}],[${this.#micros}],[${this.#ids}]]`)
-    this.#ms = ''
-    this.#micros = ''
-    this.#ids = ''
+    const drawn = [this.#ms, this.#micros, this.#ids]
+    if (drawn.every(each => each.length === 0)) return
+    this.#tape.late(() => JSON.stringify(['d', this.id, ...drawn]))
+    this.#ms = []
+    this.#micros = []
+    this.#ids = []
   }
 }

@@ -2,25 +2,40 @@ import { hash } from 'node:crypto'
 import type { Actor, CycleEnd, Noted, Right, Tape } from '#kernel'
 import { Digester } from './digest.ts'
 import { type Entry, type ErrorRecord, MODEL, recordOf } from './entries.ts'
-import { type Earlier, listed, RecordedActor } from './recorded-actor.ts'
+import { type Earlier, RecordedActor } from './recorded-actor.ts'
 
 /** Shorter values stand where they are used, in characters. */
 const LONG = 512
 /** So do shorter ones that nobody changes, which are asked for in each cycle. */
 const WORTH_A_NAME = 96
+/** Answers of models are hardly ever given twice: to look whether one was costs more than to write one of usual length. */
+const LONG_ANSWER = 8_000
 const SELECT = /^\s*SELECT/i
 /** So many values are known to be written already; older ones are written again. */
 const KNOWN = 500
-/** Entries become one text when they are so long together, in characters: many small ones would outlive the cycles they tell of. */
-const TOGETHER = 8_000
+/** Entries become one text when they are so long together, in characters. */
+const TOGETHER = 80_000
+/** So much what becomes a text only then is taken for. */
+const LATE_LENGTH = 500
+
+/** JSON of a list without its brackets, with one more: an array of numbers takes longer to become a text than to be gathered. */
+function listed(json: string, more: number): string {
+  return json ? `${json},${more}` : `${more}`
+}
 
 function sha1(text: string): string {
   return hash('sha1', text, 'base64')
 }
 
 /**
+ * An entry, or a value in one, that becomes a text when all of them do: alone in the midst of a cycle that costs ten times as much.
+ * @param before what the tape is to tell before it
+ */
+export type Late = (before: string[]) => string
+
+/**
  * What is recorded in one process from one moment on, until it is handed to whoever writes it down. It is made in the path of
- * every cycle, so each entry becomes its text at once: building it first and writing it later would cost twice as much.
+ * every cycle: what is small, or may be changed by others, becomes its text at once, and all else later.
  */
 export class TapeRecorder implements Tape {
   readonly pretends = false
@@ -30,7 +45,7 @@ export class TapeRecorder implements Tape {
   readonly counts = { cycles: 0, steps: 0 }
   /** Entries of what is to be written next, several in each text, and the newest by themselves. */
   #texts: string[] = []
-  #lines: string[] = []
+  #lines: (string | Late)[] = []
   #length = 0
   /** What happened right after one another and is not told yet, as JSON, and whose the last was. */
   #turns = ''
@@ -39,6 +54,8 @@ export class TapeRecorder implements Tape {
   readonly #selects = new Set<number>()
   /** Their numbers, by their digests or, where they are short, themselves. */
   readonly #long = new Map<string, number>()
+  /** The same of what is told later. */
+  readonly #longLate = new Map<string, number>()
   /** Values that nobody changes any more, as they stand on the tape. */
   readonly #packed = new WeakMap<object, string>()
   readonly #acting = new Set<RecordedActor>()
@@ -109,7 +126,7 @@ export class TapeRecorder implements Tape {
 
   add(entry: Entry): void {
     if (entry[0] === 'b' && entry[3] !== 'task') this.counts.cycles++
-    this.line(JSON.stringify(entry))
+    this.late(() => JSON.stringify(entry))
   }
 
   /** Adds an entry as its JSON. */
@@ -117,6 +134,15 @@ export class TapeRecorder implements Tape {
     if (this.#over) return
     this.#turned()
     this.#push(json)
+  }
+
+  /** Adds an entry that becomes its JSON later. */
+  late(entry: Late): void {
+    if (this.#over) return
+    this.#turned()
+    this.#lines.push(entry)
+    this.#length += LATE_LENGTH
+    if (this.#length > TOGETHER) this.#join()
   }
 
   /** An actor wrote, or failed to do what it wanted with the database. */
@@ -165,7 +191,9 @@ export class TapeRecorder implements Tape {
   }
 
   #join(): void {
-    if (this.#lines.length > 0) this.#texts.push(this.#lines.join())
+    const lines: string[] = []
+    for (const line of this.#lines) lines.push(typeof line === 'string' ? line : line(lines))
+    if (lines.length > 0) this.#texts.push(lines.join())
     this.#lines = []
     this.#length = 0
   }
@@ -203,18 +231,32 @@ export class TapeRecorder implements Tape {
     return name
   }
 
-  /** A value as it stands on the tape, now: whoever gets it may change it. @param long what is as long stands apart, in characters */
-  value(value: unknown, long = LONG): string {
+  /** A value as it stands on the tape, as it is now: whoever gets it may change it. */
+  value(value: unknown): string | Late {
     if (value === undefined) return 'null'
+    if (typeof value === 'string') return this.#later(value, LONG)
     const object = typeof value === 'object' && value !== null ? value : undefined
     const known = object && this.#packed.get(object)
     if (known !== undefined) return known
-    const json = JSON.stringify(value) ?? 'null'
     // Only what is fixed is known to be the same again without being looked at.
     const isFixed = object !== undefined && Object.isFrozen(object)
-    const packed = json.length < (isFixed ? WORTH_A_NAME : long) ? `{"$j":${json}}` : this.#longOne(json)
+    const json = JSON.stringify(value) ?? 'null'
+    const packed = json.length < (isFixed ? WORTH_A_NAME : LONG) ? `{"$j":${json}}` : this.#longOne(json)
     if (isFixed) this.#packed.set(object, packed)
     return packed
+  }
+
+  /** A model's answer, which nobody changes, and hardly any model gives twice. */
+  answer(value: unknown): string | Late {
+    return Object.isFrozen(value) ? this.#later(value, LONG_ANSWER) : this.value(value)
+  }
+
+  /** @param long what is as long stands apart, in characters */
+  #later(value: unknown, long: number): Late {
+    return before => {
+      const json = JSON.stringify(value)
+      return json.length < long ? `{"$j":${json}}` : this.#longOne(json, this.#longLate, before)
+    }
   }
 
   #param(param: unknown): string {
@@ -226,14 +268,17 @@ export class TapeRecorder implements Tape {
     return `{"$b":"${Buffer.from(param as Uint8Array).toString('base64')}"}`
   }
 
-  #longOne(text: string): string {
+  /** @param before where it is told what it is, unless that was told earlier */
+  #longOne(text: string, told = this.#long, before?: string[]): string {
     const key = text.length < LONG ? text : sha1(text)
-    let known = this.#long.get(key)
+    let known = told.get(key)
     if (known === undefined) {
       known = this.#values++
-      if (this.#long.size >= KNOWN) this.#long.clear()
-      this.#long.set(key, known)
-      this.line(`["x",${known},${JSON.stringify(text)}]`)
+      if (told.size >= KNOWN) told.clear()
+      told.set(key, known)
+      const entry = `["x",${known},${JSON.stringify(text)}]`
+      if (before) before.push(entry)
+      else this.line(entry)
     }
     return `{"$x":${known}}`
   }

@@ -52,6 +52,8 @@ test('text and several tool calls of one turn arrive in order, and text is shown
   const answer = await call({ onText: piece => shown.push(piece) })
   expect(answer).toMatchObject({ text: 'I look at both.', finish_reason: 'tool_calls' })
   expect(answer.tool_calls.map(each => each.arguments)).toEqual(['{"n":1}', '{"n":2}'])
+  for (const part of [answer, answer.tool_calls, ...answer.tool_calls, answer.spend])
+    expect(Object.isFrozen(part)).toBe(true)
   expect(shown.length).toBeGreaterThan(1)
   expect(shown.join('')).toBe('I look at both.')
 })

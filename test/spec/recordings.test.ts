@@ -9,6 +9,7 @@ import { Digester } from '../../builtins/recordings/digest.ts'
 import { CONTRIBUTED, type Entry } from '../../builtins/recordings/entries.ts'
 import { RecordedActor } from '../../builtins/recordings/recorded-actor.ts'
 import { TapeRecorder } from '../../builtins/recordings/recorder.ts'
+import { Score } from '../../builtins/recordings/score.ts'
 import { RecordingShelf } from '../../builtins/recordings/shelf.ts'
 import { Runs } from '../../builtins/runs/contract.ts'
 import { Store } from '../../builtins/store/contract.ts'
@@ -378,6 +379,21 @@ test('what was given cannot be changed on the tape any more', () => {
     [0, { $j: { result: 'four sheep' } }],
     [new Digester(text => text).of(['How many?']), { $j: { text: 'Four.' } }],
   ])
+})
+
+test('a long answer that comes again stands on the tape once', () => {
+  const recorder = new TapeRecorder(text => text)
+  const right = { id: 'worker-1', kind: 'agent', owner: 'me', epoch: 1, cycle_num: 1 } as const
+  const actor = recorder.begin(right, new CycleEnd())!
+  const answers = ['model', 'tool look', 'model', 'tool look'].map(what => {
+    const text = 'four sheep '.repeat(1000)
+    return actor.take(what, () => (what === 'model' ? Object.freeze({ text }) : text))
+  })
+  const entries = JSON.parse(`[${recorder.take()}]`) as Entry[]
+  expect(entries.filter(([kind]) => kind === 'x')).toHaveLength(2)
+  const score = new Score(entries, { was: 1, is: 1 })
+  const values = entries.flatMap(entry => (entry[0] === 'v' ? [score.value(entry[4])] : []))
+  expect(values).toEqual(answers)
 })
 
 test('that a cycle was over before it began stands on the tape', () => {
