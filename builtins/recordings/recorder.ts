@@ -13,8 +13,10 @@ const LONG_ANSWER = 8_000
 const SELECT = /^\s*SELECT/i
 /** So many values are known to be written already; older ones are written again. */
 const KNOWN = 500
-/** Entries become one text when they are so long together, in characters. */
-const TOGETHER = 80_000
+/** Entries become texts when they are so long together, in characters. */
+const TOGETHER = 500_000
+/** A text ends where it is so long, in characters. */
+const TEXT = 80_000
 /** So much what becomes a text only then is taken for. */
 const LATE_LENGTH = 500
 
@@ -111,17 +113,15 @@ export class TapeRecorder implements Tape {
 
   wrote(statements: readonly Noted[]): void {
     if (this.#over) return
-    let written = ''
-    for (const { sql, params } of statements) {
-      const name = this.name(sql)
-      if (this.#selects.has(name)) continue
-      written += written ? `,[${name}` : `[${name}`
-      for (const param of params) written += `,${this.#param(param)}`
-      written += ']'
-    }
-    if (!written) return
+    const changing = statements.filter(({ sql }) => !this.#selects.has(this.name(sql)))
+    if (changing.length === 0) return
     this.#readBefore()
-    this.line(`["o",[${written}]]`)
+    this.late(before => {
+      const written = changing.map(({ sql, params }) =>
+        [this.name(sql), ...params.map(param => this.#param(param, before))].join(),
+      )
+      return `["o",[[${written.join('],[')}]]]`
+    })
   }
 
   add(entry: Entry): void {
@@ -191,9 +191,20 @@ export class TapeRecorder implements Tape {
   }
 
   #join(): void {
-    const lines: string[] = []
-    for (const line of this.#lines) lines.push(typeof line === 'string' ? line : line(lines))
-    if (lines.length > 0) this.#texts.push(lines.join())
+    let lines: string[] = []
+    let length = 0
+    const end = () => {
+      if (lines.length > 0) this.#texts.push(lines.join())
+      lines = []
+      length = 0
+    }
+    for (const line of this.#lines) {
+      const text = typeof line === 'string' ? line : line(lines)
+      lines.push(text)
+      length += text.length
+      if (length > TEXT) end()
+    }
+    end()
     this.#lines = []
     this.#length = 0
   }
@@ -259,8 +270,10 @@ export class TapeRecorder implements Tape {
     }
   }
 
-  #param(param: unknown): string {
-    if (typeof param === 'string') return param.length < LONG ? JSON.stringify(param) : this.#longOne(param)
+  #param(param: unknown, before: string[]): string {
+    if (typeof param === 'string') {
+      return param.length < LONG ? JSON.stringify(param) : this.#longOne(param, this.#longLate, before)
+    }
     if (param === undefined || param === null) return 'null'
     if (typeof param === 'number') return Number.isFinite(param) ? String(param) : 'null'
     if (typeof param === 'boolean') return String(Number(param))
