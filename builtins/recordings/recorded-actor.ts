@@ -112,11 +112,16 @@ export class RecordedActor implements Actor {
       return
     }
     const tail = earlier > 0 ? `,${failure || 'null'},${earlier}` : failure && `,${failure}`
-    tape.readBefore(this)
-    tape.late(before => {
+    this.#comes(before => {
       const digest = asked ? tape.digester.of(asked) : 0
       return `["v",${this.id},${name},${digest},${typeof value === 'string' ? value : value(before)}${tail}]`
     })
+  }
+
+  /** Something from outside. */
+  #comes(entry: string | Late): void {
+    this.#tape.readBefore(this)
+    this.#tape.line(entry)
   }
 
   turn<T>(what: string, work: () => T): T {
@@ -156,10 +161,7 @@ export class RecordedActor implements Actor {
   timer(fn: () => void): () => void {
     const n = this.#timers++
     return () => {
-      if (!this.over) {
-        this.#tape.readBefore(this)
-        this.#tape.line(`["f",${this.id},${n}]`)
-      }
+      if (!this.over) this.#comes(`["f",${this.id},${n}]`)
       fn()
     }
   }
@@ -179,7 +181,7 @@ export class RecordedActor implements Actor {
   tellDrawn(): void {
     const drawn = [this.#ms, this.#micros, this.#ids]
     if (drawn.every(each => each.length === 0)) return
-    this.#tape.late(() => JSON.stringify(['d', this.id, ...drawn]))
+    this.#tape.line(() => JSON.stringify(['d', this.id, ...drawn]))
     this.#ms = []
     this.#micros = []
     this.#ids = []

@@ -116,7 +116,7 @@ export class TapeRecorder implements Tape {
     const changing = statements.filter(({ sql }) => !this.#selects.has(this.name(sql)))
     if (changing.length === 0) return
     this.#readBefore()
-    this.late(before => {
+    this.line(before => {
       const written = changing.map(({ sql, params }) =>
         [this.name(sql), ...params.map(param => this.#param(param, before))].join(),
       )
@@ -126,23 +126,14 @@ export class TapeRecorder implements Tape {
 
   add(entry: Entry): void {
     if (entry[0] === 'b' && entry[3] !== 'task') this.counts.cycles++
-    this.late(() => JSON.stringify(entry))
+    this.line(() => JSON.stringify(entry))
   }
 
-  /** Adds an entry as its JSON. */
-  line(json: string): void {
+  /** Adds an entry, as its JSON or as what makes it later. */
+  line(entry: string | Late): void {
     if (this.#over) return
     this.#turned()
-    this.#push(json)
-  }
-
-  /** Adds an entry that becomes its JSON later. */
-  late(entry: Late): void {
-    if (this.#over) return
-    this.#turned()
-    this.#lines.push(entry)
-    this.#length += LATE_LENGTH
-    if (this.#length > TOGETHER) this.#join()
+    this.#push(entry)
   }
 
   /** An actor wrote, or failed to do what it wanted with the database. */
@@ -184,9 +175,9 @@ export class TapeRecorder implements Tape {
     this.#turning = undefined
   }
 
-  #push(json: string): void {
-    this.#lines.push(json)
-    this.#length += json.length
+  #push(entry: string | Late): void {
+    this.#lines.push(entry)
+    this.#length += typeof entry === 'string' ? entry.length : LATE_LENGTH
     if (this.#length > TOGETHER) this.#join()
   }
 
@@ -266,13 +257,13 @@ export class TapeRecorder implements Tape {
   #later(value: unknown, long: number): Late {
     return before => {
       const json = JSON.stringify(value)
-      return json.length < long ? `{"$j":${json}}` : this.#longOne(json, this.#longLate, before)
+      return json.length < long ? `{"$j":${json}}` : this.#longOne(json, before)
     }
   }
 
   #param(param: unknown, before: string[]): string {
     if (typeof param === 'string') {
-      return param.length < LONG ? JSON.stringify(param) : this.#longOne(param, this.#longLate, before)
+      return param.length < LONG ? JSON.stringify(param) : this.#longOne(param, before)
     }
     if (param === undefined || param === null) return 'null'
     if (typeof param === 'number') return Number.isFinite(param) ? String(param) : 'null'
@@ -281,8 +272,9 @@ export class TapeRecorder implements Tape {
     return `{"$b":"${Buffer.from(param as Uint8Array).toString('base64')}"}`
   }
 
-  /** @param before where it is told what it is, unless that was told earlier */
-  #longOne(text: string, told = this.#long, before?: string[]): string {
+  /** @param before where it is told what it is, unless that was told earlier; what is told later has numbers of its own */
+  #longOne(text: string, before?: string[]): string {
+    const told = before ? this.#longLate : this.#long
     const key = text.length < LONG ? text : sha1(text)
     let known = told.get(key)
     if (known === undefined) {
