@@ -1,8 +1,11 @@
 import { basename, join } from 'node:path'
+import { crc32 } from 'node:zlib'
 import {
   counted,
   defineError,
   definePlugin,
+  keyedIds,
+  keyedRandom,
   type PluginDefinition,
   type PluginHandle,
   SchedulerToken,
@@ -59,6 +62,8 @@ export async function fork(
   const failed = (why: string) => new ForkError({ run_id: about.run_id, step: from, why })
   const { stage, playback } = await rehearse(svc, original, {
     also: [askingFor(svc, model)],
+    // None that the run has had: it may be a fork itself.
+    ids: keyedIds(keyedRandom(crc32(`${about.run_id} ${from}`))),
     plugins: plugin !== undefined,
   })
   await using _ = stage

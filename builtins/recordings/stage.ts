@@ -4,6 +4,7 @@ import {
   defineError,
   definePlugin,
   HostToken,
+  type Ids,
   type Kernel,
   keyedIds,
   keyedRandom,
@@ -46,6 +47,8 @@ export interface StageOptions {
   also?: readonly PluginDefinition[]
   /** What it may reach besides its own folder; nothing unless told. */
   reach?: Partial<Pick<Ports, 'fetch' | 'spawn' | 'env'>>
+  /** Gives those ids that are not on the tape. */
+  ids?: Ids
   /** Whether it loads plugins' files of its own. */
   plugins?: boolean
 }
@@ -74,7 +77,7 @@ export async function openStage(
       root,
       roles: ['cli'],
       ports: {
-        ...{ files, clock, random, ids: keyedIds(random) },
+        ...{ files, clock, random, ids: options.ids ?? keyedIds(random) },
         fetch: async input => {
           throw new OfflineError({ what: String(input) })
         },

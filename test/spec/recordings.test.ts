@@ -262,7 +262,12 @@ test('goals of a fork are chosen by model.planning_model, as those of its run we
 test('a fork is left in turn: its fork replays, and is compared with it', async () => {
   await using home = await recorded(scripted(look('a'), finish))
   const run = await oneGoal(home)
-  const { fork: first } = await home.ask('POST', `/runs/${run}/replay`, { from: 2, cycles: 3 })
+  const { fork: first } = await home.ask('POST', `/runs/${run}/replay`, { from: 2, cycles: 8 })
+  const { fork: second, diff: on } = await home.ask('POST', `/runs/${first.run_id}/replay`, { from: 5, cycles: 8 })
+  // What it makes has ids that neither of the others has.
+  expect(on.a.goals_completed).toBeGreaterThan(2)
+  expect(on.b.goals_completed).toBeGreaterThan(on.a.goals_completed - on.a.after.goals_completed + 2)
+  expect(await replayOf(home, second.run_id)).toMatchObject({ same: true, divergence: null })
   const { fork, diff } = await home.ask('POST', `/runs/${first.run_id}/replay`, { from: 3, model: 'sim', cycles: 3 })
   expect(fork).toMatchObject({ events_of: run, forked_from: { run_id: first.run_id, step: 3 } })
   expect(diff.common).toBeGreaterThan(3)
