@@ -1,24 +1,16 @@
-import { z } from 'zod'
 import type { Activity } from './activity.ts'
 import { sentenceOf } from './errors.ts'
-import { checkDefinition, isFile, Loader, problemOf, stemOf, whereOf } from './loader.ts'
-import { circle, type NeedsError, needsError, order, PluginError } from './order.ts'
+import { checkDefinition, isFile, Loader, stemOf } from './loader.ts'
+import { circle, type NeedsError, needsError, order } from './order.ts'
 import type { PluginDefinition, PluginFile } from './plugin.ts'
+import { failureOf } from './plugin-error.ts'
+import type { PluginsConfig } from './plugins-config.ts'
 import { type Rehearsal, rehearse } from './rehearsal.ts'
 import { Stage } from './stage.ts'
 import { absent, type Outcome, type PluginState } from './state.ts'
 import { type Supervisor, SupervisorToken } from './supervisor.ts'
 import { type Loaded, taken, Version, type VersionParts } from './version.ts'
 import { type Waits, waitsFor } from './waiting.ts'
-
-/** The kernel's part of the section `plugins`. */
-export const PluginsConfig = z.object({
-  enabled: z.boolean().default(true).meta({ env: 'SVC_PLUGINS' }).describe('Whether plugin files are loaded at all'),
-  allowlist: z.array(z.string()).default([]).describe('File names or stems that may be loaded; empty allows all'),
-  disabled: z.array(z.string()).default([]).describe('Plugins, builtins too, that are switched off by name'),
-  max_failures: z.int().min(1).default(5).describe('So many failures in a row suspend code of a plugin for a while'),
-})
-export type PluginsConfig = z.infer<typeof PluginsConfig>
 
 /** A version that fails so soon after it replaced another gives way to it again, in milliseconds. */
 const PROBATION_MS = 300_000
@@ -100,9 +92,13 @@ export class Host {
    * @param only a plugin's name, or its file's: that one alone, loaded again also when it is unchanged
    */
   apply(only?: string): Promise<Outcome[]> {
-    const applied = this.#applying.then(() => this.#apply({ started: true, ...(only === undefined ? {} : { only }) }))
-    this.#applying = applied.catch(() => {})
-    return applied
+    return this.#inTurn(() => this.#apply({ started: true, ...(only === undefined ? {} : { only }) }))
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#applying.then(work)
+    this.#applying = done.catch(() => {})
+    return done
   }
 
   /** The plugin files that are not live as they stand on disk, by how people call them. */
@@ -115,29 +111,40 @@ export class Host {
 
   /** What a plugin's file would register in this process, without it going live. @throws PluginError that says where it would fail */
   check(file: string): Promise<Rehearsal> {
-    const checked = this.#applying.then(() => this.#check(file))
-    this.#applying = checked.catch(() => {})
-    return checked
+    return this.#inTurn(() =>
+      this.#tried(file, loaded => {
+        const old = this.#placeOf(loaded)
+        return rehearse(this.#declare(loaded, old), old, this.#parts)
+      }),
+    )
   }
 
-  async #check(origin: string): Promise<Rehearsal> {
+  /** What a plugin's file, wherever it lies, defines. It does not go live. @throws PluginError that says where it fails */
+  load(file: string): Promise<PluginDefinition> {
+    return this.#inTurn(() => this.#tried(file, ({ definition }) => definition))
+  }
+
+  async #tried<T>(origin: string, work: (loaded: Loaded) => T): Promise<T> {
     let plugin = stemOf(origin)
     try {
       const loaded = { ...(await this.#loader.load(await this.#loader.look(origin))), origin }
       plugin = loaded.definition.name
-      const old = this.#placeOf(loaded)
-      return rehearse(this.#declare(loaded, old), old, this.#parts)
+      return work(loaded)
     } catch (cause) {
-      throw new PluginError({ plugin, where: whereOf(cause, origin), problem: problemOf(cause) }, { cause })
+      throw failureOf(plugin, origin, cause)
     }
   }
 
   /** Brings up one more plugin while the process runs. @throws what its setup throws, or a resource on starting; nothing of it remains then */
   async add(definition: PluginDefinition, origin = 'code'): Promise<void> {
-    const version = this.#declare({ definition: checkDefinition(definition), origin, load_ms: 0 })
-    const other = this.#live.get(version.name)
-    if (other) throw taken(other)
-    await this.#stage.replace(undefined, version, true)
+    try {
+      const version = this.#declare({ definition: checkDefinition(definition), origin, load_ms: 0 })
+      const other = this.#live.get(version.name)
+      if (other) throw taken(other)
+      await this.#stage.replace(undefined, version, true)
+    } catch (cause) {
+      throw isFile(origin) ? failureOf(definition.name, origin, cause) : cause
+    }
   }
 
   /** Undoes one plugin, with what it is at. What its undoings throw is logged; a name that is not live is passed over. */
@@ -163,15 +170,9 @@ export class Host {
   list(): PluginState[] {
     const live = [...this.#live.values()].map(version => {
       const { activity, origin } = version
-      const swap = this.#swaps.get(version.name)
+      const { count = 0, ms = null, at = null } = this.#swaps.get(version.name) ?? {}
       const error = this.#seen.get(origin)?.error ?? (activity.suspended ? activity.lastFailure : null)
-      return {
-        ...version.state,
-        error,
-        swaps: swap?.count ?? 0,
-        swap_ms: swap?.ms ?? null,
-        swapped_at: swap?.at ?? null,
-      }
+      return { ...version.state, error, swaps: count, swap_ms: ms, swapped_at: at }
     })
     return [...live, ...this.#absent()]
   }
@@ -371,8 +372,7 @@ export class Host {
   }
 
   #failed(plugin: string, origin: string, cause: unknown): Outcome {
-    const where = whereOf(cause, origin)
-    const failed = new PluginError({ plugin, where, problem: problemOf(cause) }, { cause })
+    const failed = failureOf(plugin, origin, cause)
     this.#parts.log.error({ plugin, code: failed.code }, failed.message)
     const seen = this.#seen.get(origin)
     if (seen) {

@@ -7,10 +7,11 @@ import { type Cycle, PHASES } from './cycle.ts'
 import { defineError, sentenceOf } from './errors.ts'
 import { Heartbeat, HeartbeatConfig } from './heartbeat.ts'
 import { HANDLER_LIMIT_MS, Hooks, LIFECYCLE } from './hooks.ts'
-import { Host, PluginsConfig } from './host.ts'
+import { Host } from './host.ts'
 import { createLog, type Log, type LogOptions, secretsIn } from './log.ts'
 import { invoke, type OperationCall, Operations } from './operations.ts'
 import type { PluginDefinition } from './plugin.ts'
+import { PluginsConfig } from './plugins-config.ts'
 import { type Point, Points } from './points.ts'
 import { keyedRandom, type Ports, systemPorts } from './ports.ts'
 import type { Project, Role } from './project.ts'
@@ -22,8 +23,9 @@ import { PluginWatch } from './watch.ts'
 /** The store's part of scheduling, as the heartbeat sees it. */
 export const SchedulerToken: Token<Scheduler> = token('scheduler')
 /** The plugins of this process, for those that show or steer them. */
-export const HostToken: Token<Pick<Host, 'list' | 'apply' | 'changed' | 'check' | 'blame' | 'ofFiles' | 'outline'>> =
-  token('host')
+export const HostToken: Token<
+  Pick<Host, 'list' | 'apply' | 'changed' | 'check' | 'load' | 'blame' | 'ofFiles' | 'outline'>
+> = token('host')
 
 /** Opens another project with the same builtins and some more, apart from this one: for what is tried out in a house of its own. */
 export interface Opener {

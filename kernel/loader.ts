@@ -3,9 +3,8 @@ import { createRequire } from 'node:module'
 import { basename, dirname, extname, join, relative, resolve } from 'node:path'
 import { z } from 'zod'
 import { compile, openRunner, type Runner, type Source } from './compiler.ts'
-import { describeIssues, SvcError, sentenceOf } from './errors.ts'
+import { sentenceOf } from './errors.ts'
 import type { Log } from './log.ts'
-import { issuesOf } from './operations.ts'
 import { INDEX_FILES, type PluginDefinition, type PluginFile } from './plugin.ts'
 import { type Ports, within } from './ports.ts'
 import type { Project } from './project.ts'
@@ -276,45 +275,6 @@ export function checkDefinition(value: unknown): PluginDefinition {
   if (state !== undefined && !(state instanceof z.ZodType))
     throw new TypeError("its state must be a schema of the z of 'svc'")
   return value as PluginDefinition
-}
-
-/** The place in the plugin's own files that an error points at: the file, with the line where that is known. */
-export function whereOf(error: unknown, origin: string): string {
-  if (origin === 'builtin') return origin
-  const text = error instanceof Error ? `${error.message}\n${error.stack ?? ''}` : ''
-  const own = placesIn(text).filter(place => place.startsWith(`${origin}:`))
-  // What we say may name a neighbour's file, which is not the place then.
-  const beside =
-    error instanceof SvcError ? [] : placesIn(text).filter(place => place.startsWith(`${dirname(origin)}/`))
-  return own[0] ?? beside[0] ?? origin
-}
-
-/** What is wrong, without the place that a parser puts at the end of it, and without what is for those who build parsers. */
-export function problemOf(error: unknown): string {
-  const sentence = error instanceof z.ZodError ? describeIssues(issuesOf(error)) : sentenceOf(error)
-  const [, missing] = /^Cannot find (?:module|package) '([^']+)'/.exec(sentence) ?? []
-  if (missing) return `Cannot find '${missing}'; ${remedyOf(missing)}`
-  return sentence
-    .replace(/^(\w*ParseError: .*?):?\n\s*\n[\s\S]*$/, '$1')
-    .replace(/\s+\/\S+:\d+:(\d+)\s*$/, ' (column $1)')
-    .replace(
-      /^\(0 ?, _\w+\.(\w+)\) is not a function$/,
-      '$1 is not a function: what it is imported from exports none of that name',
-    )
-}
-
-/** What would be right where an import leads nowhere. */
-function remedyOf(specifier: string): string {
-  if (/^[./]/.test(specifier)) return 'there is no such file'
-  // Names that a tsconfig.json or a package.json may give to folders.
-  if (/^(@\/|[~#])/.test(specifier)) return "import a file by where it lies, as in './helper.ts'"
-  const [name] = /^(@[^/]+\/)?[^/]+/.exec(specifier)!
-  return `install it with npm install ${name}, and try again with svc plugins reload <name>`
-}
-
-/** The places that a stack or a message names, as `file:line`. */
-function placesIn(text: string): string[] {
-  return [...text.matchAll(/(\/[^\s()'"]+?):(\d+)(?::\d+)?/g)].map(([, file, line]) => `${file}:${line}`)
 }
 
 /** Whether a plugin came from a file, and is not part of the program. */

@@ -1,14 +1,6 @@
-import { defineError } from './errors.ts'
 import { near } from './near.ts'
+import { PluginError } from './plugin-error.ts'
 import type { Loaded } from './version.ts'
-
-export const PluginError = defineError({
-  code: 'plugin_error',
-  status: 409,
-  title: 'Plugin error',
-  sentence: (p: { plugin: string; where: string; problem: string }) =>
-    `Plugin "${p.plugin}" (${p.where}): ${p.problem}`,
-})
 
 /**
  * Plugins after those they need, otherwise in the order given. Where files' plugins need each other, some order.

@@ -1,0 +1,56 @@
+import { dirname } from 'node:path'
+import { z } from 'zod'
+import { defineError, describeIssues, SvcError, sentenceOf } from './errors.ts'
+import { issuesOf } from './operations.ts'
+
+export const PluginError = defineError({
+  code: 'plugin_error',
+  status: 409,
+  title: 'Plugin error',
+  sentence: (p: { plugin: string; where: string; problem: string }) =>
+    `Plugin "${p.plugin}" (${p.where}): ${p.problem}`,
+})
+
+/** The place in the plugin's own files that an error points at: the file, with the line where that is known. */
+export function whereOf(error: unknown, origin: string): string {
+  if (origin === 'builtin') return origin
+  const text = error instanceof Error ? `${error.message}\n${error.stack ?? ''}` : ''
+  const own = placesIn(text).filter(place => place.startsWith(`${origin}:`))
+  // What we say may name a neighbour's file, which is not the place then.
+  const beside =
+    error instanceof SvcError ? [] : placesIn(text).filter(place => place.startsWith(`${dirname(origin)}/`))
+  return own[0] ?? beside[0] ?? origin
+}
+
+/** What a plugin's code threw, with the place where it did. */
+export function failureOf(plugin: string, origin: string, cause: unknown): SvcError {
+  return new PluginError({ plugin, where: whereOf(cause, origin), problem: problemOf(cause) }, { cause })
+}
+
+/** What is wrong, without the place that a parser puts at the end of it, and without what is for those who build parsers. */
+function problemOf(error: unknown): string {
+  const sentence = error instanceof z.ZodError ? describeIssues(issuesOf(error)) : sentenceOf(error)
+  const [, missing] = /^Cannot find (?:module|package) '([^']+)'/.exec(sentence) ?? []
+  if (missing) return `Cannot find '${missing}'; ${remedyOf(missing)}`
+  return sentence
+    .replace(/^(\w*ParseError: .*?):?\n\s*\n[\s\S]*$/, '$1')
+    .replace(/\s+\/\S+:\d+:(\d+)\s*$/, ' (column $1)')
+    .replace(
+      /^\(0 ?, _\w+\.(\w+)\) is not a function$/,
+      '$1 is not a function: what it is imported from exports none of that name',
+    )
+}
+
+/** What would be right where an import leads nowhere. */
+function remedyOf(specifier: string): string {
+  if (/^[./]/.test(specifier)) return 'there is no such file'
+  // Names that a tsconfig.json or a package.json may give to folders.
+  if (/^(@\/|[~#])/.test(specifier)) return "import a file by where it lies, as in './helper.ts'"
+  const [name] = /^(@[^/]+\/)?[^/]+/.exec(specifier)!
+  return `install it with npm install ${name}, and try again with svc plugins reload <name>`
+}
+
+/** The places that a stack or a message names, as `file:line`. */
+function placesIn(text: string): string[] {
+  return [...text.matchAll(/(\/[^\s()'"]+?):(\d+)(?::\d+)?/g)].map(([, file, line]) => `${file}:${line}`)
+}
