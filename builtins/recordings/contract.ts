@@ -36,7 +36,7 @@ export const Recording = z
       .describe('Of the events in it; null while it goes on, or when its process was killed'),
     secrets: z.array(z.string()).describe('Names of variables whose values are hidden'),
     forked_from: ForkPoint.nullable(),
-    plugins: z.array(z.string()).nullable().default(null).describe('Those of files; null where that is not known'),
+    plugins: z.array(z.string()).nullable().default(null).describe('Of files, at its beginning; null if not known'),
     config: z.record(z.string(), z.unknown()).describe('In force at its beginning, without secrets'),
   })
   .meta({ id: 'Recording' })

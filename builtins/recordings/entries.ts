@@ -4,7 +4,7 @@ import { DaemonFrozenError } from '../daemon/contract.ts'
 import { ModelError } from '../models/contract.ts'
 
 /** What the file of a tape says of itself. */
-export const TAPE_VERSION = 7
+export const TAPE_VERSION = 8
 /** What `taken` calls the answers of models. */
 export const MODEL = 'model'
 
@@ -30,6 +30,7 @@ export const CONTRIBUTED = /^[a-z_]+: /
  * - `a` an actor was told to stop
  * - `o` a transaction of somebody else: statements, each with its parameters
  * - `c` the configuration in force has changed
+ * - `u` a plugin of a file came, or went: its name, and where a fork brought it, its file; not up to the seventh version
  */
 export type Entry =
   | ['s', number, string]
@@ -47,6 +48,7 @@ export type Entry =
   | ['a', number, ErrorRecord]
   | ['o', [number, ...Packed[]][]]
   | ['c', Record<string, unknown>]
+  | ['u', string, boolean, string?]
 
 /**
  * A value as JSON holds it; `{ $x }` names a long one, `{ $b }` is bytes, `{ $n }` a whole number beyond doubles. What an actor

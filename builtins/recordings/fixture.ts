@@ -67,6 +67,7 @@ async function withoutSecrets(svc: PluginHandle, whole: Original): Promise<Buffe
     digester: new Digester(text => text),
     compare: async () => undefined,
     configure: async () => {},
+    bring: async () => {},
   })
   await using stage = await openStage(svc, whole, still)
   const store = stage.kernel.use(Store)

@@ -1,9 +1,10 @@
-import { basename, join } from 'node:path'
+import { basename, relative } from 'node:path'
 import { crc32 } from 'node:zlib'
 import {
   counted,
   defineError,
   definePlugin,
+  HostToken,
   keyedIds,
   keyedRandom,
   type PluginDefinition,
@@ -64,7 +65,6 @@ export async function fork(
     also: [askingFor(svc, model)],
     // None that the run has had: it may be a fork itself.
     ids: keyedIds(keyedRandom(crc32(`${about.run_id} ${from}`))),
-    plugins: plugin !== undefined,
   })
   await using _ = stage
   await playback.run(stage.kernel, signal, from)
@@ -109,11 +109,12 @@ export async function fork(
   const cycles = options.cycles ?? left
   const { ms, monotonic } = playback.now
   stage.clock.start(ms, monotonic)
-  if (plugin) await addPlugin(svc, stage, plugin).catch(error => Promise.reject(failed(sentenceOf(error))))
-  await shelf.write(forked)
   tape.resume(playback.played())
-  live.begin()
-  playback.goLive(tape)
+  await playback.goLive(tape, async () => {
+    if (plugin) await bring(svc, stage, tape, plugin).catch(error => Promise.reject(failed(sentenceOf(error))))
+    await shelf.write(forked)
+    live.begin()
+  })
   try {
     await liveOn(stage, playback, cycles, options)
   } finally {
@@ -153,6 +154,13 @@ async function liveOn(
   }
 }
 
+/** What a plugin writes as it comes stands on the tape after its coming. */
+async function bring(svc: PluginHandle, stage: Stage, tape: TapeRecorder, file: string): Promise<void> {
+  const definition = await svc.use(HostToken).load(file)
+  tape.add(['u', definition.name, true, relative(svc.project.root, file)])
+  await stage.bring(definition, file)
+}
+
 /** Its models are the project's, with their bills, and so are the profiles that its agents live by. */
 function askingFor(svc: PluginHandle, model: string | null): PluginDefinition {
   return definePlugin({
@@ -172,15 +180,4 @@ function askingFor(svc: PluginHandle, model: string | null): PluginDefinition {
       })
     },
   })
-}
-
-async function addPlugin({ ports: { files } }: PluginHandle, { kernel, root }: Stage, file: string): Promise<void> {
-  const name = basename(file)
-  await files.mkdir(join(root, 'plugins'), { recursive: true })
-  await files.cp(file, join(root, 'plugins', name), { recursive: true })
-  // The version that the recorded run had leaves with this one's coming.
-  await kernel.host.remove(name.replace(/\.\w+$/, ''))
-  const outcomes = await kernel.host.apply()
-  const bad = outcomes.find(({ error }) => error)
-  if (bad) throw new Error(bad.error ?? '')
 }

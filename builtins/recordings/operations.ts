@@ -102,9 +102,9 @@ export function recordingOperations(room: RecordingRoom) {
       output: Replayed,
       cli: { usage: 'replay <run>', example: 'replay run-20260102-030405-1a2b3c --from 3 --model sim' },
       errors: [...MISSING, ForkError, ModelNameError, FileExistsError, InvalidInputError],
-      async run({ run, save, ...how }, call) {
+      async run({ run, save, plugin, ...how }, call) {
         if (save) await room.save(run, resolve(save))
-        return replayed(room, run, how, call)
+        return replayed(room, run, { ...how, plugin: plugin && resolve(plugin) }, call)
       },
       render: renderReplayed,
       exit: ({ verdict }) => (verdict?.same === false ? 1 : 0),

@@ -36,6 +36,8 @@ export interface PlaybackParts {
   compare: () => Promise<Divergence | undefined>
   /** Applies a configuration. */
   configure: (config: Record<string, unknown>) => Promise<void>
+  /** Brings a plugin. @param file its own, where a fork brought it */
+  bring: (name: string, file: string | undefined) => Promise<void>
 }
 
 /** Repeats what a tape holds: every write of every actor in the one order in which they were, its reads between the same ones, and all else as it was given. */
@@ -59,10 +61,6 @@ export class Playback implements Tape {
 
   get pretends(): boolean {
     return this.#kernel !== undefined && this.#live === undefined
-  }
-
-  get live(): TapeRecorder | undefined {
-    return this.#live
   }
 
   begin(right: Right, abort: CycleEnd): Actor | undefined {
@@ -121,12 +119,19 @@ export class Playback implements Tape {
     return [...score.names, ...score.happenings.slice(0, this.#head), ...drawn]
   }
 
-  /** From now on all is real, and recorded: those who wait get what they wait for. */
-  goLive(tape: TapeRecorder): void {
+  /**
+   * From now on all is real, and recorded: those who wait get what they wait for.
+   * @param first is done before they do
+   */
+  async goLive(tape: TapeRecorder, first: () => Promise<void>): Promise<void> {
     this.#live = tape
-    for (const [id, actor] of this.#actors) {
-      if (!actor.over) actor.goLive(tape.actor(id, actor.abort, { ...actor.last, reads: actor.readsUntold }))
-    }
+    const acting = [...this.#actors]
+      .filter(([, actor]) => !actor.over)
+      .map(([id, actor]) => {
+        return { actor, recorded: tape.actor(id, actor.abort, { ...actor.last, reads: actor.readsUntold }) }
+      })
+    await first()
+    for (const { actor, recorded } of acting) actor.goLive(recorded)
   }
 
   /** Resolves when the cycles that were under way have ended. */
@@ -194,6 +199,11 @@ export class Playback implements Tape {
       }
       case 'c':
         return this.#parts.configure(happening[1])
+      case 'u': {
+        const [, name, comes, file] = happening
+        await this.#rest()
+        return comes ? this.#parts.bring(name, file) : this.#kernel!.host.remove(name)
+      }
       case 'e':
         return this.#until(happening, actor => (actor.over ? true : undefined)).then(() => {})
       case 't': {

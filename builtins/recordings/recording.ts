@@ -33,6 +33,8 @@ export class LiveRecording {
   readonly #config: Pick<RecordingsConfig, 'max_mb'>
   readonly #mask: (text: string) => string
   readonly #store: () => Store
+  /** The plugins of files that are there now. */
+  #plugins: ReadonlySet<string>
   #last: Promise<void> = Promise.resolve()
   #cancel: () => void = () => {}
   #over = false
@@ -55,6 +57,7 @@ export class LiveRecording {
     this.#shelf = shelf
     this.#config = config
     this.about = about
+    this.#plugins = new Set(about.plugins)
     this.#store = () => store ?? svc.use(Store)
     this.#mask = maskerOf(svc)
     this.tape = tape ?? new TapeRecorder(maskerOf(svc, false))
@@ -166,6 +169,14 @@ export class LiveRecording {
     if (seen !== undefined && seen !== row?.data_version) await this.lacks(WRITTEN_BY_ANOTHER)
   }
 
+  /** Code is not recorded, but which plugins there are is. @param now the names of those of files */
+  plugins(now: readonly string[]): void {
+    const before = this.#plugins
+    this.#plugins = new Set(now)
+    for (const name of before) if (!this.#plugins.has(name)) this.tape.add(['u', name, false])
+    for (const name of this.#plugins) if (!before.has(name)) this.tape.add(['u', name, true])
+  }
+
   /** Something has happened that is not on this tape, which is told once. */
   async lacks(what: string): Promise<void> {
     if (this.about.inexact.includes(what)) return
@@ -218,6 +229,14 @@ export function maskerOf(svc: PluginHandle, isJson = true): (text: string) => st
   }
 }
 
+/** The names of the files' plugins that are live. */
+export function pluginsIn(svc: PluginHandle): string[] {
+  return svc
+    .use(HostToken)
+    .ofFiles()
+    .map(({ name }) => name)
+}
+
 /**
  * What a recording begins with: a copy of the database, in the same moment in which the tape begins.
  * @param overhears has other processes tell of what they write; one at a time may
@@ -247,10 +266,7 @@ export async function beginRecording(
     ...{ events_of: run.run_id, within: null },
     secrets: Object.keys(ports.env).filter(name => secretsIn({ [name]: ports.env[name] }).length > 0),
     forked_from: null,
-    plugins: svc
-      .use(HostToken)
-      .ofFiles()
-      .map(({ name }) => name),
+    plugins: pluginsIn(svc),
     config: JSON.parse(maskerOf(svc)(JSON.stringify(svc.config.tree('live')))) as Record<string, unknown>,
   }
   const size = await store.get<{ bytes: number }>(

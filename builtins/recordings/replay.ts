@@ -1,4 +1,5 @@
-import { HostToken, type PluginHandle, systemPorts } from '#kernel'
+import { resolve } from 'node:path'
+import { HostToken, type PluginHandle, sentenceOf, systemPorts } from '#kernel'
 import { Store } from '../store/contract.ts'
 import { type Divergence, NotReplayableError, type ReplayOptions, type ReplayVerdict } from './contract.ts'
 import { Digester } from './digest.ts'
@@ -77,6 +78,8 @@ export interface Rehearsed {
   stage: Stage
   playback: Playback
   comparison: Comparison
+  /** What it lacks that the run had; more may come as it goes on. */
+  lacks: readonly string[]
 }
 
 /** Opens a stage and all that repeats a recording on it. */
@@ -87,6 +90,10 @@ export async function rehearse(svc: PluginHandle, original: Original, options: S
   if (about.v > TAPE_VERSION)
     throw new NotReplayableError({ run_id: about.run_id, why: `it has the form ${about.v}, of a later program` })
   const comparison = new Comparison(original)
+  const host = svc.use(HostToken)
+  const ours = new Map(host.ofFiles().map(plugin => [plugin.name, plugin]))
+  const gone = about.plugins?.filter(name => !ours.has(name)) ?? []
+  const lacks = gone.map(isGone)
   let stage: Stage | undefined
   const playback = new Playback({
     score: new Score(entries, { was: about.pid, is: process.pid }),
@@ -96,9 +103,16 @@ export async function rehearse(svc: PluginHandle, original: Original, options: S
     configure: async config => {
       await stage!.configure(config)
     },
+    bring: async (name, file) => {
+      const loaded =
+        file === undefined ? isGone(name) : await host.load(resolve(svc.project.root, file)).catch(sentenceOf)
+      const plugin = typeof loaded === 'string' ? (ours.get(name) ?? loaded) : loaded
+      if (typeof plugin === 'string') lacks.push(plugin)
+      else await stage!.bring(plugin, file ?? name).catch(error => lacks.push(sentenceOf(error)))
+    },
   })
   stage = await openStage(svc, original, playback, options)
-  return { stage, playback, comparison }
+  return { stage, playback, comparison, lacks }
 }
 
 /** Repeats a recording offline, and says whether the same came out. */
@@ -109,7 +123,7 @@ export async function replay(
 ): Promise<ReplayVerdict> {
   const { about } = original
   const began = svc.clock.monotonic()
-  const { stage, playback, comparison } = await rehearse(svc, original, options)
+  const { stage, playback, comparison, lacks } = await rehearse(svc, original, options)
   await using _ = stage
   await playback.run(stage.kernel, signal)
   const missing = comparison.missing()
@@ -127,28 +141,12 @@ export async function replay(
       ...(comparison.gone === 0
         ? []
         : [`its oldest ${comparison.gone} events are kept no more, and were not compared`]),
-      ...otherPlugins(svc, original, stage),
+      ...lacks,
     ],
   }
 }
 
-/** Plugins that a recorded run had and its replay has not, and the other way round: their tools stand in every prompt. */
-function otherPlugins(svc: PluginHandle, { about: { plugins, forked_from } }: Original, { kernel }: Stage): string[] {
-  const came = forked_from?.plugin
-    ? [
-        `the plugin ${forked_from.plugin} came at step ${forked_from.step}; a replay has it from the beginning, if at all`,
-      ]
-    : []
-  if (plugins === null) return came
-  const live = kernel.host.outline().filter(({ state }) => state === 'live' || state === 'suspended')
-  const gone = plugins.filter(plugin => live.every(({ name }) => name !== plugin))
-  const come = svc
-    .use(HostToken)
-    .ofFiles()
-    .filter(({ name }) => !plugins.includes(name))
-  return [
-    ...came,
-    ...gone.map(name => `the plugin ${name} was there, and is not here`),
-    ...come.map(({ name }) => `the plugin ${name} is here, and was not there`),
-  ]
+/** Its tools stood in every prompt, so others may be asked for. */
+function isGone(plugin: string): string {
+  return `the plugin ${plugin} was there, and is not here`
 }

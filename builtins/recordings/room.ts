@@ -17,7 +17,7 @@ import { diffOf } from './diff.ts'
 import { isFile, readFixture, writeFixture } from './fixture.ts'
 import { fork } from './fork.ts'
 import { type EventRow, eventsOf, rowOf } from './log.ts'
-import { beginRecording, type LiveRecording, maskerOf } from './recording.ts'
+import { beginRecording, type LiveRecording, maskerOf, pluginsIn } from './recording.ts'
 import { type Original, replay } from './replay.ts'
 import { countsIn, stepsIn, taskIn } from './score.ts'
 import { madeAt, RecordingShelf } from './shelf.ts'
@@ -126,9 +126,11 @@ export class RecordingRoom implements Recordings {
     this.#live?.tape.add(['c', JSON.parse(config) as Record<string, unknown>])
   }
 
-  /** Plugins are code, which is not recorded: a replay has only today's. */
+  /** Plugins are code, which is not recorded: a replay has only today's, of those that were there. */
   async pluginChanged(plugin: string, outcome: string): Promise<void> {
-    if (outcome !== 'failed') await this.#live?.lacks(`the plugin ${plugin} was ${outcome.replace('_', ' ')}`)
+    this.#live?.plugins(pluginsIn(this.#svc))
+    const isReplaced = outcome === 'reloaded' || outcome === 'rolled_back'
+    if (isReplaced) await this.#live?.lacks(`the plugin ${plugin} was ${outcome.replace('_', ' ')}`)
   }
 
   /** Removes all but the newest, as many as there are runs kept. @returns how many went */

@@ -4,7 +4,7 @@ import { CONTRIBUTED, type Entry, type ErrorRecord, MODEL, type Packed } from '.
 import { Reads } from './reads.ts'
 
 /** An entry that happens at its place in the order; the others say what stands in it. */
-export type Happening = Extract<Entry, ['b' | 'e' | 't' | 'n' | 'v' | 'f' | 'a' | 'o' | 'c', ...unknown[]]>
+export type Happening = Extract<Entry, ['b' | 'e' | 't' | 'n' | 'v' | 'f' | 'a' | 'o' | 'c' | 'u', ...unknown[]]>
 
 /** What a transaction is called; on tapes of the first version that is all. */
 export const WRITES = /^write\b/

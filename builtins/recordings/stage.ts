@@ -18,7 +18,7 @@ import {
 } from '#kernel'
 import { Effects, Store } from '../store/contract.ts'
 import { ReplayClock } from './clock.ts'
-import { NotReplayableError } from './contract.ts'
+import { NotReplayableError, type Recording } from './contract.ts'
 import { statements } from './effects.ts'
 import type { Whole } from './shelf.ts'
 
@@ -40,6 +40,8 @@ export interface Stage extends AsyncDisposable {
   readonly root: string
   /** Puts another configuration in force. */
   configure(config: Readonly<Record<string, unknown>>): Promise<void>
+  /** Brings up a plugin, in the place of one of its name. @param origin its file @throws PluginError that says where it fails */
+  bring(definition: PluginDefinition, origin?: string): Promise<void>
 }
 
 export interface StageOptions {
@@ -49,8 +51,6 @@ export interface StageOptions {
   reach?: Partial<Pick<Ports, 'fetch' | 'spawn' | 'env'>>
   /** Gives those ids that are not on the tape. */
   ids?: Ids
-  /** Whether it loads plugins' files of its own. */
-  plugins?: boolean
 }
 
 /** Sets up a recording's project in a temporary folder: its database, its configuration, this program's code. */
@@ -69,7 +69,7 @@ export async function openStage(
     await files.writeFile(join(root, '.svc', 'svc.db'), state, { mode: 0o600 })
     const file = join(root, '.svc', 'config.yaml')
     const write = (config: Readonly<Record<string, unknown>>) =>
-      files.writeFile(file, `${JSON.stringify(configFor(config, options.plugins))}\n`, { mode: 0o600 })
+      files.writeFile(file, `${JSON.stringify(configFor(config))}\n`, { mode: 0o600 })
     await write(about.config)
     const random = keyedRandom(about.seed)
     const clock = new ReplayClock(svc.clock, Date.parse(about.started_at))
@@ -88,7 +88,7 @@ export async function openStage(
         ...options.reach,
       },
       log: { level: 'silent', write: () => {} },
-      also: [...svc.use(HostToken).ofFiles(), ...(options.also ?? []), playing(tape)],
+      also: [...hadAtFirst(svc, about), ...(options.also ?? []), playing(tape)],
     })
     // By its process a run is told from those of daemons beside it.
     await kernel.use(Store).apply([statements([{ sql: OURS, params: [process.pid, about.pid] }])])
@@ -100,11 +100,21 @@ export async function openStage(
       await write(config)
       await kernel.config.reload()
     }
-    return { kernel, clock, root, configure, [Symbol.asyncDispose]: close }
+    const bring = async (definition: PluginDefinition, origin?: string) => {
+      await kernel.host.remove(definition.name)
+      await kernel.host.add(definition, origin)
+    }
+    return { kernel, clock, root, configure, bring, [Symbol.asyncDispose]: close }
   } catch (error) {
     await leave()
     throw new NotReplayableError({ run_id: about.run_id, why: String((error as Error).message) }, { cause: error })
   }
+}
+
+/** The files' plugins that a run had when it began, as they are today. */
+function hadAtFirst(svc: PluginHandle, { plugins }: Recording): PluginDefinition[] {
+  const all = svc.use(HostToken).ofFiles()
+  return plugins === null ? all : all.filter(({ name }) => plugins.includes(name))
 }
 
 function playing(tape: Tape): PluginDefinition {
@@ -118,12 +128,12 @@ function playing(tape: Tape): PluginDefinition {
   })
 }
 
-/** What holds in a repeated run: all that did, but for what reaches outside. @param enabled whether it loads plugins' files */
-export function configFor(config: Readonly<Record<string, unknown>>, enabled = false): Tree {
+/** What holds in a repeated run: all that did, but for what reaches outside, and loads plugins' files. */
+function configFor(config: Readonly<Record<string, unknown>>): Tree {
   const { store: _, telemetry: __, ...rest } = config as Tree
   return {
     ...rest,
-    plugins: { ...(rest.plugins as Tree | undefined), enabled, allowlist: [] },
+    plugins: { ...(rest.plugins as Tree | undefined), enabled: false, allowlist: [] },
     recordings: { ...(rest.recordings as Tree | undefined), enabled: false },
   }
 }

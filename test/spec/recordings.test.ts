@@ -5,6 +5,7 @@ import { gunzipSync } from 'node:zlib'
 import { expect, test, vi } from 'vitest'
 import { CycleEnd, FencedError, Operations, Toolkits } from '#kernel'
 import { DaemonStarts } from '../../builtins/daemon/contract.ts'
+import { type Recording, Recordings } from '../../builtins/recordings/contract.ts'
 import { Digester } from '../../builtins/recordings/digest.ts'
 import { CONTRIBUTED, type Entry } from '../../builtins/recordings/entries.ts'
 import { RecordedActor } from '../../builtins/recordings/recorded-actor.ts'
@@ -13,7 +14,16 @@ import { Score } from '../../builtins/recordings/score.ts'
 import { RecordingShelf } from '../../builtins/recordings/shelf.ts'
 import { Runs } from '../../builtins/runs/contract.ts'
 import { Store } from '../../builtins/store/contract.ts'
-import { type House, type ModelServerRequest, tempDir, text, together, toolCall, until } from '../support/index.ts'
+import {
+  type House,
+  type ModelServerRequest,
+  replayed,
+  tempDir,
+  text,
+  together,
+  toolCall,
+  until,
+} from '../support/index.ts'
 import Sqlite from '../support/sqlite.ts'
 import { Scripted } from './mcp-client-house.ts'
 import { busy, recorded, replayOf, runOf, runsOf } from './recordings-house.ts'
@@ -225,17 +235,16 @@ test('a task is left at a step, too: with another model, and with a plugin that 
   const plugin = join(home.root, 'calm.mjs')
   const before = await runsOf(home)
   const withPlugin = () => home.kernel.invoke('recordings.replay_file', { run, from, plugin })
-  await expect(withPlugin()).rejects.toThrow(`cannot be left at step ${from}: ENOENT`)
+  await expect(withPlugin()).rejects.toThrow(`cannot be left at step ${from}: Plugin "calm" (${plugin}): ENOENT`)
+  await writeFile(plugin, "export default { name: 'calm', setup(svc) { svc.nothing() } }\n")
+  await expect(withPlugin()).rejects.toThrow(`Plugin "calm" (${plugin}:1): svc.nothing is not a function`)
   expect(await runsOf(home)).toEqual(before)
   await writeFile(plugin, "export default { name: 'calm', setup(svc) { svc.on('task_ended', () => {}) } }\n")
   const again = (await withPlugin()) as typeof diff
   expect(again.fork).toMatchObject({ forked_from: { plugin: 'calm.mjs', model: null } })
   // The same model says the same again; the tool never gives the same twice.
   expect(again.diff).toMatchObject({ a: { steps: 3 }, b: { steps: 3 } })
-  expect(await replayOf(home, again.fork.run_id)).toMatchObject({
-    ...{ same: true, divergence: null },
-    notes: [`the plugin calm.mjs came at step ${from}; a replay has it from the beginning, if at all`],
-  })
+  expect(await replayOf(home, again.fork.run_id)).toMatchObject({ same: true, divergence: null, notes: [] })
 }, 60_000)
 
 test('a model that goes by what it is asked for does so in a fork too: the simulated one works with its tools', async () => {
@@ -774,12 +783,100 @@ export default definePlugin({ name: 'cup', setup(svc) {
   await home.stop()
   const run = await runOf(home)
   expect(await replayOf(home, run)).toMatchObject({ same: false, notes: ['the plugin cup was reloaded'] })
-  // So is one that is not there any more, and one that has come since.
+  // So is one that is not there any more; one that has come since was not there, and is not.
   await rename(join(home.root, 'plugins/cup.ts'), join(home.root, 'plugins/mug.ts'))
   await home.write({ 'plugins/mug.ts': file('Sips.').replaceAll('cup', 'mug') })
   await home.kernel.invoke('plugins.reload', {})
-  expect((await replayOf(home, run)).notes.slice(1)).toEqual([
-    'the plugin cup was there, and is not here',
-    'the plugin mug is here, and was not there',
-  ])
+  expect((await replayOf(home, run)).notes.slice(1)).toEqual(['the plugin cup was there, and is not here'])
 })
+
+/** Its tool stands in every prompt. */
+const cup = (name: string) => `import { definePlugin, tool, z } from 'svc'
+export default definePlugin({ name: '${name}', setup(svc) {
+  const sip = tool({ name: 'sip_${name}', description: 'Sips.', parameters: z.object({}), execute: () => 'hot' })
+  svc.toolkit({ name: '${name}', tools: [sip] })
+} })`
+const DRINKER = { 'profiles/worker.yaml': 'name: worker\nrole: Drinks.\ntoolkits: [plugins]\n' }
+
+test('plugins that come and go while a run goes on do so in its replays: in their places, and as tests', async () => {
+  const steps = scripted(finish, toolCall('sip_mug'), finish, finish)
+  await using home = await recorded(
+    async request => {
+      const reload = () => home.kernel.invoke('plugins.reload', {})
+      if (request.n === 3) {
+        await home.write({ 'plugins/mug.ts': cup('mug') })
+        await reload()
+      }
+      if (request.n === 6) {
+        await rm(join(home.root, 'plugins/cup.ts'))
+        await reload()
+      }
+      return steps(request)
+    },
+    {},
+    { plugins: { 'cup.ts': cup('cup') } },
+  )
+  await home.write(DRINKER)
+  await home.start()
+  const agent = await spawn(home)
+  await until(async () => (await goalsOf(home, agent)).filter(goal => goal.status === 'completed').length >= 3)
+  await home.stop()
+  const toolsOf = (n: number) => home.server.requests[n]!.body.tools?.map(({ function: { name } }) => name) ?? []
+  const offered = home.server.requests.map((_, n) =>
+    toolsOf(n)
+      .filter(name => name.startsWith('sip_'))
+      .join(),
+  )
+  expect([...new Set(offered)].filter(Boolean)).toEqual(['sip_cup', 'sip_cup,sip_mug', 'sip_mug'])
+  const run = await runOf(home)
+  const without = await replayOf(home, run)
+  expect(without.notes).toEqual(['the plugin cup was there, and is not here'])
+  await home.write({ 'plugins/cup.ts': cup('cup'), 'plugins/later.ts': cup('later') })
+  await home.kernel.invoke('plugins.reload', {})
+  const verdict = await replayOf(home, run)
+  expect(verdict, JSON.stringify(verdict)).toMatchObject({ same: true, divergence: null, notes: [] })
+  await home.kernel.use(Recordings).save(run, join(home.root, 'night.svcrec'))
+  const plugins = await Promise.all(
+    ['mug', 'cup'].map(name => home.kernel.host.load(join(home.root, `plugins/${name}.ts`))),
+  )
+  expect(await replayed(join(home.root, 'night.svcrec'), plugins)).toMatchObject({ same: true, notes: [] })
+}, 60_000)
+
+test('a plugin that a fork brought is loaded from where it lies, does as it does elsewhere, and is in the fork’s replays', async () => {
+  await using home = await recorded(scripted(finish), {}, { plugins: { 'mug.ts': cup('mug') } })
+  await home.write(DRINKER)
+  const run = await oneGoal(home)
+  await home.write({
+    'more/names.ts': "export const name: string = 'mug'\n",
+    'node_modules/calmness/package.json': '{ "name": "calmness", "main": "index.js" }',
+    'node_modules/calmness/index.js': "module.exports = 'Be calm.'",
+    'more/mug.ts': `import { definePlugin, tool, z } from 'svc'
+import message from 'calmness'
+import { name } from './names.ts'
+export default definePlugin({ name, setup(svc) {
+  svc.toolkit({ name, tools: [tool({ name: 'gulp', description: message, parameters: z.object({}), execute: () => 'hot' })] })
+  svc.start(async () => {
+    for (const { agent_id } of await svc.invoke('agents.list', {})) await svc.invoke('agents.nudge', { id: agent_id, message })
+  }, { in: ['cli'] })
+} })`,
+  })
+  const leave = async (run: string, from: number) => {
+    const plugin = join(home.root, 'more/mug.ts')
+    const asked = { run, from, plugin, cycles: 6 }
+    return ((await home.kernel.invoke('recordings.replay_file', asked)) as { fork: Recording }).fork
+  }
+  const before = home.server.requests.length
+  const fork = await leave(run, 2)
+  const asked = home.server.requests.slice(before)
+  const tools = asked.findLast(({ body }) => body.tools)!.body.tools!.map(tool => tool.function.name)
+  expect(tools).toContain('gulp')
+  expect(tools).not.toContain('sip_mug')
+  expect(asked.map(({ prompt }) => prompt).join()).toContain('from the operator:\n- Be calm.')
+  const verdict = await replayOf(home, fork.run_id)
+  expect(verdict, JSON.stringify(verdict)).toMatchObject({ same: true, divergence: null, notes: [] })
+  const second = await leave(fork.run_id, fork.steps)
+  expect(await replayOf(home, second.run_id)).toMatchObject({ same: true, notes: [] })
+  await rm(join(home.root, 'more'), { recursive: true })
+  const { notes } = await replayOf(home, fork.run_id)
+  expect(notes).toEqual([])
+}, 60_000)

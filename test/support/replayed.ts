@@ -1,5 +1,6 @@
 import type { PluginDefinition } from '#kernel'
 import type { ReplayVerdict } from '../../builtins/recordings/contract.ts'
+import { order } from '../../kernel/order.ts'
 import { house } from './house.ts'
 
 /**
@@ -10,6 +11,8 @@ import { house } from './house.ts'
 export async function replayed(file: string, plugins: readonly PluginDefinition[] = []): Promise<ReplayVerdict> {
   const { BUILTINS } = await import('../../builtins/index.ts')
   const { Recordings } = await import('../../builtins/recordings/contract.ts')
-  await using home = await house({ builtins: [...BUILTINS, ...plugins], roles: ['cli'], clock: 'system' })
+  await using home = await house({ builtins: BUILTINS, roles: ['cli'], clock: 'system' })
+  const loaded = plugins.map(definition => ({ definition, origin: `plugins/${definition.name}.ts`, load_ms: 0 }))
+  for (const { definition, origin } of order(loaded)) await home.kernel.host.add(definition, origin)
   return await home.kernel.use(Recordings).replay(file, { signal: new AbortController().signal })
 }
