@@ -20,6 +20,7 @@ import {
   shapeProfile,
 } from './contract.ts'
 import { fleet } from './fleet.ts'
+import { leasesOver } from './leases.ts'
 import { nextOf } from './next.ts'
 import {
   type AliveRow,
@@ -62,8 +63,12 @@ export class AgentDirectory implements Agents {
     return this.#svc.use(Store)
   }
 
-  async find(ref: string): Promise<AgentRow> {
-    const [agent, ...others] = await findAgents(this.#store, ref, this.#svc.clock.ms())
+  find(ref: string): Promise<AgentRow> {
+    return this.#find(ref, this.#svc.clock.ms())
+  }
+
+  async #find(ref: string, over: number): Promise<AgentRow> {
+    const [agent, ...others] = await findAgents(this.#store, ref, over)
     if (!agent) throw new AgentNotFoundError({ ref })
     if (others.length > 0) throw new AmbiguousAgentError({ ref, ids: [agent, ...others].map(each => each.agent_id) })
     return agent
@@ -79,13 +84,13 @@ export class AgentDirectory implements Agents {
   }
 
   async #summaries(limit: number, offset: number): Promise<AgentSummary[]> {
-    const now = this.#svc.clock.ms()
+    const over = await leasesOver(this.#svc)
     const found: SummaryRow[] = []
     while (found.length < limit) {
       const last = found.at(-1)
       const wanted = Math.min(PIECE, limit - found.length)
       const after = last ?? { spawned_at: Number.MIN_SAFE_INTEGER, n: 0 }
-      const rows = await listSummaries(this.#store, now, after, wanted, last ? 0 : offset)
+      const rows = await listSummaries(this.#store, over, after, wanted, last ? 0 : offset)
       found.push(...rows)
       if (rows.length < PIECE) break
       await this.#svc.clock.yield()
@@ -107,8 +112,8 @@ export class AgentDirectory implements Agents {
     return hasAlive(this.#store, preset)
   }
 
-  counts() {
-    return countAgents(this.#store, this.#svc.clock.ms())
+  async counts() {
+    return countAgents(this.#store, await leasesOver(this.#svc))
   }
 
   async peers(agent_id: string, limit: number): Promise<string[]> {
@@ -241,7 +246,7 @@ export class AgentDirectory implements Agents {
   }
 
   async detail(ref: string): Promise<AgentDetail> {
-    const agent = await this.find(ref)
+    const agent = await this.#find(ref, await leasesOver(this.#svc))
     const spend = await spendOf(this.#store, agent.agent_id)
     // A preset that is broken or gone must not hide the agent.
     const profile = await this.profileOf(agent).catch(() => null)

@@ -1,6 +1,7 @@
 import type { PluginHandle } from '#kernel'
 import { isoTime, Store, usdOf } from '../store/contract.ts'
 import type { AgentStatus, FleetMember } from './contract.ts'
+import { leasesOver } from './leases.ts'
 import { type FleetRow, GLANCE, listFleet } from './repository.ts'
 
 /** Long lists are read in pieces of this length. */
@@ -11,8 +12,9 @@ export function fleet(svc: PluginHandle): Promise<FleetMember[]> {
   const store = svc.use(Store)
   return store.unchanged('fleet', async () => {
     const members: FleetMember[] = []
+    const over = await leasesOver(svc)
     for (let after = { created_at: Number.MIN_SAFE_INTEGER, n: 0 }; ; ) {
-      const rows = await listFleet(store, svc.clock.ms(), after, PIECE)
+      const rows = await listFleet(store, over, after, PIECE)
       members.push(...rows.map(memberOf))
       const last = rows.at(-1)
       if (!last || rows.length < PIECE) return members

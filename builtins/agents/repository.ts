@@ -3,9 +3,9 @@ import { defineEffect, type Store } from '../store/contract.ts'
 import { type AgentRow, type AgentStatus, type AgentSummary, NUDGES_AT_ONCE } from './contract.ts'
 
 /** `run_at` of what never comes due by itself; the store parks leases there. */
-const NEVER = Number.MAX_SAFE_INTEGER
+export const NEVER = Number.MAX_SAFE_INTEGER
 
-/** The one place where a status comes from: facts that are stored once, in the order in which they count. */
+/** The one place where a status comes from: facts that are stored once, in the order in which they count. `?` is up to when leases are over. */
 const STATUS = `CASE
   WHEN a.died_at IS NOT NULL THEN 'dead'
   WHEN a.paused_at IS NOT NULL THEN 'paused'
@@ -31,14 +31,14 @@ const ROW = `SELECT a.agent_id, a.name, a.role, a.given_role, a.model, a.preset,
 const BY_ID = `${ROW} WHERE a.agent_id = ?`
 const BY_AGE = 'ORDER BY a.spawned_at, a.rowid'
 
-export async function findAgents(store: Store, ref: string, now: number): Promise<AgentRow[]> {
-  const byId = await store.get<AgentRow>(BY_ID, [now, ref])
+export async function findAgents(store: Store, ref: string, over: number): Promise<AgentRow[]> {
+  const byId = await store.get<AgentRow>(BY_ID, [over, ref])
   if (byId) return [byId]
-  return store.all<AgentRow>(`${ROW} WHERE a.name = ? AND a.died_at IS NULL ${BY_AGE}`, [now, ref])
+  return store.all<AgentRow>(`${ROW} WHERE a.name = ? AND a.died_at IS NULL ${BY_AGE}`, [over, ref])
 }
 
-export function listAgents(store: Store, now: number, limit: number, offset: number): Promise<AgentRow[]> {
-  return store.all<AgentRow>(`${ROW} ${BY_AGE} LIMIT ? OFFSET ?`, [now, limit, offset])
+export function listAgents(store: Store, over: number, limit: number, offset: number): Promise<AgentRow[]> {
+  return store.all<AgentRow>(`${ROW} ${BY_AGE} LIMIT ? OFFSET ?`, [over, limit, offset])
 }
 
 /** A piece of the list: what a summary shows, and the place of the next piece. */
@@ -50,7 +50,7 @@ export interface SummaryRow extends AgentSummary {
 /** Agents by age, after one of them; in pieces, a long list holds up nobody. */
 export function listSummaries(
   store: Store,
-  now: number,
+  over: number,
   after: Pick<SummaryRow, 'spawned_at' | 'n'>,
   limit: number,
   offset: number,
@@ -59,7 +59,7 @@ export function listSummaries(
     `SELECT a.agent_id, a.name, a.role, a.model, ${STATUS} AS status, ${ofActiveGoal('objective')} AS goal, a.spawned_at, a.rowid AS n
      FROM agents a LEFT JOIN leases l ON l.id = a.agent_id
      WHERE (a.spawned_at, a.rowid) > (?, ?) ${BY_AGE} LIMIT ? OFFSET ?`,
-    [now, after.spawned_at, after.n, limit, offset],
+    [over, after.spawned_at, after.n, limit, offset],
   )
 }
 
@@ -118,7 +118,7 @@ export const GLANCE = 2_000
 /** By `+ 0`, the few that wait for one agent are sorted: else all that wait would be gone through by age, for each agent. */
 export function listFleet(
   store: Store,
-  now: number,
+  over: number,
   after: Pick<FleetRow, 'created_at' | 'n'>,
   limit: number,
 ): Promise<FleetRow[]> {
@@ -136,7 +136,7 @@ export function listFleet(
      LEFT JOIN approvals ask ON ask.approval_id = (SELECT p.approval_id FROM approvals p WHERE p.agent_id = a.agent_id
        AND p.status = 'pending' AND p.task_id IS NULL ORDER BY p.created_at + 0, p.approval_id LIMIT 1)
      WHERE (a.spawned_at, a.rowid) > (?, ?) ${BY_AGE} LIMIT ?`,
-    [now, after.created_at, after.n, limit],
+    [over, after.created_at, after.n, limit],
   )
 }
 
@@ -146,7 +146,7 @@ export async function numberOfAgents(store: Store): Promise<number> {
 
 export async function countAgents(
   store: Store,
-  now: number,
+  over: number,
 ): Promise<Record<AgentStatus | 'goals_active' | 'total', number>> {
   // What stands in their rows, and the derived status for those few that others say something of.
   const all = await store.get<Record<'total' | 'dead' | 'paused' | 'waiting' | 'goals_active', number>>(
@@ -157,7 +157,7 @@ export async function countAgents(
      FROM agents a LEFT JOIN leases l ON l.id = a.agent_id
      WHERE a.agent_id IN (SELECT agent_id FROM approvals WHERE status = 'pending' AND task_id IS NULL
        UNION SELECT agent_id FROM leases WHERE kind = 'agent' AND owner IS NOT NULL) GROUP BY 1`,
-    [now],
+    [over],
   )
   const { total = 0, dead = 0, paused = 0, waiting: waits = 0, goals_active = 0 } = all ?? {}
   const of = (status: AgentStatus) => busy.find(row => row.status === status) ?? { n: 0, waiting: 0 }

@@ -7,6 +7,7 @@ import { FREEZE_EFFECTS, freezeLimit, frozenSince, isThawed } from './freeze.ts'
 import { findDaemon, findDaemons } from './holder.ts'
 import { DaemonLife } from './life.ts'
 import { leaveDaemon, takeDaemon } from './lock.ts'
+import { isDriven } from './nodes.ts'
 import { daemonOperations } from './operations.ts'
 import { daemonStatus } from './status.ts'
 
@@ -19,6 +20,7 @@ export default definePlugin({
     svc.provide(Daemon, {
       start: options => life.start(options),
       drives: () => life.drives(),
+      isDriven: () => isDriven(svc),
       stop: () => life.stop(),
       status: () => daemonStatus(svc),
       find: () => findDaemon(svc.ports, svc.project.svc),

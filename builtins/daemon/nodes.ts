@@ -31,6 +31,13 @@ export async function others(svc: PluginHandle): Promise<Node[]> {
   return (await sorted(svc)).living
 }
 
+/** Whether a process that lives drives agents of the project, this one or another; as far as can be told, on another machine too. */
+export async function isDriven(svc: PluginHandle): Promise<boolean> {
+  const { live, inFlight } = svc.heartbeat
+  if (live || inFlight.length > 0 || (await others(svc)).length > 0) return true
+  return svc.use(Store).elsewhere()
+}
+
 /** Whether others have made known that they drive agents, and may have gone since. */
 export async function isAccompanied(svc: PluginHandle): Promise<boolean> {
   const store = svc.use(Store)

@@ -138,6 +138,26 @@ describe('one daemon for a project', () => {
 })
 
 describe('what does not end in order', () => {
+  it('whoever was at work in one that was killed is told of as idle, as soon as it is gone', async () => {
+    await using dir = await project(FAST)
+    await using model = await modelServer({ script: () => fault('hang') })
+    const options = {
+      cwd: dir.path,
+      env: { OPENAI_BASE_URL: model.url, OPENAI_API_KEY: 'test-key', OPENAI_MODEL: 'scripted' },
+    }
+    const statuses = async () => {
+      const agents = JSON.parse((await svc(['status', '--json'], options)).stdout) as { status: string }[]
+      return agents.map(({ status }) => status)
+    }
+    await using daemon = new RunningSvc(['start', '-p', 'coder'], options)
+    await until(() => model.requests.length > 0)
+    expect(await statuses()).toEqual(['working'])
+    await daemon.end('SIGKILL')
+    expect(await statuses()).toEqual(['idle'])
+    expect(await daemonIn(dir.path)).toMatchObject({ health: 'dead', in_flight: 0 })
+    expect((await svc(['why', 'coder'], options)).stdout).toMatch(/is idle\. No daemon runs; svc start/)
+  })
+
   it('what one that was killed left keeps nobody from starting; only the daemon is signalled, and killed if it must be', async () => {
     await using dir = await project(FAST)
     const cwd = dir.path
