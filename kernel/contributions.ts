@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { ConflictError } from './errors.ts'
+import { verdictOf } from './fields.ts'
 import { point } from './points.ts'
 import type { Busy, Effect } from './scheduler.ts'
 
@@ -43,22 +44,17 @@ export const Guards = point<RegisteredGuard>('guards', {
   // Asked before each phase of each cycle: one that answers at once is not waited for.
   ask(registered, gate: Gate) {
     if (registered.phase !== '*' && registered.phase !== gate.phase) return undefined
+    const { name, guard } = registered
+    const judged = (verdict: boolean) => (verdict ? undefined : name)
     try {
-      const verdict: unknown = registered.guard.shouldProceed(gate)
-      if (typeof verdict !== 'object' || verdict === null) return judged(registered, verdict)
-      return Promise.resolve(verdict)
-        .then(given => judged(registered, given))
-        .catch(error => thrown(registered, gate, error))
+      const verdict = verdictOf(name, guard.shouldProceed(gate))
+      if (typeof verdict === 'boolean') return judged(verdict)
+      return verdict.then(judged).catch(error => thrown(registered, gate, error))
     } catch (error) {
       return thrown(registered, gate, error)
     }
   },
 })
-
-function judged({ name }: RegisteredGuard, verdict: unknown): string | undefined {
-  if (typeof verdict !== 'boolean') throw new TypeError(`the guard "${name}" answered ${typeof verdict}, not a boolean`)
-  return verdict ? undefined : name
-}
 
 function thrown({ name, failClosed, failed }: RegisteredGuard, gate: Gate, error: unknown): string | undefined {
   failed(gate, error)

@@ -27,3 +27,10 @@ function isOfKind(value: unknown, kind: keyof typeof KINDS): boolean {
   if (kind === 'schema') return value instanceof z.ZodType
   return typeof value === kind
 }
+
+/** What a guard answered, at once where it does. @throws TypeError for what is no boolean */
+export function verdictOf(name: string, answer: unknown): boolean | Promise<boolean> {
+  if (typeof answer === 'boolean') return answer
+  if (typeof Object(answer).then === 'function') return Promise.resolve(answer).then(given => verdictOf(name, given))
+  throw new TypeError(`the guard "${name}" answered ${typeof answer}, not a boolean`)
+}

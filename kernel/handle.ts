@@ -18,7 +18,7 @@ import {
 import { type Cycle, PHASES, type Phase } from './cycle.ts'
 import { applied, type Declared } from './declared.ts'
 import { sentenceOf } from './errors.ts'
-import { checkFields } from './fields.ts'
+import { checkFields, verdictOf } from './fields.ts'
 import type { HeartbeatFace } from './heartbeat.ts'
 import {
   type EventName,
@@ -274,7 +274,7 @@ export class PluginHandle {
     checkFields(Guards.name, { shouldProceed: 'function' }, guard, this.name)
     const name = options.name ?? guard.name ?? `${this.name}${this.#guards++ || ''}`
     const failClosed = () => options.failClosed ?? (this.#parts.builtin && this.#parts.guardsFailClosed())
-    const ask = this.#counted(`guard of ${phase}`, (gate: Gate) => guard.shouldProceed(gate), {
+    const ask = this.#counted(`guard of ${phase}`, (gate: Gate) => verdictOf(name, guard.shouldProceed(gate)), {
       limit_ms: HANDLER_LIMIT_MS,
     })
     return this.add(Guards, {

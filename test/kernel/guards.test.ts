@@ -94,6 +94,16 @@ it.each(failures)("a plugin's guard that %s lets the phase pass and is named in 
   expect(line?.msg).toMatch(reason)
 })
 
+it.each(failures)(
+  "a plugin's guard that %s has failed: after five times it is suspended with its plugin",
+  async (_, guard) => {
+    await using ada = await guarded(guarding('goal_generation', guard))
+    const shown = () => ada.home.kernel.host.list().find(({ name }) => name === 'guarding')
+    for (let n = 1; n < 5; n++) await beat(ada.home)
+    expect(shown()).toMatchObject({ state: 'suspended', failures: 5 })
+  },
+)
+
 it.each(failures)('a fail-closed guard that %s blocks the phase, and that is an event', async (_, guard, reason) => {
   await using ada = await guarded(guarding('goal_generation', guard, { failClosed: true }))
   await settled(ada.home)
