@@ -1,7 +1,7 @@
-import { type Wake, type WakeSource, WakeSources } from './contributions.ts'
+import { type WakeSource, WakeSources } from './contributions.ts'
 import { sentenceOf } from './errors.ts'
 import type { Log } from './log.ts'
-import type { Points } from './points.ts'
+import type { Contribution, Points } from './points.ts'
 import type { Clock } from './ports.ts'
 import type { Scheduler } from './scheduler.ts'
 import type { Undo } from './scope.ts'
@@ -36,9 +36,9 @@ export class Waker {
   /** Keeps one waiting loop for each wake source there is, and follows their coming and going. */
   follow(): Undo {
     const { points } = this.#parts
-    const watched = new Map<WakeSource, AbortController>()
+    const watched = new Map<Contribution<WakeSource>, AbortController>()
     const follow = () => {
-      const sources = new Set(points.list(WakeSources).map(contribution => contribution.value))
+      const sources = new Set(points.list(WakeSources))
       for (const [source, stop] of watched) {
         if (sources.has(source)) continue
         watched.delete(source)
@@ -60,7 +60,7 @@ export class Waker {
     }
   }
 
-  async #listen(source: WakeSource, signal: AbortSignal): Promise<void> {
+  async #listen({ owner: plugin, value: source }: Contribution<WakeSource>, signal: AbortSignal): Promise<void> {
     const { log, clock } = this.#parts
     let failures = 0
     while (!signal.aborted) {
@@ -71,9 +71,9 @@ export class Waker {
         failures = 0
       } catch (error) {
         if (signal.aborted) return
-        log.warn({}, `wake source "${source.name}": ${sentenceOf(error)}`)
+        log.warn({ plugin }, `wake source "${source.name}": ${sentenceOf(error)}`)
         if (++failures === SOURCE_FAILURES) {
-          log.error({}, `wake source "${source.name}" failed ${failures} times in a row and is no longer asked`)
+          log.error({ plugin }, `wake source "${source.name}" failed ${failures} times in a row and is no longer asked`)
           return
         }
       }
@@ -84,10 +84,11 @@ export class Waker {
   }
 
   /** @throws TypeError when it is no wake */
-  #take(wake: Wake): void {
-    const { reason, agents } = typeof wake === 'string' ? { reason: wake, agents: undefined } : wake
-    if (agents !== undefined && !Array.isArray(agents)) throw new TypeError('a wake names its agents in an array')
-    this.#reasons.add(String(reason))
+  #take(wake: unknown): void {
+    const { reason, agents } = typeof wake === 'string' ? { reason: wake } : (Object(wake) as Record<string, unknown>)
+    if (typeof reason !== 'string' || !(agents === undefined || isTexts(agents)))
+      throw new TypeError('a wake is a reason, a text, or { reason, agents } with the ids of agents in an array')
+    this.#reasons.add(reason)
     if (agents) for (const agent of agents) this.#agents.add(agent)
     else this.#all = true
     this.#telling ??= this.#tell()
@@ -119,4 +120,8 @@ export class Waker {
       }
     }
   }
+}
+
+function isTexts(given: unknown): given is string[] {
+  return Array.isArray(given) && given.every(each => typeof each === 'string')
 }

@@ -200,6 +200,26 @@ it('a wake source that fails five times in a row is dropped and named; the other
   await until(() => house.begun('ada') === before + 1)
 })
 
+it.each([undefined, 5, {}, { reason: 'mail', agents: 'ada' }, { reason: 'mail', agents: [5] }])(
+  'a wake source that answers %j has failed, and keeps no other from being heard',
+  async answer => {
+    const mail = mailbox()
+    const odd = definePlugin({
+      name: 'odd',
+      setup: svc => svc.wakeSource({ name: 'odd', wait: async () => answer as never }),
+    })
+    await using house = await agents(['ada'], undefined, { builtins: [odd, sourceOf(mail.source)] })
+    await settled(house.home)
+    await house.home.clock.advance(30_000)
+    expect(house.home.logged('wake source "odd": a wake is a reason')).toHaveLength(5)
+    expect(house.home.logged('wake source "odd" failed 5 times in a row')).toMatchObject([{ plugin: 'odd' }])
+    await settled(house.home)
+    const before = house.begun('ada')
+    mail.post('mail arrived')
+    await until(() => house.begun('ada') === before + 1)
+  },
+)
+
 it('a wake source that answers at once for ever makes no storm', async () => {
   let asked = 0
   const eager = sourceOf({
