@@ -122,7 +122,8 @@ function newGoal(
 ): { objective: string; reasoning: string | null } | undefined {
   const generated = Generated.safeParse(answer)
   if (answer && !generated.success) {
-    const names = svc.list(GoalStrategies).flatMap(({ name }) => (name === EXISTENCE_LOOP ? [] : name))
+    const others = svc.contributions(GoalStrategies).filter(({ key }) => key !== EXISTENCE_LOOP)
+    const names = others.map(({ key, owner }) => (key === owner ? key : `${key} of ${owner}`))
     const why = describeIssues(issuesOf(generated.error))
     svc.log.warn({ agent_id }, `goal strategy ${names.join(' or ')} answered what is no goal: ${why}`)
   }
