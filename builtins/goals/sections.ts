@@ -1,9 +1,11 @@
-import type { GoalContext, PluginHandle } from '#kernel'
+import { type GoalContext, type PluginHandle, parse, z } from '#kernel'
 import type { AgentRow } from '../agents/contract.ts'
 import type { ToolSpec } from '../models/contract.ts'
 import type { Profile } from '../profiles/contract.ts'
 import { Runtime } from '../runtime/contract.ts'
 import { GoalContextParts, type PromptSection, PromptSections } from './contract.ts'
+
+const Said = z.string().optional()
 
 /** What rooms say of an agent's situation in one kind of prompt, in order. */
 export async function sectionsFor(
@@ -13,13 +15,16 @@ export async function sectionsFor(
   profile: Profile,
   known: Partial<GoalContext> = {},
 ): Promise<GoalContext['sections']> {
-  const asked = svc.list(PromptSections).filter(section => section.prompts.includes(prompt))
+  const asked = svc.contributions(PromptSections).filter(({ value }) => value.prompts.includes(prompt))
   const told = await Promise.all(
-    asked.map(async ({ name, stage, text }) => ({
-      name,
-      stage,
-      text: (await text(agent, profile, known))?.trim() ?? '',
-    })),
+    asked.map(async ({ owner, value: { name, stage, text } }) => {
+      const given = await text(agent, profile, known)
+      return {
+        name,
+        stage,
+        text: parse(Said, given, `The text of the prompt section "${name}" of ${owner}`)?.trim() ?? '',
+      }
+    }),
   )
   return told
     .filter(({ text }) => text !== '')
