@@ -23,7 +23,8 @@ export async function runOperation(
     const told = await whileWaiting(terminal, ports.clock, ask)
     if (!told) return runHere(root, spec, input, context, signal)
     const isAsked = (rendered && !json) || judged
-    const shown = show(told.output, isAsked ? await shownAs(spec.operation!, root, context) : undefined, context)
+    const as = isAsked ? await shownAs(spec.operation!, root, context) : undefined
+    const shown = show(told.output, as, narrowing(spec, input), context)
     return await (endless ? shown.catch(error => stopped(error, context)) : shown)
   })
 }
@@ -37,8 +38,19 @@ function stopped(error: SvcError, { terminal }: Context): number {
 
 type ShownAs = Pick<Operation, 'render' | 'exit'>
 
-/** Tells what an operation returned; a stream as it comes. */
-async function show(output: unknown, as: ShownAs | undefined, context: Context): Promise<number> {
+/** By what whoever asks has narrowed a list with a `limit`, of which an empty one is then to speak: `status denied`. */
+function narrowing({ arguments: places, options, operation }: CommandSpec, input: Record<string, unknown>): string {
+  if (operation?.http?.method !== 'GET' || !options.some(({ field }) => field === 'limit')) return ''
+  const filters = [
+    ...places.filter(({ required }) => !required),
+    ...options.filter(({ field, ...option }) => field !== 'limit' && input[field] !== option.default),
+  ]
+  const given = filters.filter(({ field }) => input[field] !== undefined)
+  return given.map(({ field }) => `${field} ${input[field]}`).join(', ')
+}
+
+/** Tells what an operation returned; a stream as it comes. @param narrowed by what, where it is a list */
+async function show(output: unknown, as: ShownAs | undefined, narrowed: string, context: Context): Promise<number> {
   const { terminal, json } = context
   const { render, exit } = as ?? {}
   if (isStream(output)) {
@@ -46,6 +58,7 @@ async function show(output: unknown, as: ShownAs | undefined, context: Context):
     return showStream(output, render, context)
   }
   if (json) terminal.out(printableJson(JSON.stringify(output, null, 2)))
+  else if (narrowed && Array.isArray(output) && output.length === 0) terminal.out(printable(`none with ${narrowed}`))
   else if (render) terminal.out(fitted(printable(render(output as never)), terminal.columns))
   else terminal.out(draw(output, { columns: terminal.columns, head: terminal.style.bold }))
   return exit?.(output as never) ?? 0
@@ -75,7 +88,7 @@ async function runHere(
     kernel.invoke(name, input, { face: 'cli', signal, progress }),
   )
   // Awaited here: a stream needs the process that it comes from.
-  return await show(output, await defined(kernel, name), context)
+  return await show(output, await defined(kernel, name), narrowing(spec, input), context)
 }
 
 /** How to tell what the daemon has done. It is told as it is where this process cannot come up, as with a bad configuration. */

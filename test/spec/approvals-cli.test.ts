@@ -66,6 +66,7 @@ describe('svc approvals, approve and deny', () => {
     const { options } = house
     const json = async <T>(...words: string[]) => JSON.parse((await svc([...words, '--json'], options)).stdout) as T
     expect((await svc(['approvals'], options)).stdout).toBe('nothing waits for a decision\n')
+    expect((await svc(['approvals', '-s', 'denied'], options)).stdout).toBe('none with status denied\n')
     // Looked up in the database: a command for each look would be most of the test's time.
     const db = new Sqlite(join(options.cwd, '.svc/svc.db'))
     const find = <T>(sql: string, ...params: string[]) =>
