@@ -1,10 +1,27 @@
-import { ConflictError, InvalidInputError, issuesOf, type PluginHandle, type Tool, Toolkits } from '#kernel'
+import {
+  ConflictError,
+  type Effect,
+  InvalidInputError,
+  issuesOf,
+  type PluginHandle,
+  type Tool,
+  Toolkits,
+} from '#kernel'
 import { Agents } from '../agents/contract.ts'
 import { Store, wakeAgents } from '../store/contract.ts'
 import { canonical } from './canonical.ts'
 import { AgentCannotDecideError, ApprovalNotFoundError, ApprovalResolvedError } from './contract.ts'
 import { type ApprovalConfig, resolvedEvent } from './gate.ts'
-import { type ApprovalRow, findApproval, pendingOfDead, resolveApproval, settledByThemselves } from './repository.ts'
+import {
+  type ApprovalRow,
+  findApproval,
+  listApprovals,
+  pendingOfDead,
+  resolveApproval,
+  settledByThemselves,
+} from './repository.ts'
+import { type RuleRow, useRule } from './rule-repository.ts'
+import { isMatch } from './rules.ts'
 
 export interface Decision {
   decision: 'approve' | 'deny'
@@ -48,10 +65,12 @@ async function decide(
   row: ApprovalRow,
   { decision, reason, resolved_by }: Decision,
   edited: ReturnType<typeof checked> | null,
+  also: readonly Effect[] = [],
 ): Promise<boolean> {
   const { approval_id, agent_id } = row
   const status = decision === 'approve' ? 'approved' : 'denied'
   return svc.use(Store).apply([
+    ...also,
     resolveApproval({ approval_id, status, reason, resolved_by, edited }),
     resolvedEvent(row, decision, resolved_by),
     // A task's approval is none of the daemon's business.
@@ -76,6 +95,17 @@ function checked(svc: PluginHandle, { tool_name, arguments: asked }: ApprovalRow
   }
   const { json, sha256 } = canonical(args)
   return json === asked ? null : { arguments: json, args_hash: sha256 }
+}
+
+/** Approves what waits already and a new rule lets through, the oldest first, until the rule is used up. */
+export async function release(svc: PluginHandle, { rule_id, agent_id, tool_name, reason, ...rule }: RuleRow) {
+  const matches = rule.arguments === null ? null : JSON.parse(rule.arguments)
+  const of = { agent_id: agent_id ?? undefined, tool_name, status: 'pending' } as const
+  for (const row of await listApprovals(svc.use(Store), of)) {
+    if (!isMatch(matches, JSON.parse(row.arguments))) continue
+    const resolved_by = `rule:${rule_id}`
+    await decide(svc, row, { decision: 'approve', reason, resolved_by }, null, [useRule({ rule_id })])
+  }
 }
 
 /** Denies what waited for longer than it may, and what was asked for a goal or a task that has ended. Times are on the wall, so that a restart changes nothing. */

@@ -25,7 +25,7 @@ export default definePlugin({
     for (const effect of [...APPROVAL_EFFECTS, ...RULE_EFFECTS]) svc.add(Effects, effect.kind)
     for (const operation of approvalOperations(svc, config)) svc.operation(operation)
     approvalsForget(svc)
-    for (const operation of ruleOperations(svc)) svc.operation(operation)
+    for (const operation of ruleOperations(svc, config)) svc.operation(operation)
 
     svc.add(Holds, {
       name: 'approvals',

@@ -60,6 +60,7 @@ export function pendingFor(store: Store, same: Same): Promise<{ approval_id: str
 
 export interface Filter {
   agent_id?: string | undefined
+  tool_name?: string
   status: ApprovalRow['status'] | 'all'
 }
 
@@ -79,9 +80,10 @@ export async function countApprovals(store: Store, filter: Filter): Promise<numb
   return (await store.get<{ n: number }>(`SELECT count(*) AS n FROM approvals ${where}`, params))?.n ?? 0
 }
 
-function whereOf({ agent_id, status }: Filter): { where: string; params: unknown[] } {
+function whereOf({ agent_id, tool_name, status }: Filter): { where: string; params: unknown[] } {
   const parts: [string, unknown][] = []
   if (agent_id !== undefined) parts.push(['agent_id = ?', agent_id])
+  if (tool_name !== undefined) parts.push(['tool_name = ?', tool_name])
   if (status !== 'all') parts.push(['status = ?', status])
   const where = parts.length > 0 ? `WHERE ${parts.map(([text]) => text).join(' AND ')}` : ''
   return { where, params: parts.map(([, value]) => value) }

@@ -8,7 +8,8 @@ import {
   ArgumentPattern,
   RuleNotFoundError,
 } from './contract.ts'
-import { refuseAgents } from './decisions.ts'
+import { refuseAgents, release, settle } from './decisions.ts'
+import type { ApprovalConfig } from './gate.ts'
 import { whoAsks } from './operations.ts'
 import { findRule, insertRule, listRules, revokeRule } from './rule-repository.ts'
 import { renderRules, ruleLine, shownRule } from './view.ts'
@@ -52,7 +53,7 @@ const Grant = z.strictObject({
   reason: z.string().max(2000).optional().describe('Why, for the record'),
 })
 
-export function ruleOperations(svc: PluginHandle) {
+export function ruleOperations(svc: PluginHandle, config: ApprovalConfig) {
   const now = () => svc.clock.ms()
   return [
     operation({
@@ -69,6 +70,7 @@ export function ruleOperations(svc: PluginHandle) {
     operation({
       name: 'approvals.grant',
       summary: 'Let matching calls of a tool run without asking, until a time or for a number of times',
+      description: 'Calls that wait already and match run by it too, the oldest first.',
       input: Grant,
       output: ApprovalRule,
       http: {
@@ -89,7 +91,11 @@ export function ruleOperations(svc: PluginHandle) {
         const text = args ? JSON.stringify(args) : null
         const rule = { rule_id, agent_id, tool_name, created_by, arguments: text }
         await svc.use(Store).apply([insertRule({ ...rule, until: ends, uses: uses ?? null, reason: reason ?? null })])
-        return shownRule((await findRule(svc.use(Store), now(), rule_id))!)
+        const granted = () => findRule(svc.use(Store), now(), rule_id)
+        // What has waited for too long is denied, whoever would let it through now.
+        await settle(svc, config)
+        await release(svc, (await granted())!)
+        return shownRule((await granted())!)
       },
       render: ruleLine,
     }),

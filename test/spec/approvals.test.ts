@@ -316,7 +316,7 @@ describe('a rule', () => {
     home.kernel.invoke('approvals.grant', { tool_name: 'send', ...rule }) as Promise<{ rule_id: string }>
 
   it('lets matching calls run without asking, as often as it says, and stands on what it let through', async () => {
-    await using home = await gated([send('drafts/x'), send('drafts/y'), send('drafts/z'), finish()])
+    await using home = await gated([send('ann'), send('drafts/y'), send('drafts/z'), finish()])
     await parked(home)
     const { rule_id } = await grant(home, { arguments: { to: { glob: 'drafts/*' } }, uses: 1, reason: 'only drafts' })
     await decide(home, (await pending(home))[0]!.approval_id, { decision: 'approve' })
@@ -326,6 +326,23 @@ describe('a rule', () => {
     expect(used).toMatchObject({ status: 'consumed', arguments: { to: 'drafts/y' }, reason: 'only drafts' })
     expect(await home.kernel.invoke('approvals.rules', {})).toEqual([])
     expect(await home.kernel.invoke('approvals.rules', { all: true })).toMatchObject([{ used: 1, active: false }])
+  })
+
+  it('lets through what waits already and matches, the oldest first, as often as it says', async () => {
+    const calls = together(send('ann'), send('drafts/x'), send('drafts/y'), send('drafts/z'))
+    await using home = await gated([calls, finish()])
+    await until(async () => (await pending(home)).length === 4)
+    const waiting = async () => (await pending(home)).map(each => (each.arguments as { to: string }).to)
+    const drafts = (await waiting()).filter(to => to !== 'ann')
+    const { rule_id } = await grant(home, { arguments: { to: { glob: 'drafts/*' } }, uses: 2, reason: 'only drafts' })
+    expect((await waiting()).sort()).toEqual(['ann', drafts[2]])
+    await grant(home, { uses: 5, agent: home.id })
+    await beat(home)
+    await completed(home)
+    expect(home.runs).toHaveLength(4)
+    const used = (await history(home, home.id)).filter(each => each.resolved_by === `rule:${rule_id}`)
+    expect(used).toMatchObject([1, 2].map(() => ({ status: 'consumed', reason: 'only drafts' })))
+    expect(await home.kernel.invoke('approvals.rules', { all: true })).toMatchObject([{ used: 2 }, { used: 2 }])
   })
 
   it.each([
