@@ -74,8 +74,25 @@ function checkOperation(definition: Operation): void {
  * @throws InvalidInputError naming each wrong field
  */
 export async function invoke(definition: Operation, raw: unknown, call: OperationCall): Promise<unknown> {
-  const input = parse(definition.input, raw, 'The request')
+  const what = 'The request'
+  const input = parse(definition.input, raw, what)
+  const path = call.face === 'code' ? undefined : infinite(input)
+  if (path !== undefined) {
+    const issues = [{ path, message: 'is a number too large to be kept' }]
+    throw new InvalidInputError({ what, issues }, { errors: issues })
+  }
   return shaped(definition.output, await definition.run(input as never, call))
+}
+
+/** Where a text of JSON held a number such as 1e999, of which null would be kept; undefined when it held none. */
+function infinite(value: unknown, path: readonly string[] = []): string | undefined {
+  if (typeof value === 'number') return Number.isFinite(value) ? undefined : path.join('.')
+  if (typeof value !== 'object' || value === null) return undefined
+  for (const [key, below] of Object.entries(value)) {
+    const found = infinite(below, [...path, key])
+    if (found !== undefined) return found
+  }
+  return undefined
 }
 
 /** What is frozen and was checked once needs no second look. */

@@ -34,7 +34,11 @@ function kitchen() {
       svc.operation({
         name: 'cups.make',
         summary: 'Make a cup',
-        input: z.strictObject({ size: z.number().min(1), colour: z.string().min(1).optional() }),
+        input: z.strictObject({
+          size: z.number().min(1),
+          colour: z.string().min(1).optional(),
+          note: z.unknown().optional(),
+        }),
         output: Cup,
         http: { method: 'POST', path: '/cups', status: 201, location: ({ cup_id }: Cup) => `/cups/${cup_id}` },
         run: ({ size }) => ({ cup_id: 'cup-new', size, secret: 'not in the schema' }),
@@ -338,6 +342,9 @@ describe('bad input', () => {
     expect(await detail('{"size":1,}')).toMatch(/^The body is not JSON in UTF-8: .* at position 10.*\.$/)
     expect(await detail('{"size":1,"colour":[]}')).toBe(
       'The request is not valid: colour: Invalid input: expected string, received array.',
+    )
+    expect(await detail('{"size":1,"note":{"weights":[1,1e309]}}')).toBe(
+      'The request is not valid: note.weights.1: is a number too large to be kept.',
     )
   })
 
