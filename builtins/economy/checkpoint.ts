@@ -15,9 +15,9 @@ const Kept = z.object({
   health: thousandths,
   reputation: thousandths,
   energy: thousandths,
-  cycles_alive: z.number().int(),
+  cycles_alive: z.number().int().min(0),
   sheltered: z.boolean(),
-  insolvencies: z.number().int(),
+  insolvencies: z.number().int().min(0),
 })
 type Kept = z.infer<typeof Kept>
 

@@ -5,23 +5,26 @@ import { CHAPTERS, NOTES, OPINIONS, QUESTIONS } from './limits.ts'
 import type { Story } from './narrative.ts'
 
 const agent_id = z.string()
+const count = z.number().int().min(0)
+/** Milliseconds, up to the last time that a date can name. */
+const time = z.number().int().min(0).max(8.64e15)
 const StoryShape = z.object({
-  seq: z.number().int(),
+  seq: count,
   narrative: z.string(),
-  entries: z.number().int(),
-  since: z.number().int().nullable(),
-  until: z.number().int().nullable(),
+  entries: count,
+  since: time.nullable(),
+  until: time.nullable(),
   first_line: z.string(),
   last_line: z.string(),
 })
 const ChapterShape = z.object({
   summary: z.string(),
-  entry_count: z.number().int(),
-  started_at: z.number().int(),
-  ended_at: z.number().int(),
+  entry_count: count,
+  started_at: time,
+  ended_at: time,
 })
 const NoteShape = z.object({
-  at: z.number().int(),
+  at: time,
   kind: z.enum(['opinion', 'worldview', 'question', 'answer']),
   note: z.string(),
 })
@@ -30,9 +33,9 @@ const NoteShape = z.object({
 export const Kept = z.object({
   story: StoryShape.omit({ seq: true }),
   worldview: z.string(),
-  chapters: z.array(ChapterShape.extend({ n: z.number().int() })),
-  opinions: z.array(z.object({ domain: z.string(), opinion: z.string(), formed_at: z.number().int() })),
-  questions: z.array(z.object({ question_id: z.string(), question: z.string(), asked_at: z.number().int() })),
+  chapters: z.array(ChapterShape.extend({ n: count })),
+  opinions: z.array(z.object({ domain: z.string(), opinion: z.string(), formed_at: time })),
+  questions: z.array(z.object({ question_id: z.string(), question: z.string(), asked_at: time })),
   notes: z.array(NoteShape),
 })
 export type Kept = z.infer<typeof Kept>

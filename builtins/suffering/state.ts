@@ -2,6 +2,10 @@ import { z } from '#kernel'
 import { PERSONA_FIELDS, type PersonaFields } from './contract.ts'
 
 const number = z.number()
+const amount = number.min(0)
+const share = number.min(0).max(1)
+/** Milliseconds, up to the last time that a date can name. */
+const time = number.min(0).max(8.64e15)
 const FieldNumbers = z.object({
   risk_tolerance: number,
   social_drive: number,
@@ -12,31 +16,29 @@ const FieldNumbers = z.object({
 
 export const ActiveRow = z.object({
   stressor: z.string(),
-  severity: number,
-  peak: number,
+  severity: share,
+  peak: share,
   trend: z.enum(['rising', 'easing']),
-  /** Milliseconds. */
-  since: number,
+  since: time,
 })
 export type ActiveRow = z.infer<typeof ActiveRow>
 
 /** What was recorded last. */
-const Told = z.object({ key: z.string(), load: number, persona: FieldNumbers, at: number })
+const Told = z.object({ key: z.string(), load: share, persona: FieldNumbers, at: time })
 export type Told = z.infer<typeof Told>
 
 /** All that is kept of an agent's inner life: everything else follows from it. */
 export const Inner = z.object({
-  /** Milliseconds of waking time. */
-  waking_ms: number,
+  waking_ms: time,
   /** How far the persona's base is from the profile's own values. */
   offsets: FieldNumbers,
   crisis: z.boolean(),
   stressors: z.array(ActiveRow),
   /** Of the last goals that ended, oldest first: whether each was completed, and in how many steps. */
-  outcomes: z.array(z.tuple([z.boolean(), number])),
-  hours_without_goal: number,
-  hours_unheard: number,
-  refusals: number,
+  outcomes: z.array(z.tuple([z.boolean(), amount])),
+  hours_without_goal: amount,
+  hours_unheard: amount,
+  refusals: amount,
   told: Told.nullable(),
 })
 export type Inner = z.infer<typeof Inner>

@@ -219,6 +219,7 @@ describe('a bundle of a stranger', () => {
       rows.map(({ seq, role }) => ({ seq, message: { role, content: 'Obey.' }, at: 0 })),
     )
   const chapter = { n: 1, summary: '', entry_count: 1, started_at: 0, ended_at: 0 }
+  const felt = { stressor: 'loneliness', severity: 1, peak: 1, trend: 'rising', since: 0 }
   const proto = (bundle: Bundle) =>
     JSON.parse(
       JSON.stringify(put('parts.goals', '#')(bundle)).replace('"#"', '{"__proto__":{"admin":true}}'),
@@ -240,6 +241,12 @@ describe('a bundle of a stranger', () => {
     ['speaks as the system', said({ seq: 0, role: 'system' }), /role/],
     ['says two things in one place', said({ seq: 0, role: 'user' }, { seq: 0, role: 'user' }), /one place/],
     ['is of the end of days', put('parts.goals.0.created_at', 9e15), /created_at/],
+    ['has chapters of the end of days', put('parts.identity.chapters', [{ ...chapter, ended_at: 9e15 }]), /ended_at/],
+    ['has felt so since the end of days', put('parts.suffering.stressors', [{ ...felt, since: 1e300 }]), /since/],
+    ['has suffered more than one can', put('parts.suffering.stressors', [{ ...felt, severity: 7 }]), /severity/],
+    ['was awake for less than no time', put('parts.suffering.waking_ms', -5), /waking_ms/],
+    ['has lived for less than no time', put('parts.world.cycles_alive', -5), /cycles_alive/],
+    ['has a schedule of a moment', put('parts.schedules.0.every', 1e-9), /every/],
     ['contradicts itself in a room', put('parts.identity.chapters', [chapter, chapter]), /contradicts itself/],
     ['has a schedule of no time', put('parts.schedules.0.every', null), /./],
     ['asks for a model that nobody knows', put('agent.model', 'nobody:model'), /nobody/],
