@@ -24,7 +24,9 @@ export async function main(argv: readonly string[], house: House): Promise<numbe
   const terminal = new Terminal(ports.env)
   const unwatch = watchStrays(terminal)
   try {
-    const exit = await run(argv, house, ports, terminal).catch(thrown => failed(thrown, ports, terminal))
+    const exit = await run(argv, house, ports, terminal).catch(thrown =>
+      failed(thrown, ports, terminal, asksFor(argv, '--json')),
+    )
     // Who was interrupted waits for no reader.
     if (exit !== INTERRUPTED) await terminal.flushed()
     return exit
@@ -33,9 +35,9 @@ export async function main(argv: readonly string[], house: House): Promise<numbe
   }
 }
 
-async function failed(thrown: unknown, { env }: Ports, terminal: Terminal): Promise<number> {
+async function failed(thrown: unknown, { env }: Ports, terminal: Terminal, json: boolean): Promise<number> {
   const error = explained(thrown)
-  const exit = report(error, terminal)
+  const exit = report(error, terminal, json)
   await tell(env, { failed: sentenceOf(error), exit })
   return exit
 }
@@ -52,7 +54,7 @@ async function run(argv: readonly string[], house: House, ports: Ports, terminal
   const context = { house, ports, terminal, tree, commands, named, json: false }
   // What shells ask at each Tab is not parsed: it is half a line.
   if (words[0] === '__complete') return (await import('./completion/answer.ts')).answer(words.slice(1), context)
-  const wantsHelp = asksForHelp(words)
+  const wantsHelp = asksFor(words, '--help', '-h')
   if (words.length === 0 || (wantsHelp && words[0]!.startsWith('-'))) {
     terminal.out(overviewOf(commands, tree, terminal))
     return 0
@@ -85,9 +87,9 @@ function takeGlobal(argv: readonly string[]): { named?: string | undefined; json
   return { json: false, words: argv }
 }
 
-function asksForHelp(words: readonly string[]): boolean {
+function asksFor(words: readonly string[], ...options: string[]): boolean {
   const end = words.indexOf('--')
-  return (end < 0 ? words : words.slice(0, end)).some(word => word === '--help' || word === '-h')
+  return (end < 0 ? words : words.slice(0, end)).some(word => options.includes(word))
 }
 
 async function readTree({ files }: Pick<Ports, 'files'>, file: string): Promise<CommandTree | undefined> {

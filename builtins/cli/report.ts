@@ -1,17 +1,23 @@
-import { SvcError, sentenceOf } from '#kernel'
-import { printable, printableLine } from './printable.ts'
+import { InternalError, SvcError, sentenceOf } from '#kernel'
+import { printable, printableJson, printableLine } from './printable.ts'
 import type { Terminal } from './terminal.ts'
 
 /**
- * Tells of an error on standard error: one sentence, and a line for each thing in the input that it has not named.
+ * Tells of an error on standard error: one sentence, and a line for each thing in the input that it has not named. As JSON,
+ * one line with what a problem document of the API has.
  * @returns the exit code
  */
-export function report(error: unknown, terminal: Terminal): number {
+export function report(error: unknown, terminal: Terminal, json: boolean): number {
   const sentence = sentenceOf(error)
+  const { code, title, status, errors, exit } = error instanceof SvcError ? error : new InternalError()
+  if (json) {
+    const problem = { code, title, status, detail: sentence, ...(errors.length > 0 ? { errors } : {}) }
+    terminal.err(printableJson(JSON.stringify({ error: problem })))
+    return exit
+  }
   terminal.err(`${terminal.errStyle.red('svc:')} ${printable(sentence)}`)
-  if (!(error instanceof SvcError)) return 1
-  for (const { path, message } of error.errors) {
+  for (const { path, message } of errors) {
     if (!sentence.includes(message)) terminal.err(printableLine(path ? `  ${path}: ${message}` : `  ${message}`))
   }
-  return error.exit
+  return exit
 }

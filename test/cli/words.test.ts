@@ -78,6 +78,28 @@ describe('finding a command', () => {
   })
 })
 
+it('with --json an error is a line of JSON, with what a problem document has', async () => {
+  await using dir = await project()
+  const told = async (...words: string[]) => {
+    const { code, stdout, stderr } = await svc(words, { cwd: dir.path })
+    expect({ words, stdout, lines: stderr.split('\n').length }).toEqual({ words, stdout: '', lines: 2 })
+    return { exit: code, ...(JSON.parse(stderr) as { error: object }) }
+  }
+  expect(await told('agent', 'nobody', '--json')).toEqual({
+    exit: 1,
+    error: {
+      ...{ code: 'agent_not_found', title: 'Agent not found', status: 404 },
+      detail: 'No agent has the id or name "nobody"; list them with: svc status',
+    },
+  })
+  expect(await told('--json', 'history', 'coder', '--limit', '0')).toMatchObject({
+    exit: 2,
+    error: { code: 'invalid_input', status: 422, errors: [{ path: 'limit' }] },
+  })
+  expect(await told('stauts', '--json')).toMatchObject({ exit: 2, error: { code: 'unknown_command' } })
+  expect((await svc(['nudge', 'nobody', '--', '--json'], { cwd: dir.path })).stderr).toMatch(/^svc: No agent/)
+})
+
 describe('finding the project', () => {
   it('without one, the way to make one is named', async () => {
     await using dir = await tempDir()

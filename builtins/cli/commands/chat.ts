@@ -51,7 +51,7 @@ class Chat {
 
   /** Until the input ends. @returns the exit code: 1 when the last answer failed */
   async run(): Promise<number> {
-    const { terminal } = this.#context
+    const { terminal, json } = this.#context
     const isTyped = process.stdin.isTTY === true && terminal.columns !== undefined
     const lines = createInterface({
       input: process.stdin,
@@ -73,7 +73,7 @@ class Chat {
       for await (const line of lines) {
         if (line.trim() === '/quit' || line.trim() === '/exit') break
         await this.#take(line.trim()).catch((error: unknown) => {
-          this.#exit = report(error, terminal)
+          this.#exit = report(error, terminal, json)
         })
         prompt()
       }
