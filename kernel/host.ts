@@ -316,7 +316,7 @@ export class Host {
   async #settle(before: readonly Outcome[], started: boolean): Promise<Outcome[]> {
     const outcomes = await this.#leave(new Set())
     for (const seen of this.#seen.values()) {
-      if (!seen.waits?.([...before, ...outcomes]) || this.#hindered(seen)) continue
+      if (!(await seen.waits?.([...before, ...outcomes])) || this.#hindered(seen)) continue
       const result = await this.#load(seen)
       if (result) outcomes.push('outcome' in result ? result : await this.#bring(result, started))
     }
@@ -377,7 +377,7 @@ export class Host {
     const seen = this.#seen.get(origin)
     if (seen) {
       seen.error = failed.message
-      seen.waits = waitsFor(cause, this.#parts)
+      seen.waits = waitsFor(cause, origin, this.#parts)
     }
     const outcome: Outcome = { plugin, origin, outcome: 'failed', error: failed.message }
     void this.#told(outcome)

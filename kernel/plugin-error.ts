@@ -30,7 +30,7 @@ export function failureOf(plugin: string, origin: string, cause: unknown): SvcEr
 /** What is wrong, without the place that a parser puts at the end of it, and without what is for those who build parsers. */
 function problemOf(error: unknown): string {
   const sentence = error instanceof z.ZodError ? describeIssues(issuesOf(error)) : sentenceOf(error)
-  const [, missing] = /^Cannot find (?:module|package) '([^']+)'/.exec(sentence) ?? []
+  const missing = missingIn(sentence)
   if (missing) return `Cannot find '${missing}'; ${remedyOf(missing)}`
   return sentence
     .replace(/^(\w*ParseError: .*?):?\n\s*\n[\s\S]*$/, '$1')
@@ -41,13 +41,27 @@ function problemOf(error: unknown): string {
     )
 }
 
+/** What an import leads nowhere by. */
+function missingIn(sentence: string): string | undefined {
+  return /^Cannot find (?:module|package) '([^']+)'/.exec(sentence)?.[1]
+}
+
 /** What would be right where an import leads nowhere. */
 function remedyOf(specifier: string): string {
   if (/^[./]/.test(specifier)) return 'there is no such file'
-  // Names that a tsconfig.json or a package.json may give to folders.
-  if (/^(@\/|[~#])/.test(specifier)) return "import a file by where it lies, as in './helper.ts'"
-  const [name] = /^(@[^/]+\/)?[^/]+/.exec(specifier)!
-  return `install it with npm install ${name}, and try again with svc plugins reload <name>`
+  const name = packageOf(specifier)
+  if (!name) return "import a file by where it lies, as in './helper.ts'"
+  return `install it with npm install ${name}; it is tried again then, at once with svc plugins reload`
+}
+
+/** None for names that a tsconfig.json or a package.json may give to folders. */
+function packageOf(specifier: string): string | undefined {
+  return /^(?!@\/|[./~#])(@[^/]+\/)?[^/]+/.exec(specifier)?.[0]
+}
+
+/** The package whose lack is what is wrong. */
+export function lackingPackage(error: unknown): string | undefined {
+  return packageOf(missingIn(sentenceOf(error)) ?? '')
 }
 
 /** The places that a stack or a message names, as `file:line`. */

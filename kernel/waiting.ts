@@ -1,25 +1,31 @@
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
 import type { Config } from './config.ts'
 import { ConflictError } from './errors.ts'
 import { type Hooks, UnknownHookError } from './hooks.ts'
 import { InvalidConfigError } from './keys.ts'
 import { NeedsError } from './order.ts'
+import { lackingPackage } from './plugin-error.ts'
+import type { Ports } from './ports.ts'
 import { ServiceMissingError, type Services } from './services.ts'
 import type { Outcome } from './state.ts'
 
 /** Whether what a refused plugin waits for may have come by now. Told what became of others. */
-export type Waits = (outcomes: readonly Outcome[]) => boolean
+export type Waits = (outcomes: readonly Outcome[]) => boolean | Promise<boolean>
 
 /** @returns undefined for what only the plugin's own file can mend */
 export function waitsFor(
   cause: unknown,
-  { config, hooks, services }: { config: Config; hooks: Hooks; services: Services },
+  origin: string,
+  { config, hooks, services, ports }: { config: Config; hooks: Hooks; services: Services; ports: Ports },
 ): Waits | undefined {
   if (cause instanceof NeedsError) return () => true
   if (cause instanceof ConflictError) return went
   if (cause instanceof UnknownHookError) return isAnother(() => String(hooks.names()))
   if (cause instanceof ServiceMissingError) return isAnother(() => JSON.stringify(services.list()))
   if (cause instanceof InvalidConfigError) return isAnother(() => config.text())
-  return undefined
+  const lacking = lackingPackage(cause)
+  return lacking === undefined ? undefined : hasCome(ports.files, origin, lacking)
 }
 
 const went: Waits = outcomes => outcomes.some(({ outcome }) => outcome === 'removed' || outcome === 'reloaded')
@@ -27,4 +33,17 @@ const went: Waits = outcomes => outcomes.some(({ outcome }) => outcome === 'remo
 function isAnother(look: () => string): Waits {
   const before = look()
   return () => look() !== before
+}
+
+/** Whether a package that a file could not import has come since. */
+function hasCome(files: Ports['files'], file: string, name: string): Waits {
+  const folders = createRequire(file).resolve.paths(name) ?? []
+  const timeIn = (folder: string) =>
+    files.stat(join(folder, name, 'package.json')).then(
+      ({ mtimeMs }) => mtimeMs,
+      () => 0,
+    )
+  const look = async () => String(await Promise.all(folders.map(timeIn)))
+  const before = look()
+  return async () => (await look()) !== (await before)
 }

@@ -38,7 +38,7 @@ it.each([
   [
     'a missing package',
     "import '@some/where/deep'\nexport default {}",
-    /:1\): Cannot find '@some\/where\/deep'; install it with npm install @some\/where, and try again/,
+    /:1\): Cannot find '@some\/where\/deep'; install it with npm install @some\/where; it is tried again then/,
   ],
   ['an import by an alias', "import '@/lib/helper'", /'@\/lib\/helper'; import a file by where it lies/],
   [
@@ -156,6 +156,21 @@ it('while a file hangs at load, agents go on', async () => {
   for (let n = 1; n <= 10; n++) await beat(home)
   await until(() => stateOf(home, 'hangs')?.state === 'failed')
   expect(home.logged('runs ')).toHaveLength(1)
+})
+
+it('a plugin that lacks a package is live once that is installed, and is not run again before', async () => {
+  const uses = `import words from '@some/words'\n${source('sayer', "svc.provide({ name: 'word' }, words)")}`
+  await using home = await house({ plugins: { 'sayer.ts': uses } })
+  expect(stateOf(home, 'sayer')).toMatchObject({ state: 'failed', error: expect.stringContaining('@some/words') })
+  const ran = home.logged('runs ').length
+  expect(await home.kernel.host.apply()).toEqual([])
+  expect(home.logged('runs ').length).toBe(ran)
+  await home.write({
+    'node_modules/@some/words/package.json': '{ "name": "@some/words", "type": "module", "exports": "./lib/words.js" }',
+    'node_modules/@some/words/lib/words.js': "export default 'hello'",
+  })
+  expect(told(await home.kernel.host.apply())).toEqual(['sayer: loaded'])
+  expect(word(home)).toBe('hello')
 })
 
 it('a plugin that failed when the process came up is live once its file is right', async () => {
