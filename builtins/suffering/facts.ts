@@ -8,6 +8,7 @@ import {
   StressorAdded,
   StressorEased,
   Stressors,
+  type StressorVerdict,
 } from './contract.ts'
 import { eased, judged, laid, type Settings } from './dynamics.ts'
 import { afterOutcome } from './persona.ts'
@@ -115,6 +116,8 @@ export function factsOf(lot: LotRow, inner: Inner, heard_at: number, budget_left
   }
 }
 
+const VERDICTS: readonly StressorVerdict[] = ['raise', 'resolve', undefined]
+
 /** Asks each stressor that has a say in it whether it is there. */
 export async function sensed(svc: PluginHandle, inner: Inner, facts: LotFacts, settings: Settings): Promise<Inner> {
   let next = inner
@@ -123,7 +126,8 @@ export async function sensed(svc: PluginHandle, inner: Inner, facts: LotFacts, s
     const given = verdictOf(svc, stressor, facts)
     // Nearly all answer at once.
     const verdict = given instanceof Promise ? await given : given
-    next = judged(next, stressor.name, verdict, now, settings)
+    if (VERDICTS.includes(verdict)) next = judged(next, stressor.name, verdict, now, settings)
+    else failed(svc, stressor, facts, `it answered ${JSON.stringify(verdict)}, not "raise", "resolve" or nothing`)
   }
   return next
 }

@@ -31,6 +31,7 @@ export async function moodOf(svc: PluginHandle, state: InnerState): Promise<stri
   let mood: unknown
   try {
     mood = await svc.ask<typeof Moods, InnerState, string>(Moods as never, state)
+    if (typeof mood !== 'string') throw new TypeError(`it answered ${typeof mood}, not a word`)
   } catch (error) {
     svc.log.warn({ agent_id: state.agent_id }, `a model of moods failed: ${sentenceOf(error)}`)
     mood = circumplex.mood(state)

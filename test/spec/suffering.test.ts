@@ -345,6 +345,23 @@ describe('what weighs on an agent', () => {
   })
 })
 
+it('a stressor that answers no verdict, and a mood that is no word, are told of and count for nothing', async () => {
+  const plugin = definePlugin({
+    name: 'odd',
+    setup(svc) {
+      const odd = { name: 'odd', description: 'x', condition: 'y' }
+      svc.add(Stressors, { ...odd, sense: () => true as never })
+      svc.add(Moods, { name: 'odd', mood: () => 5 as never })
+    },
+  })
+  await using home = await born({ builtins: [plugin] })
+  await beat(home)
+  const { mood, stressors } = await look(home, home.id)
+  expect({ mood, stressors }).toEqual({ mood: 'content', stressors: [] })
+  expect(home.logged('stressor "odd": it answered true, not "raise", "resolve" or nothing')).not.toEqual([])
+  expect(home.logged('a model of moods failed: it answered number, not a word')).not.toEqual([])
+})
+
 describe('suffering is kept in rows', () => {
   it('counts what a cycle took in once, though its commit failed', async () => {
     let fails = false
