@@ -1,6 +1,6 @@
-import type { Effect, PluginHandle } from '#kernel'
+import { type Contribution, type Effect, type PluginHandle, parse, z } from '#kernel'
 import { Guardrails, type Stage, WITHHELD } from '../guardrails/contract.ts'
-import { News, sanitize } from './contract.ts'
+import { News, type NewsSource, sanitize } from './contract.ts'
 
 /** What an agent reads in place of a message that a guardrail blocked. */
 const BLOCKED = '[A message was withheld by a guardrail.]'
@@ -10,14 +10,24 @@ export function heard(svc: PluginHandle, agent_id: string, message: string): Pro
   return checked(svc, 'input', agent_id, sanitize(message), BLOCKED)
 }
 
+const Told = z.object({
+  items: z.array(z.object({ from: z.string(), text: z.string() })),
+  told: z.array(z.custom<Effect>()),
+})
+
+/** What one source has for an agent. @throws InvalidInputError that names it, for what is no news */
+export async function newsOf({ owner, value: source }: Contribution<NewsSource>, agent_id: string) {
+  return parse(Told, await source.news(agent_id), `What the source of news "${source.name}" of ${owner} tells`)
+}
+
 /** What reached an agent from others than the operator, each cleaned and checked, the writes once it is told, and whether there may be more. */
 export async function newsFor(
   svc: PluginHandle,
   agent_id: string,
 ): Promise<{ texts: string[]; told: Effect[]; more: boolean }> {
-  const sources = svc.list(News)
-  const found = await Promise.all(sources.map(source => source.news(agent_id)))
-  const more = found.some(({ items }, n) => items.length >= (sources[n]?.portion ?? Number.POSITIVE_INFINITY))
+  const sources = svc.contributions(News)
+  const found = await Promise.all(sources.map(source => newsOf(source, agent_id)))
+  const more = found.some(({ items }, n) => items.length >= (sources[n]?.value.portion ?? Number.POSITIVE_INFINITY))
   const texts = found.flatMap(({ items }) =>
     items.map(async ({ from, text }) => `${from}: ${await checked(svc, 'peer', agent_id, sanitize(text), BLOCKED)}`),
   )

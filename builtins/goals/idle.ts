@@ -6,6 +6,7 @@ import { AMONG, defineEffect, listed, Store } from '../store/contract.ts'
 import { PERSONA_FIELDS } from '../suffering/contract.ts'
 import type { GoalsConfig } from './config.ts'
 import { News } from './contract.ts'
+import { newsOf } from './guarded.ts'
 import { toolsDescription } from './sections.ts'
 
 /** What an agent decides by: the same again brings the same again. */
@@ -69,8 +70,8 @@ export function isAsleep(svc: PluginHandle, { idle_backoff }: GoalsConfig, { bef
  * brings it; the other sources are asked.
  */
 export async function sleepsOn(svc: PluginHandle, agent_id: string): Promise<boolean> {
-  for (const source of svc.list(News)) {
-    if (source.portion === undefined && (await source.news(agent_id)).items.length > 0) return false
+  for (const source of svc.contributions(News)) {
+    if (source.value.portion === undefined && (await newsOf(source, agent_id)).items.length > 0) return false
   }
   return true
 }

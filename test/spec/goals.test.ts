@@ -2,7 +2,13 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { definePlugin, tool, z } from '#kernel'
-import { type GoalClaim, type GoalVerifier, GoalVerifiers, PromptSections } from '../../builtins/goals/contract.ts'
+import {
+  type GoalClaim,
+  type GoalVerifier,
+  GoalVerifiers,
+  News,
+  PromptSections,
+} from '../../builtins/goals/contract.ts'
 import { Store } from '../../builtins/store/contract.ts'
 import { behind } from '../support/behind.ts'
 import { beat, fault, type ModelServerRequest, text, together, toolCall, until } from '../support/index.ts'
@@ -475,6 +481,20 @@ describe('a goal strategy', () => {
     const [warned] = home.logged('goal strategy').map(({ msg }) => msg)
     expect(warned).toEqual(why && expect.stringMatching(`goal strategy custom answered what is no goal: .*${why}`))
   })
+})
+
+it('what is no news is told of with its plugin', async () => {
+  const odd = definePlugin({
+    name: 'odd',
+    setup: svc => void svc.add(News, { name: 'five', news: async () => 5 as never }),
+  })
+  await using home = await lived(script(finish()), { builtins: [odd] })
+  const id = await spawn(home)
+  home.kernel.heartbeat.start()
+  await until(home, 'cycle_end')
+  expect((await detail(home, id)).error).toBe(
+    'What the source of news "five" of odd tells is not valid: Invalid input: expected object, received number.',
+  )
 })
 
 it('a part of the prompt that is no text is told of with its plugin', async () => {
