@@ -7,7 +7,7 @@ export interface Place {
   query: Readonly<Record<string, string>>
 }
 
-export function placeOf(hash: string): Place {
+function placeOf(hash: string): Place {
   const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?')
   const [page = '', ...parts] = path.split('/').map(decoded)
   return { page, parts: parts.filter(Boolean), query: Object.fromEntries(new URLSearchParams(query)) }

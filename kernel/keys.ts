@@ -15,7 +15,7 @@ export interface KeyMeta {
 }
 
 export type ReloadClass = 'applied' | 'restart_required'
-export const CONFIG_VIEWS = ['persisted', 'effective', 'live'] as const
+const CONFIG_VIEWS = ['persisted', 'effective', 'live'] as const
 /** On disk; with the environment and the defaults; in force in this process. */
 export type ConfigView = (typeof CONFIG_VIEWS)[number]
 /** Where a value comes from. */

@@ -29,7 +29,7 @@ const STATES = {
 /** Codes of errors with which a task ends that was to end. */
 const CANCELLED: readonly (string | undefined)[] = ['task_stopped', 'task_cancelled']
 
-export function stateOf({ status, error }: Task): string {
+function stateOf({ status, error }: Task): string {
   return CANCELLED.includes(error?.code) ? 'TASK_STATE_CANCELED' : STATES[status]
 }
 

@@ -12,7 +12,6 @@ const Part = z.union([
   z.object({ url: z.string() }),
   z.object({ file: z.object({ uri: z.string() }) }),
 ])
-export type Part = z.infer<typeof Part>
 
 const name = z.string().min(1).max(200)
 

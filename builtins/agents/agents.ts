@@ -288,6 +288,6 @@ export class AgentDirectory implements Agents {
   }
 }
 
-export function summaryOf({ agent_id, name, role, model, status, objective }: AgentRow): AgentSummary {
+function summaryOf({ agent_id, name, role, model, status, objective }: AgentRow): AgentSummary {
   return { agent_id, name, role, model, status, goal: objective }
 }

@@ -27,7 +27,7 @@ const STEP_UP = /(?<=^|[/\\])(?:\.|%2e){2}(?=$|[/\\?#])/gi
  * `*` stands for anything but `/`, `**` for anything; neither for a step up, which would lead out of what the glob names.
  * Goes through the text once for each part, so that no pattern takes long.
  */
-export function isGlob(glob: string, text: string): boolean {
+function isGlob(glob: string, text: string): boolean {
   if (text.length > LONGEST || stepsUp(text) > stepsUp(glob)) return false
   // The places of the text up to which the parts so far fit.
   let ends = new Set([0])

@@ -4,7 +4,7 @@ import type { ShareInterval } from './contract.ts'
 const Z = 1.959964
 const RESAMPLES = 2_000
 /** Below so many runs of a scenario resampling sees too little of what could have been. */
-export const ENOUGH_RUNS = 3
+const ENOUGH_RUNS = 3
 
 /**
  * The score interval of Wilson (1927) for `passed` of `count`, 95 %. Honest for small counts, also at 0 and 1. Pooled over

@@ -116,12 +116,7 @@ export async function commandsOfProject(root: string, context: Context): Promise
 }
 
 /** A process of the project that says only what people should know. */
-export function openProject(
-  root: string,
-  { house, terminal }: Context,
-  roles: readonly Role[],
-  asked = '',
-): Promise<Kernel> {
+function openProject(root: string, { house, terminal }: Context, roles: readonly Role[], asked = ''): Promise<Kernel> {
   // Who asks about plugins is told of the bad ones by the answer.
   if (asked.startsWith('plugins.')) return house.open({ root, roles, log: { level: 'silent' } })
   const write = (line: string) => {

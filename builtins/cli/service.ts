@@ -77,7 +77,7 @@ export async function serveUntilSignal(
 }
 
 /** Tells programs of an event in the life of this process. */
-export type Life = (event: 'listening' | 'ready' | 'stopping' | 'stopped', facts: object) => Promise<void>
+type Life = (event: 'listening' | 'ready' | 'stopping' | 'stopped', facts: object) => Promise<void>
 
 function lifeOf({ json, ports, terminal }: Context): Life {
   return async (event, facts) => {

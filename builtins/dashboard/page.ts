@@ -29,7 +29,7 @@ const HEADERS = {
 /** Where the page's files lie once they are built: beside the bundle, or from the source tree in what was built of it last. */
 const FOLDERS = [new URL('./dashboard/', import.meta.url), new URL('../../dist/dashboard/', import.meta.url)]
 
-export const PageMissingError = defineError({
+const PageMissingError = defineError({
   code: 'page_missing',
   status: 500,
   title: 'Page missing',

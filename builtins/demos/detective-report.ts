@@ -5,7 +5,7 @@ const POINTS = { suspect: 50, motive: 20, calibration: 30 }
 const RULE = `${POINTS.suspect} points for the right suspect after the last round, ${POINTS.motive} for the right motive, and up to ${POINTS.calibration} for calibration: 1 minus the mean Brier score of the confidence over all rounds (Brier, Monthly Weather Review 78, 1950).`
 
 /** What somebody thinks after a round. */
-export interface Theory {
+interface Theory {
   suspect: string
   motive: string
   confidence: number

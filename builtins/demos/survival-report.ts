@@ -11,7 +11,7 @@ const RULE =
   'Thriving is out of 100: up to 40 for money (credits / (credits + 300), nothing in debt), 25 for happiness, 20 for health, and up to 15 for the share of its goals that it completed.'
 
 /** How somebody stood at the end of a day. */
-export interface Evening {
+interface Evening {
   day: number
   /** Credits. */
   balance: number
@@ -20,7 +20,7 @@ export interface Evening {
   crisis: boolean
 }
 /** Something that happened, in a sentence. */
-export interface Moment {
+interface Moment {
   day: number
   what: string
   /** How much it weighs among the turning points. */

@@ -39,7 +39,7 @@ const FOLDERS = [
   new URL('../../dist/docs/', import.meta.url),
 ]
 
-export const ExplorerMissingError = defineError({
+const ExplorerMissingError = defineError({
   code: 'explorer_missing',
   status: 500,
   title: 'Explorer missing',

@@ -19,7 +19,7 @@ const IN_SHELTER = -10
 const INSOLVENCY = -200
 
 /** What a stay in the clinic costs in credits, to where it brings health, and what it does to happiness. */
-export const CLINIC = { credits: 300, health: 300, happiness: -100 }
+const CLINIC = { credits: 300, health: 300, happiness: -100 }
 
 export interface Day {
   moves: Move[]

@@ -45,7 +45,7 @@ import {
 import { beatOf, type CitizenRow, findCitizen, findEntry, mayEnter, skillsOf } from './repository.ts'
 
 /** What a call of work costs and brings, in thousandths. */
-export const WORK = { energy: 150, reputation: 5 }
+const WORK = { energy: 150, reputation: 5 }
 /** A bet is tried again so often when another of the same agent was made in between. */
 const TRIES = 5
 

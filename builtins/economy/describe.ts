@@ -120,6 +120,6 @@ function listed(lines: readonly string[], what: string): string {
   return [...lines.slice(0, SHOWN), ...more].join('\n')
 }
 
-export function oneLine(text: string): string {
+function oneLine(text: string): string {
   return sanitize(text).replace(/\s+/g, ' ').slice(0, 200)
 }

@@ -26,7 +26,7 @@ export interface Said extends Pick<Message, 'role' | 'content' | 'tool_calls' | 
   at: string
 }
 
-export interface Mail {
+interface Mail {
   type: string
   from: string
   to: string

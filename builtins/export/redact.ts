@@ -1,6 +1,6 @@
 import { maskJson, type PluginHandle, secretsIn } from '#kernel'
 
-export const HIDDEN = '***'
+const HIDDEN = '***'
 
 /** What a field is called that holds a secret: `api_key`, `accessToken`, `X-Svc-Key`, `client_secret`, `db_password`. */
 const SECRET_FIELD =

@@ -48,7 +48,7 @@ const SEARCHED = 20_000
 const TRIED = 20
 
 /** The JSON object in an answer that may have fences, thoughts or prose around it. */
-export function readGoal(text: string): { goal: string; reasoning?: string | undefined } | undefined {
+function readGoal(text: string): { goal: string; reasoning?: string | undefined } | undefined {
   const plain = text.slice(-SEARCHED).replace(/<think>[\s\S]*?<\/think>/g, '')
   let from = plain.indexOf('{')
   for (let tries = 0; from >= 0 && tries < TRIED; tries++, from = plain.indexOf('{', from + 1)) {

@@ -184,10 +184,7 @@ function spendOf(cycle: Cycle, answer: GeneratedGoal & { spend?: Spend }) {
 }
 
 /** Why an objective is not taken; undefined when it is. */
-export function faultOf(
-  objective: string,
-  recent: readonly Pick<GoalRow, 'objective' | 'status'>[],
-): string | undefined {
+function faultOf(objective: string, recent: readonly Pick<GoalRow, 'objective' | 'status'>[]): string | undefined {
   if (objective.length < 10 || objective.length > 500) return 'an objective has 10 to 500 characters'
   const words = wordsOf(objective)
   for (const goal of recent) {

@@ -10,7 +10,7 @@ import { newsOf } from './guarded.ts'
 import { toolsDescription } from './sections.ts'
 
 /** What an agent decides by: the same again brings the same again. */
-export interface World {
+interface World {
   /** A fingerprint of who it is and what it could do. A new goal ends its sleep by itself, and what others are at changes all the time. */
   world: string
   /** How often the agent was woken until then. */

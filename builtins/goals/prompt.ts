@@ -5,7 +5,6 @@ import type { ToolSet } from '../runtime/contract.ts'
 import { type GoalRow, sanitize } from './contract.ts'
 
 export { selfPrompt } from '../profiles/contract.ts'
-export { sanitize } from './contract.ts'
 
 export function pursuitSystem(
   profile: Profile,

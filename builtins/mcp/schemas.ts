@@ -1,6 +1,6 @@
 import { type Operation, z } from '#kernel'
 
-export type JsonSchema = { type: 'object'; [key: string]: unknown }
+type JsonSchema = { type: 'object'; [key: string]: unknown }
 
 /** What a tool takes and gives, as JSON Schema. */
 export interface ToolSchemas {

@@ -1,7 +1,7 @@
 import { ENTITIES } from './entities.ts'
 
 /** Where a page leads to, with the words that stand there. */
-export interface Link {
+interface Link {
   href: string
   text: string
 }
@@ -142,7 +142,7 @@ function summaryOf(text: string): string {
 }
 
 /** The value of an attribute; empty where there is none. */
-export function attribute(tag: string, name: string): string {
+function attribute(tag: string, name: string): string {
   const found = new RegExp(`[\\s"']${name}\\s{0,9}=\\s{0,9}(?:"([^"]*)"|'([^']*)'|([^\\s"'>]+))`, 'i').exec(tag)
   return decoded(found?.[1] ?? found?.[2] ?? found?.[3] ?? '').trim()
 }

@@ -28,7 +28,7 @@ const names = z
   .meta({ examples: [['writer']] })
 
 /** What anybody says who begins a pattern. */
-export const Start = {
+const Start = {
   participants: z
     .union(
       [

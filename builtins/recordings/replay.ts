@@ -18,7 +18,7 @@ export interface Original extends Whole {
 }
 
 /** Compares the event log of a replay with the recorded one, as it grows. */
-export class Comparison {
+class Comparison {
   readonly expected = new LogHash()
   readonly replayed = new LogHash()
   readonly #original: Original

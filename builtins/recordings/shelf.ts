@@ -185,7 +185,7 @@ export class TapeFile {
 }
 
 /** What a tape's file holds, up to the last piece that is whole. */
-export async function entriesIn(bytes: Buffer): Promise<Entry[]> {
+async function entriesIn(bytes: Buffer): Promise<Entry[]> {
   const entries: Entry[] = []
   for (let at = 0; at + 4 <= bytes.length; ) {
     const length = bytes.readUInt32LE(at)

@@ -25,7 +25,7 @@ import type { Whole } from './shelf.ts'
 /** What a recorded run had in its environment and a repeated one has not. */
 const HIDDEN = '***hidden***'
 
-export const OfflineError = defineError({
+const OfflineError = defineError({
   code: 'offline',
   status: 409,
   title: 'Offline',

@@ -17,6 +17,7 @@ import {
   DaemonNotRunningError,
   type ProtocolRoute,
   ProtocolRoutes,
+  problemOf,
   RouteNotFoundError,
   type ServerConfig,
 } from './contract.ts'
@@ -25,7 +26,7 @@ import { admit } from './gate.ts'
 import type { Door } from './hosts.ts'
 import { inputOf } from './input.ts'
 import type { Keys } from './keys.ts'
-import { problemHeaders, problemOf, toldError } from './problem.ts'
+import { problemHeaders, toldError } from './problem.ts'
 import { createRefusal, shadowed } from './refusals.ts'
 import type { RouteTable } from './routes.ts'
 import type { Streams } from './stream.ts'

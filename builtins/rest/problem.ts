@@ -8,8 +8,6 @@ import {
   UnsupportedMediaTypeError,
 } from './contract.ts'
 
-export { Problem, problemOf } from './contract.ts'
-
 export const PROBLEM_TYPE = 'application/problem+json'
 
 /** Headers that go with an error. A client that may try again is told when, in seconds. */
@@ -19,7 +17,7 @@ export function problemHeaders(error: SvcError): Record<string, string> {
 }
 
 /** What was thrown while a request was answered, as an error that may be shown. */
-export function shownError(error: unknown): SvcError {
+function shownError(error: unknown): SvcError {
   if (error instanceof SvcError) return error
   const { code, statusCode } = (error ?? {}) as { code?: unknown; statusCode?: unknown }
   if (typeof code !== 'string') return new InternalError()

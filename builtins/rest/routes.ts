@@ -2,7 +2,7 @@ import type { HttpFace, Operation } from '#kernel'
 import type { ProtocolRoute, StaticRoute } from './contract.ts'
 
 /** A place in the URL space, and the name of the operation that answers there; the name is resolved at each request. */
-export interface Route {
+interface Route {
   method: HttpFace['method']
   path: string
   operation: string

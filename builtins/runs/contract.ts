@@ -1,9 +1,6 @@
 import { defineError, type Effect, token, z } from '#kernel'
 import type { EventEnvelope } from '../store/contract.ts'
 
-/** `daemon`: one life of the heartbeat in one process. `task`: one one-shot task. Rooms may have kinds of their own. */
-export const RunKind = z.string().regex(/^[a-z][a-z_]{0,31}$/)
-
 /** How people name a run. */
 export const RunRef = z
   .string()

@@ -7,7 +7,7 @@ import { countedUpTo, oldRuns, openRuns } from './repository.ts'
 import type { RunDirectory } from './runs.ts'
 
 /** How many runs are kept; 0 keeps all. */
-export function runsKept(svc: PluginHandle): number {
+function runsKept(svc: PluginHandle): number {
   return Number(svc.config.get('retention.max_runs') ?? 0)
 }
 

@@ -239,7 +239,7 @@ export class RunDirectory implements Runs {
 }
 
 /** As on the wire. */
-export function totalsOf({ input_tokens, output_tokens, cost_micros, ...counts }: Counts): RunTotals {
+function totalsOf({ input_tokens, output_tokens, cost_micros, ...counts }: Counts): RunTotals {
   const { cycles, goals_generated, goals_completed, goals_abandoned, model_calls, tool_calls, tool_failures } = counts
   return {
     ...{ cycles, goals_generated, goals_completed, goals_abandoned, model_calls, tool_calls, tool_failures },

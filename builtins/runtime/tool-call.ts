@@ -47,7 +47,7 @@ function objectOr(value: unknown, otherwise: unknown): unknown {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : otherwise
 }
 
-export interface Outcome {
+interface Outcome {
   message: Message
   effects: readonly Effect[]
 }
@@ -230,7 +230,7 @@ const schemas = new WeakMap<Tool, Schema>()
 const briefSchemas = new WeakMap<Tool, Schema>()
 
 /** A tool's parameters as JSON Schema, worked out once. */
-export function schemaOf(tool: Tool): Schema {
+function schemaOf(tool: Tool): Schema {
   let schema = schemas.get(tool)
   if (!schema) {
     const { $schema: _, ...rest } = z.toJSONSchema(tool.parameters, { io: 'input', unrepresentable: 'any' }) as Schema

@@ -1,4 +1,3 @@
-import { dirname } from 'node:path'
 import type { Ports } from '#kernel'
 
 /** What programs need of the machine, to read. What is missing is passed over. */
@@ -50,9 +49,4 @@ export async function walled(files: Ports['files'], { workspace, cwd, network, r
 /** Where the system's programs are, so that only others have to be let in. */
 export function isOfSystem(path: string): boolean {
   return [...SYSTEM, ...ROOTS].some(root => path.startsWith(`${root}/`))
-}
-
-/** The folder that holds an installed program with all that belongs to it: the one above its `bin`. */
-export function homeOf(program: string): string {
-  return dirname(dirname(program))
 }

@@ -42,7 +42,7 @@ export class FileJail implements Jail {
 }
 
 /** Whether a path, relative to a workspace, leads to what git keeps there. */
-export function isOfGit(path: string): boolean {
+function isOfGit(path: string): boolean {
   return path.split('/').some(name => GIT.test(name))
 }
 

@@ -1,7 +1,7 @@
 import type { Alarm, Schedule } from './contract.ts'
 
 /** When a schedule comes, in words. */
-export function timingOf({ every_n_cycles, every, cron, time_zone }: Schedule): string {
+function timingOf({ every_n_cycles, every, cron, time_zone }: Schedule): string {
   if (every_n_cycles !== null) return every_n_cycles === 1 ? 'every cycle' : `every ${every_n_cycles} cycles`
   return every === null ? `${cron} (${time_zone})` : `every ${every} s`
 }

@@ -191,7 +191,7 @@ export class SharedDatabase {
 const known = new Map<string, readonly string[]>()
 
 /** The tables that a statement writes to. */
-export function tablesIn(sql: string): readonly string[] {
+function tablesIn(sql: string): readonly string[] {
   let tables = known.get(sql)
   if (!tables) {
     tables = [...sql.matchAll(/\b(?:INSERT\s+(?:OR\s+\w+\s+)?INTO|UPDATE(?!\s+SET)|DELETE\s+FROM)\s+(\w+)/gi)].map(

@@ -5,7 +5,7 @@ import { type ActiveRow, clamp, eachField, type Inner, loadOf } from './state.ts
 /** A stressor that fades is gone below this severity. */
 export const GONE = 0.02
 /** What counts as refused fades with this time constant, in hours. */
-export const REFUSAL_HOURS = 4
+const REFUSAL_HOURS = 4
 /** The longest piece in which time passes, in hours, and how many there are; where a crisis begins or ends, one ends. */
 const PIECE_HOURS = 0.05
 const MOST_PIECES = 200
@@ -96,7 +96,7 @@ function moved(row: ActiveRow, hours: number, crisis: boolean, settings: Setting
 }
 
 /** C: a crisis begins at its threshold and ends below the one before: it does not flicker. */
-export function inCrisis(crisis: boolean, load: number, { thresholds: [, , dominant, begins] }: Settings): boolean {
+function inCrisis(crisis: boolean, load: number, { thresholds: [, , dominant, begins] }: Settings): boolean {
   return crisis ? load > dominant : load >= begins
 }
 

@@ -12,7 +12,7 @@ const URGENCY: Readonly<Record<SufferingState['level'], string | undefined>> = {
 }
 
 /** What an agent is told of how it suffers; nothing below the first threshold. */
-export function sufferingText({ level, load, stressors }: SufferingState): string | undefined {
+function sufferingText({ level, load, stressors }: SufferingState): string | undefined {
   if (level === 'calm') return undefined
   const lines = stressors.map(({ stressor, severity, condition, trend }) => {
     const filled = Math.round(severity * CELLS)

@@ -35,7 +35,7 @@ import { classify } from './task-types.ts'
 import { insertEffects, insertReport, markReverted, moveEffect, moveEffects, trimReports } from './writes.ts'
 
 /** SwarmLearning on every so manieth heartbeat of the daemon. */
-export const EVERY = 5
+const EVERY = 5
 /** Of each agent so many ended goals count. */
 const LAST_GOALS = 50
 /** Who is to teach has done so many goals of the kind. */

@@ -1,7 +1,7 @@
 import type { TaskType } from './contract.ts'
 
 /** What fits no type. */
-export const GENERAL = 'general'
+const GENERAL = 'general'
 /** Less than this says nothing. */
 const THRESHOLD = 1
 

@@ -56,7 +56,7 @@ export function Loaded<T>({ query, children }: { query: Query<T>; children: (dat
   )
 }
 
-export function Skeleton() {
+function Skeleton() {
   return (
     <div class="skeleton" role="status" aria-label="Loading">
       <i />

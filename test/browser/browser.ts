@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import { type Browser, chromium } from 'playwright-core'
 
 const CHROMIUM = process.env.SVC_TEST_CHROMIUM ?? '/usr/bin/chromium'
 /** One process for all tabs of a site, whoever embeds it. */
@@ -45,11 +45,4 @@ export const UNSEEN = { deviceScaleFactor: 0.5, reducedMotion: 'reduce' } as con
 
 export async function closeBrowser(): Promise<void> {
   await (await running)?.close()
-}
-
-/** Everything that a page asked for, by path. */
-export function requestsOf(page: Page): string[] {
-  const paths: string[] = []
-  page.on('request', request => paths.push(`${request.method()} ${new URL(request.url()).pathname}`))
-  return paths
 }

@@ -7,7 +7,7 @@ let made = 0
  * A network of its own for a machine's processes, joined to this one's by one line, which is cut as if somebody pulled it out:
  * what is on its way is gone, and neither side is told.
  */
-export class Namespace implements Line {
+class Namespace implements Line {
   readonly url: string
   /** What a command line begins with that is run in there. */
   readonly within: readonly string[]

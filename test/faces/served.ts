@@ -4,7 +4,7 @@ import { Rest } from '../../builtins/rest/contract.ts'
 import { type HouseOptions, house } from '../support/index.ts'
 import { type Ask, ask } from './rest-house.ts'
 
-export const WORKER = 'name: worker\nrole: does what it likes\nmax_steps: 5\n'
+const WORKER = 'name: worker\nrole: does what it likes\nmax_steps: 5\n'
 
 /** All rooms, listening, with the machine's clock; all of it ends with the test. */
 export async function served(options: HouseOptions = {}) {

@@ -14,7 +14,7 @@ import { brokenRows } from './rows.ts'
 import { brokenStamps, STAMP, STAMP_CALLS, type StampCall, stampsIn } from './stamps.ts'
 
 const HOOK = fileURLToPath(new URL('./crash-hook.js', import.meta.url))
-export const STAMPS = 2
+const STAMPS = 2
 
 /** Goal after goal; of each some stamps, a report, the end. Where a goal stands is read off the conversation. */
 function script() {

@@ -44,7 +44,7 @@ export async function taped(options: Options): Promise<{ run: SimulatedRun; reco
 }
 
 /** Of each world of these tests, unless told. */
-export const CYCLES = 30
+const CYCLES = 30
 
 /** Why a world failed, with how to have it again; nothing when it did not. */
 export function told({ seed, violation }: SimulatedRun, faults = 'some', cycles = CYCLES): string[] {

@@ -5,7 +5,7 @@ import sandbox from '../../builtins/sandbox/index.ts'
 import { type House, type HouseOptions, house } from '../support/index.ts'
 
 /** Uses a tool as the runtime does: arguments through the tool's own schema, a throw as the text of an error. */
-export type Use = (name: string, args?: Record<string, unknown>, call?: Partial<ToolCall>) => Promise<string>
+type Use = (name: string, args?: Record<string, unknown>, call?: Partial<ToolCall>) => Promise<string>
 
 export interface Hands extends House {
   workspace: string

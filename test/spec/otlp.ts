@@ -67,7 +67,7 @@ export interface SentSpan {
   attributes: Record<string, unknown>
   events: string[]
 }
-export interface SentPoint {
+interface SentPoint {
   metric: string
   unit: string
   attributes: Record<string, unknown>

@@ -55,7 +55,7 @@ function byRoom<T>(things: readonly T[], roomOf: (thing: T) => string, nameOf: (
 }
 
 /** What a schema takes, in words. */
-export function kindOf(schema: Schema): string {
+function kindOf(schema: Schema): string {
   if (schema.enum) return schema.enum.map(value => code(String(value))).join(', ')
   if (schema.const !== undefined) return code(String(schema.const))
   const choices = schema.anyOf ?? schema.oneOf

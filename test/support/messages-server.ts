@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo, Socket } from 'node:net'
 
 /** A request of Anthropic's Messages API as it came over the wire. */
-export interface MessagesRequestBody {
+interface MessagesRequestBody {
   model: string
   max_tokens: number
   temperature?: number
@@ -12,14 +12,14 @@ export interface MessagesRequestBody {
   tools?: { name: string; description: string; input_schema: Record<string, unknown> }[]
 }
 
-export interface MessagesRequest {
+interface MessagesRequest {
   headers: IncomingMessage['headers']
   body: MessagesRequestBody
 }
 
-export type MessagesBlock = { text: string } | { thinking: string } | { tool: string; input: unknown; id?: string }
+type MessagesBlock = { text: string } | { thinking: string } | { tool: string; input: unknown; id?: string }
 
-export interface MessagesAnswer {
+interface MessagesAnswer {
   content?: MessagesBlock[]
   stop_reason?: string
   usage?: Partial<Record<string, number>>
@@ -28,7 +28,7 @@ export interface MessagesAnswer {
 }
 
 /** An error with its status, in the shape that the API has for it. */
-export interface MessagesRefusal {
+interface MessagesRefusal {
   status: number
   type: string
   message: string

@@ -12,7 +12,7 @@ export interface Candidate {
 /** What there is of something at this moment: `agents`, `approvals`, … */
 export type Values = (kind: ValueKind) => Promise<Candidate[]>
 export type ValueKind = (typeof KINDS)[number] | 'presets' | 'plugins' | 'config_keys' | 'models'
-export const KINDS = ['agents', 'approvals', 'goals', 'sessions', 'tasks', 'runs', 'schedules', 'alarms'] as const
+const KINDS = ['agents', 'approvals', 'goals', 'sessions', 'tasks', 'runs', 'schedules', 'alarms'] as const
 
 /** Which kind a field takes, whatever the command; a list of them in one word is divided by commas. */
 const BY_FIELD: Readonly<Record<string, ValueKind>> = {

@@ -3,9 +3,9 @@ import { once } from '../once.ts'
 import type { Span } from '../rule.ts'
 
 /** Shorter runs say nothing. */
-export const BASE64 = /[A-Za-z0-9+/_-]{24,}={0,2}/g
-export const HEX = /(?:[\da-f]{2}[ :,]?){12,}/gi
-export const ESCAPE =
+const BASE64 = /[A-Za-z0-9+/_-]{24,}={0,2}/g
+const HEX = /(?:[\da-f]{2}[ :,]?){12,}/gi
+const ESCAPE =
   /%[\da-f]{2}|\\x[\da-f]{2}|\\u(?:[\da-f]{4}|\{[\da-f]{1,6}\})|&(?:#(?:\d{2,6}|x[\da-f]{2,5})|lt|gt|amp|quot|nbsp);/iy
 const ANY_ESCAPE = new RegExp(ESCAPE.source, 'gi')
 const PERCENT = 37

@@ -26,7 +26,7 @@ export const FAMILIES: readonly Family[] = [
 const HIDDEN: readonly Family[] = [OVERRIDE, EXTRACTION, EXFILTRATION]
 
 /** The plainest sentence of all, without its blanks. */
-export const RUN_TOGETHER =
+const RUN_TOGETHER =
   /(?:ignor(?:e|ing)|disregard|forget|bypass|override|neglect)(?:all|any|every|the|of|your|my|these|those|its|other|and|please){0,4}(?:previous|prior|above|preceding|earlier|foregoing|former|initial|original|system|safety|existing)(?:ly)?(?:given|provided|stated|system|safety|set|of|or|and|above|prior|previous){0,3}(?:instructions?|prompts?|rules|directi(?:ons|ves)|guidelines?|commands|orders|constraints|restrictions)/g
 /** Words that only stand backwards, or 13 letters on, in what is meant to be read so. */
 const BACKWARDS = /snoitcurtsni|tpmorp|erongi|sevitcerid/g

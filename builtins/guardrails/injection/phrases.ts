@@ -21,7 +21,7 @@ const BETWEEN_WORDS = '\\W[^.!?]{0,40}?\\b'
 const BETWEEN_SIGNS = '[^.!?。！？]{0,12}?'
 
 /** One phrase as the source of the expression that looks for it in small letters. */
-export function phraseSource(phrase: string, border: boolean): string {
+function phraseSource(phrase: string, border: boolean): string {
   const parts = phrase.split(' … ').map(part =>
     part
       .split('…')

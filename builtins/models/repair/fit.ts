@@ -116,7 +116,7 @@ function choiceOf(value: string, schema: Schema): unknown {
 }
 
 /** Whether a value has a type that the schema takes; what is inside of it is not looked at, but for the choice between options. */
-export function fits(value: unknown, schema: unknown): boolean {
+function fits(value: unknown, schema: unknown): boolean {
   if (!isObject(schema)) return true
   if ('const' in schema) return value === schema.const
   if (Array.isArray(schema.enum)) return schema.enum.includes(value)

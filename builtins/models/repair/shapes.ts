@@ -129,7 +129,7 @@ function written(pairs: ReadonlyMap<string, string>): string | undefined {
 }
 
 /** The place behind the JSON object or list at `start`; -1 when it does not end. */
-export function endOfJson(text: string, start: number): number {
+function endOfJson(text: string, start: number): number {
   const sign = /["\\{}[\]]/g
   sign.lastIndex = start
   let depth = 0

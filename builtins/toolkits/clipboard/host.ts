@@ -17,7 +17,7 @@ const X11: Programs = {
   read: ['xclip', '-selection', 'clipboard', '-o'],
 }
 
-export const HostClipboardError = defineError({
+const HostClipboardError = defineError({
   code: 'host_clipboard',
   status: 503,
   title: 'Clipboard unreachable',

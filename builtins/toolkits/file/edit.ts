@@ -1,6 +1,6 @@
 import { defineError } from '#kernel'
 
-export const EditError = defineError({
+const EditError = defineError({
   code: 'edit_refused',
   status: 422,
   title: 'Edit refused',

@@ -2,7 +2,7 @@ import { basename, dirname, join } from 'node:path'
 import { defineError, type PluginHandle } from '#kernel'
 import { Jail, type ProcessEnd, Sandbox } from '../../sandbox/contract.ts'
 
-export const GitError = defineError({
+const GitError = defineError({
   code: 'git_refused',
   status: 422,
   title: 'Git refused',

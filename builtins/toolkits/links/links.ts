@@ -5,7 +5,7 @@ import { type WebPage, WebPages } from '../../net/contract.ts'
 /** The kind of record that is a link. */
 export const LINK = 'link'
 
-export const LinkError = defineError({
+const LinkError = defineError({
   code: 'link_refused',
   status: 422,
   title: 'Link refused',

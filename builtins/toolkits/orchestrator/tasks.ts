@@ -4,7 +4,7 @@ import type { OrchestratorConfig } from './config.ts'
 import { needsOf, type Program, wordsFor } from './programs.ts'
 import { type CodeTask, Records } from './records.ts'
 
-export const CodeTaskError = defineError({
+const CodeTaskError = defineError({
   code: 'code_task_refused',
   status: 422,
   title: 'Code task refused',

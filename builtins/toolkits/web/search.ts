@@ -8,7 +8,7 @@ const DUCKDUCKGO = 'https://html.duckduckgo.com/html/?q={query}'
 /** https://api-dashboard.search.brave.com/app/documentation/web-search/get-started */
 const BRAVE = 'https://api.search.brave.com/res/v1/web/search?q={query}'
 
-export const SearchFailedError = defineError({
+const SearchFailedError = defineError({
   code: 'web_search_failed',
   status: 502,
   title: 'Web search failed',

@@ -32,7 +32,7 @@ export interface Pair {
   last_at: string
 }
 
-export const keyOf = (a: string, b: string) => (a < b ? `${a} ${b}` : `${b} ${a}`)
+const keyOf = (a: string, b: string) => (a < b ? `${a} ${b}` : `${b} ${a}`)
 
 /** The liveliest first. */
 export function pairsOf({ agents, edges }: Graph): Pair[] {

@@ -29,7 +29,7 @@ export function scanner(stages: readonly Stage[]): (text: string) => Promise<Che
   return text => scan(text, rules, { clock, failed })
 }
 
-/** What is found in the corpora, and how long that takes. */
+/** What is found in the corpora. */
 export async function figures(): Promise<Quality> {
   const input = scanner(['input'])
   const output = scanner(['output'])
@@ -72,42 +72,6 @@ export async function figures(): Promise<Quality> {
       `  false alarms: ${falseAlarms}/${texts.length}`,
     ],
   }
-}
-
-/** Milliseconds of processor time for a text, of the generated ones, and for a megabyte of each hostile kind. */
-export async function costs(): Promise<string[]> {
-  const texts = piiCorpus(1500).map(({ text }) => text)
-  const lines: string[] = []
-  for (const stage of ['input', 'output'] as const) {
-    const scan = scanner([stage])
-    const all = async () => {
-      for (const text of texts) await scan(text)
-    }
-    const often = (await least([all, all, all])) / texts.length
-    lines.push(`${stage}: ${often.toFixed(3)} ms a text`)
-    const each = []
-    for (const [name, make] of Object.entries(hostile)) {
-      const text = make()
-      const once = () => scan(text)
-      each.push([name, await least([once, once])] as const)
-    }
-    each.sort(([, a], [, b]) => a - b)
-    const [name, worst] = each.at(-1) ?? ['', 0]
-    const [, middle] = each[each.length >> 1] ?? ['', 0]
-    lines.push(`${stage}: a hostile megabyte takes ${middle.toFixed(0)} ms, at worst ${worst.toFixed(0)} ms (${name})`)
-  }
-  return lines
-}
-
-/** What the cheapest takes: the first compiles, and others may have the machine. */
-async function least(works: readonly (() => Promise<unknown>)[]): Promise<number> {
-  let least = Number.POSITIVE_INFINITY
-  for (const work of works) {
-    const begun = processorTime()
-    await work()
-    least = Math.min(least, processorTime() - begun)
-  }
-  return least
 }
 
 /** Milliseconds for which this process had a processor so far: not those in which others had it. */
