@@ -71,7 +71,7 @@ export class Peer {
   async *#stream(asked: Asked, dialect: Dialect): AsyncGenerator<Json> {
     const { configuration, ...send } = parse(Send, asked.params, 'The message')
     const task = await this.#begin(asked, send)
-    yield* this.#follow(task, '0', asked, dialect, configuration?.historyLength)
+    yield* this.#follow(task, asked, dialect, configuration?.historyLength)
   }
 
   async #get(asked: Asked, dialect: Dialect): Promise<Json> {
@@ -88,7 +88,7 @@ export class Peer {
     const task = await this.#find(asked, parse(OneTask, asked.params, 'The request'))
     if (task.status !== 'running')
       throw new RpcError('unsupported_operation', `The task ${task.task_id} does not run: it is ${task.status}.`)
-    yield* this.#follow(task, '0', asked, dialect, null)
+    yield* this.#follow(task, asked, dialect, null)
   }
 
   get #tasks(): Tasks {
@@ -152,7 +152,6 @@ export class Peer {
 
   async *#follow(
     task: Task,
-    after: string,
     { call }: Asked,
     dialect: Dialect,
     historyLength: number | null | undefined,
@@ -160,7 +159,7 @@ export class Peer {
     const shown = await this.#shown(task, call)
     yield dialect.begun(dialect.task(shown, historyLength))
     let said = false
-    for await (const { event, data } of this.#tasks.follow(task.task_id, after, call.signal)) {
+    for await (const { event, data } of this.#tasks.follow(task.task_id, '0', call.signal)) {
       if (event === 'token') {
         yield dialect.piece(shown, (data as { text: string }).text, false, said)
         said = true

@@ -88,6 +88,6 @@ export async function sweep(svc: PluginHandle, config: EconomyConfig, beat?: num
 }
 
 /** Runs what hangs on the beat; what goes wrong is logged, and the next beat comes. */
-export async function guarded(svc: PluginHandle, what: string, work: () => Promise<unknown>): Promise<void> {
-  await work().catch(error => svc.log.error({}, `${what}: ${sentenceOf(error)}`))
+export async function guarded(svc: PluginHandle, work: () => Promise<unknown>): Promise<void> {
+  await work().catch(error => svc.log.error({}, `the economy: ${sentenceOf(error)}`))
 }

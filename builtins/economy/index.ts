@@ -53,7 +53,7 @@ export default definePlugin({
     // A stop ends what is asked of models; the next start asks anew.
     let choices = new LifeChoices(svc, config, catalogue)
     svc.on('beat', ({ beat }) =>
-      guarded(svc, 'the economy', async () => {
+      guarded(svc, async () => {
         await passTheBeat(svc, config, catalogue, beat)
         await sweep(svc, config, beat)
         await choices.remember()
@@ -61,7 +61,7 @@ export default definePlugin({
         await writeLives(svc, 'dead')
       }),
     )
-    svc.on('agent_deleted', () => guarded(svc, 'the economy', () => sweep(svc, config)))
+    svc.on('agent_deleted', () => guarded(svc, () => sweep(svc, config)))
     const begin = async (alone: boolean) => {
       choices = new LifeChoices(svc, config, catalogue)
       if (alone) await svc.use(Store).apply([freeEvents({})])

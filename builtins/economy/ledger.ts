@@ -102,10 +102,10 @@ export const closeAccount = defineEffect({
   statements({ account }) {
     // Its own movements are added up among those of all that are gone; what it moved with itself was nothing.
     const gone = (column: string) => `CASE WHEN ${column} = ? THEN 'departed' ELSE ${column} END`
-    const fold = (table: string, amount: string, entries: string): Statement[] => [
+    const fold = (table: string, entries: string): Statement[] => [
       {
         sql: `INSERT INTO world_carried (payer, payee, reason, amount, entries)
-              SELECT ${gone('payer')}, ${gone('payee')}, reason, sum(${amount}), ${entries} FROM ${table}
+              SELECT ${gone('payer')}, ${gone('payee')}, reason, sum(amount), ${entries} FROM ${table}
               WHERE payer = ? OR payee = ? GROUP BY 1, 2, reason
               ON CONFLICT (payer, payee, reason) DO UPDATE SET amount = world_carried.amount + excluded.amount,
                 entries = world_carried.entries + excluded.entries`,
@@ -120,8 +120,8 @@ export const closeAccount = defineEffect({
         params: [account],
       },
       { sql: 'DELETE FROM world_accounts WHERE account = ?', params: [account] },
-      ...fold('world_entries', 'amount', 'count(*)'),
-      ...fold('world_carried', 'amount', 'sum(entries)'),
+      ...fold('world_entries', 'count(*)'),
+      ...fold('world_carried', 'sum(entries)'),
     ]
   },
 })

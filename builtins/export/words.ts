@@ -32,8 +32,8 @@ export function lasting(ms: number): string {
   return `${whole(Math.floor(minutes / 60))} h ${minutes % 60} min`
 }
 
-export function plural(count: number, one: string, many = `${one}s`): string {
-  return `${whole(count)} ${count === 1 ? one : many}`
+export function plural(count: number, one: string): string {
+  return `${whole(count)} ${count === 1 ? one : `${one}s`}`
 }
 
 /** A value of any kind, as text for people. */

@@ -131,8 +131,8 @@ export class SimulatedProcess {
       stampOf: path => disk.stampOf(path),
       touch: (path, ms) => disk.touch(path, ms),
       env: {},
-      fetch: refused('there is no network here'),
-      lookup: refused('there is no network here'),
+      fetch: unreachable,
+      lookup: unreachable,
       spawn: () => {
         throw Object.assign(new Error('there are no programs here'), { code: 'ENOENT', syscall: 'spawn' })
       },
@@ -225,8 +225,6 @@ export class SimulatedProcess {
 /** Some tools are the same object in every service that this program opens. */
 const originals = new WeakMap<object, (...args: never[]) => unknown>()
 
-function refused(why: string) {
-  return async (): Promise<never> => {
-    throw Object.assign(new Error(why), { code: 'ENOTFOUND' })
-  }
+async function unreachable(): Promise<never> {
+  throw Object.assign(new Error('there is no network here'), { code: 'ENOTFOUND' })
 }

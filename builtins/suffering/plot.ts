@@ -2,6 +2,7 @@ import type { SufferingMoment } from './contract.ts'
 
 const COLUMNS = 60
 const ROWS = 8
+const CELLS = 20
 
 /** The load over time as a small picture: a column is the load at its end, a row an eighth. @param history newest first */
 export function plotOf(history: readonly SufferingMoment[]): string {
@@ -22,7 +23,8 @@ export function plotOf(history: readonly SufferingMoment[]): string {
   return [...rows, `0.0 └${'─'.repeat(COLUMNS)}`, `     ${legend}`].join('\n')
 }
 
-export function barOf(value: number, cells = 20): string {
-  const filled = Math.round(value * cells)
-  return '█'.repeat(filled) + '·'.repeat(cells - filled)
+/** A value from 0 to 1 as a bar. */
+export function barOf(value: number): string {
+  const filled = Math.round(value * CELLS)
+  return '█'.repeat(filled) + '·'.repeat(CELLS - filled)
 }

@@ -25,8 +25,8 @@ export const plural = (n: number, one: string, many = `${one}s`) =>
   `${n.toLocaleString(LOCALE)} ${n === 1 ? one : many}`
 
 /** The heading of a list of which the newest are shown: all there are, or so many. */
-export const newest = (n: number, most: number, one: string, many = `${one}s`) =>
-  n < most ? plural(n, one, many) : `The newest ${most} ${many}`
+export const newest = (n: number, most: number, one: string) =>
+  n < most ? plural(n, one) : `The newest ${most} ${one}s`
 
 interface Amounts<N> {
   usd: N

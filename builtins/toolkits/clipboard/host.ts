@@ -31,9 +31,9 @@ export class HostClipboard implements Clipboard {
   readonly #ports: Pick<Ports, 'spawn' | 'clock' | 'env'>
   readonly #programs: Programs
 
-  constructor(ports: Pick<Ports, 'spawn' | 'clock' | 'env'>, platform: string = process.platform) {
+  constructor(ports: Pick<Ports, 'spawn' | 'clock' | 'env'>) {
     this.#ports = ports
-    this.#programs = platform === 'darwin' ? MAC : ports.env.WAYLAND_DISPLAY ? WAYLAND : X11
+    this.#programs = process.platform === 'darwin' ? MAC : ports.env.WAYLAND_DISPLAY ? WAYLAND : X11
   }
 
   async write(text: string): Promise<void> {
