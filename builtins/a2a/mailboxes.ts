@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { type Effect, lockFile, type PluginHandle, sentenceOf, type Wake } from '#kernel'
 import { AgentNotFoundError, Agents, AmbiguousAgentError } from '../agents/contract.ts'
-import { Store, setValue, wakeAgents } from '../store/contract.ts'
+import { getValue, Store, setValue, wakeAgents } from '../store/contract.ts'
 import { type Watched, Watcher } from '../waking/contract.ts'
 import { type Draft, Mail, OPERATOR } from './contract.ts'
 import { type Box, ForeignLine, type Line, lineOf, Mailbox } from './mailbox.ts'
@@ -225,10 +225,7 @@ export class Mailboxes {
   }
 
   async #cursor(store: Store): Promise<number> {
-    const row = await store.get<{ value: string }>('SELECT value FROM plugin_values WHERE namespace = ? AND key = ?', [
-      ...[CURSOR.namespace, CURSOR.key],
-    ])
-    return row ? Number(row.value) : 0
+    return Number((await getValue(store, CURSOR)) ?? 0)
   }
 }
 

@@ -1,5 +1,5 @@
 import { z } from '#kernel'
-import { AMONG, defineEffect, isoTime, listed, type Statement, type Store } from '../store/contract.ts'
+import { AMONG, defineEffect, getValue, isoTime, listed, type Statement, type Store } from '../store/contract.ts'
 import { type A2AMessage, type MessageFilter, MessageType, OPERATOR } from './contract.ts'
 
 const COLUMNS = `seq, message_id, type, from_agent, coalesce(to_agent, '${OPERATOR}') AS to_agent, subject, body, reply_to,
@@ -253,10 +253,7 @@ export function noteHorizon(message_ids: readonly string[]): Statement {
 
 /** Messages from before this time may be gone, in milliseconds. */
 export async function prunedBefore(store: Store): Promise<number> {
-  const row = await store.get<{ value: string }>('SELECT value FROM plugin_values WHERE namespace = ? AND key = ?', [
-    ...[HORIZON.namespace, HORIZON.key],
-  ])
-  return row ? Number(row.value) : 0
+  return Number((await getValue(store, HORIZON)) ?? 0)
 }
 
 export interface MailboxRow {

@@ -1,5 +1,13 @@
 import { type CommitResult, crashPoint, type Effect, type PluginHandle } from '#kernel'
-import { type EffectPlanner, type EventEnvelope, isoTime, type Store, wakeAgents } from '../store/contract.ts'
+import {
+  type EffectPlanner,
+  EVENT_COLUMNS,
+  type EventEnvelope,
+  type EventRow,
+  type Store,
+  shownEvent,
+  wakeAgents,
+} from '../store/contract.ts'
 import type { Connections } from './connection.ts'
 import { Asked } from './kept.ts'
 import type { ClusterScheduler } from './scheduler.ts'
@@ -117,11 +125,8 @@ export class ClusterStore implements Store {
   }
 
   async events(after: number, limit: number): Promise<EventEnvelope[]> {
-    const rows = await this.all<Omit<EventEnvelope, 'at' | 'data'> & { at: number; data: string }>(
-      'SELECT seq, type, v, at, agent_id, cycle_num, run_id, data FROM events WHERE seq > ? ORDER BY seq LIMIT ?',
-      [after, limit],
-    )
-    return rows.map(row => ({ ...row, at: isoTime(row.at), data: JSON.parse(row.data) as Record<string, unknown> }))
+    const sql = `SELECT ${EVENT_COLUMNS} FROM events WHERE seq > ? ORDER BY seq LIMIT ?`
+    return (await this.all<EventRow>(sql, [after, limit])).map(shownEvent)
   }
 
   /** PostgreSQL gives room back by itself. */

@@ -1,6 +1,6 @@
 import { defineError, type PluginHandle, type StreamEvent } from '#kernel'
-import { Store } from '../store/contract.ts'
-import { type EventFilter, eventsBetween, newestSeq, newestSeqs, oldestSeq } from './repository.ts'
+import { newestSeq, Store } from '../store/contract.ts'
+import { type EventFilter, eventsBetween, newestSeqs, oldestSeq } from './repository.ts'
 import type { Tail } from './tail.ts'
 
 /** So many seqs are looked through at a time, so that a filter that finds little holds up nobody. */

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { type PluginHandle, sentenceOf, z } from '#kernel'
-import { Store, setValue } from '../store/contract.ts'
+import { getValue, newestSeq, Store, setValue } from '../store/contract.ts'
 import { Journal } from './journal.ts'
-import { eventsBetween, eventsOfAgent, newestSeq } from './repository.ts'
+import { eventsBetween, eventsOfAgent } from './repository.ts'
 
 /** So many seqs are looked through, and so many lines written, at a time. */
 const SPAN = 1_000
@@ -99,11 +99,6 @@ export class EventLog {
   }
 
   async #cursor(store: Store): Promise<number> {
-    const { namespace, key } = CURSOR
-    const row = await store.get<{ value: string }>('SELECT value FROM plugin_values WHERE namespace = ? AND key = ?', [
-      namespace,
-      key,
-    ])
-    return row ? Number(row.value) : 0
+    return Number((await getValue(store, CURSOR)) ?? 0)
   }
 }

@@ -1,18 +1,9 @@
-import { type EventEnvelope, isoTime, type Store } from '../store/contract.ts'
+import { EVENT_COLUMNS, type EventEnvelope, type EventRow, type Store, shownEvent } from '../store/contract.ts'
 
 /** Which events are meant; nothing means all. */
 export interface EventFilter {
   agent_id?: string | undefined
   types?: readonly string[] | undefined
-}
-
-type Row = Omit<EventEnvelope, 'at' | 'data'> & { at: number; data: string }
-
-const COLUMNS = 'seq, type, v, at, agent_id, cycle_num, run_id, data'
-
-/** The seq of the newest event; 0 when there is none. A look at the end of one index. */
-export async function newestSeq(store: Store): Promise<number> {
-  return (await store.get<{ seq: number | null }>('SELECT max(seq) AS seq FROM events'))?.seq ?? 0
 }
 
 /** The seq of the oldest event that is kept; 0 when there is none. */
@@ -28,12 +19,11 @@ export async function eventsBetween(
   filter: EventFilter = {},
 ): Promise<EventEnvelope[]> {
   const { sql, params } = conditionOf(filter)
-  const rows = await store.all<Row>(`SELECT ${COLUMNS} FROM events WHERE seq > ? AND seq <= ?${sql} ORDER BY seq`, [
-    after,
-    upTo,
-    ...params,
-  ])
-  return rows.map(shown)
+  const rows = await store.all<EventRow>(
+    `SELECT ${EVENT_COLUMNS} FROM events WHERE seq > ? AND seq <= ?${sql} ORDER BY seq`,
+    [after, upTo, ...params],
+  )
+  return rows.map(shownEvent)
 }
 
 /** The newest seqs after one and up to another, newest first, at most `limit`. */
@@ -60,12 +50,12 @@ export async function eventsOfAgent(
   upTo: number,
   limit: number,
 ): Promise<EventEnvelope[]> {
-  const rows = await store.all<Row>(
-    `SELECT ${COLUMNS} FROM events WHERE ${agent_id === '' ? 'agent_id IS NULL' : 'agent_id = ?'} AND seq > ? AND seq <= ?
+  const rows = await store.all<EventRow>(
+    `SELECT ${EVENT_COLUMNS} FROM events WHERE ${agent_id === '' ? 'agent_id IS NULL' : 'agent_id = ?'} AND seq > ? AND seq <= ?
      ORDER BY seq LIMIT ?`,
     [...(agent_id === '' ? [] : [agent_id]), after, upTo, limit],
   )
-  return rows.map(shown)
+  return rows.map(shownEvent)
 }
 
 /** A window of events, newest first. */
@@ -76,11 +66,11 @@ export async function latestEvents(
   offset: number,
 ): Promise<EventEnvelope[]> {
   const { sql, params } = conditionOf(filter)
-  const rows = await store.all<Row>(
-    `SELECT ${COLUMNS} FROM events WHERE true${sql} ORDER BY seq DESC LIMIT ? OFFSET ?`,
+  const rows = await store.all<EventRow>(
+    `SELECT ${EVENT_COLUMNS} FROM events WHERE true${sql} ORDER BY seq DESC LIMIT ? OFFSET ?`,
     [...params, limit, offset],
   )
-  return rows.map(shown)
+  return rows.map(shownEvent)
 }
 
 export async function countEvents(store: Store, filter: EventFilter): Promise<number> {
@@ -93,8 +83,4 @@ function conditionOf({ agent_id, types = [] }: EventFilter): { sql: string; para
   if (agent_id !== undefined) parts.push(' AND agent_id = ?')
   if (types.length > 0) parts.push(` AND type IN (${types.map(() => '?').join(', ')})`)
   return { sql: parts.join(''), params: [...(agent_id === undefined ? [] : [agent_id]), ...types] }
-}
-
-function shown(row: Row): EventEnvelope {
-  return { ...row, at: isoTime(row.at), data: JSON.parse(row.data) as Record<string, unknown> }
 }

@@ -1,7 +1,6 @@
 import { type PluginHandle, z } from '#kernel'
 import { EventReaders, RetentionRules } from '../retention/contract.ts'
-import { defineEffect, Effects, Store } from '../store/contract.ts'
-import { newestSeq } from './repository.ts'
+import { defineEffect, Effects, newestSeq, Store } from '../store/contract.ts'
 
 /** So many of the newest are kept in any case, for whoever comes back to a stream. */
 const KEPT = 10_000

@@ -1,6 +1,5 @@
 import { type PluginHandle, sentenceOf } from '#kernel'
-import { Store } from '../store/contract.ts'
-import { newestSeq } from './repository.ts'
+import { newestSeq, Store } from '../store/contract.ts'
 
 /** How often the end of the log is looked at, in milliseconds, while anybody waits for it. */
 const LOOK_MS = 50

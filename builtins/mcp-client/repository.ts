@@ -1,5 +1,5 @@
 import type { Effect, PluginHandle } from '#kernel'
-import { Store, setValue } from '../store/contract.ts'
+import { getValue, Store, setValue } from '../store/contract.ts'
 import { Known } from './memory.ts'
 
 const NAMESPACE = 'mcp-client'
@@ -18,10 +18,7 @@ export async function allKnown(svc: PluginHandle): Promise<Map<string, Known>> {
 }
 
 export async function knownOf(svc: PluginHandle, name: string): Promise<Known | undefined> {
-  const row = await svc
-    .use(Store)
-    .get<{ value: string }>('SELECT value FROM plugin_values WHERE namespace = ? AND key = ?', [NAMESPACE, name])
-  return row && Known.safeParse(JSON.parse(row.value)).data
+  return Known.safeParse(await getValue(svc.use(Store), { namespace: NAMESPACE, key: name })).data
 }
 
 export function remember(name: string, known: Known): Effect {

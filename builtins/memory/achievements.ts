@@ -1,8 +1,8 @@
 import { type PluginHandle, sentenceOf } from '#kernel'
 import { GuardrailBlockedError } from '../guardrails/contract.ts'
-import { Store, setValue } from '../store/contract.ts'
+import { newestSeq, Store, setValue } from '../store/contract.ts'
 import type { Memory } from './contract.ts'
-import { type Achievement, CURSOR, completedUpTo, cursor, newestEvent } from './repository.ts'
+import { type Achievement, CURSOR, completedUpTo, cursor } from './repository.ts'
 
 /** Of a goal's result, in characters. */
 const LONGEST_RESULT = 4_000
@@ -31,7 +31,7 @@ export class Achievements {
   async #look(): Promise<void> {
     const store = this.#svc.use(Store)
     const after = await cursor(store)
-    let upTo = await newestEvent(store)
+    let upTo = await newestSeq(store)
     for await (const goal of completedUpTo(store, after, upTo)) {
       const stored = await this.#store(goal)
       if (!stored) upTo = Math.min(upTo, goal.seq - 1)

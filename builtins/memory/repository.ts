@@ -1,5 +1,5 @@
 import { z } from '#kernel'
-import { RUN_OF, type Store } from '../store/contract.ts'
+import { getValue, RUN_OF, type Store } from '../store/contract.ts'
 
 /** Up to which event completed goals have been stored. */
 export const CURSOR = { namespace: 'memory', key: 'goals_seq' } as const
@@ -14,19 +14,11 @@ export async function cursor(store: Store): Promise<number> {
     .number()
     .int()
     .catch(0)
-    .parse(await stored(store, CURSOR))
+    .parse(await getValue(store, CURSOR))
 }
 
 export async function round(store: Store): Promise<Round> {
-  return Round.catch({ began_ms: 0, after: null }).parse(JSON.parse((await stored(store, ROUND)) ?? 'null'))
-}
-
-async function stored(store: Store, { namespace, key }: { namespace: string; key: string }) {
-  const row = await store.get<{ value: string }>('SELECT value FROM plugin_values WHERE namespace = ? AND key = ?', [
-    namespace,
-    key,
-  ])
-  return row?.value
+  return Round.catch({ began_ms: 0, after: null }).parse(await getValue(store, ROUND))
 }
 
 /** Agents in the order of their ids. */
@@ -41,10 +33,6 @@ export async function agentsAfter(store: Store, after: string, limit: number): P
 /** The run that what happens now belongs to. */
 export async function runOf(store: Store): Promise<string | null> {
   return (await store.get<{ run_id: string | null }>(`SELECT ${RUN_OF} AS run_id`, [null]))?.run_id ?? null
-}
-
-export async function newestEvent(store: Store): Promise<number> {
-  return (await store.get<{ seq: number | null }>('SELECT max(seq) AS seq FROM events'))?.seq ?? 0
 }
 
 /** A goal that was completed, with the event that told it. */

@@ -28,14 +28,6 @@ export async function readCounts(store: Store): Promise<Record<string, number>> 
   return Object.fromEntries(rows.map(({ key, value }) => [key.slice(COUNTS.length), Number(value)]))
 }
 
-export async function readEventTotals(store: Store): Promise<unknown> {
-  const row = await store.get<{ value: string }>('SELECT value FROM plugin_values WHERE namespace = ? AND key = ?', [
-    EVENT_TOTALS.namespace,
-    EVENT_TOTALS.key,
-  ])
-  return row && (JSON.parse(row.value) as unknown)
-}
-
 /** Events after `seq`, oldest first; the data only of these types. */
 export function eventsAfter(store: Store, seq: number, types: readonly string[], limit: number) {
   return store.all<{ seq: number; type: string; data: string | null }>(

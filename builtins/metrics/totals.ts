@@ -1,7 +1,7 @@
 import { type PluginHandle, z } from '#kernel'
-import { Store, setValue } from '../store/contract.ts'
+import { getValue, Store, setValue } from '../store/contract.ts'
 import type { Metric, Sample } from './contract.ts'
-import { EVENT_TOTALS, eventsAfter, readEventTotals } from './repository.ts'
+import { EVENT_TOTALS, eventsAfter } from './repository.ts'
 import { together } from './together.ts'
 
 /** Events read at once: few enough to leave the event loop within milliseconds. */
@@ -73,7 +73,7 @@ export class EventTotals {
   }
 
   async #load(): Promise<number> {
-    const saved = Saved.safeParse(await readEventTotals(this.#store())).data
+    const saved = Saved.safeParse(await getValue(this.#store(), EVENT_TOTALS)).data
     for (const [name, labels, value] of saved?.totals ?? []) this.#sums(name).set(labels, value)
     this.#saved = saved?.seq ?? 0
     return this.#saved

@@ -1,5 +1,6 @@
+import type { EventRow } from '../store/contract.ts'
 import type { RunDiff } from './contract.ts'
-import { type EventRow, lineOf } from './log.ts'
+import { lineOf } from './log.ts'
 
 /** What is another in every run, however alike: names that are made, and how long something took. */
 const MADE = /_id$|^id$|_ids$|^duration|_ms$|^at$|_at$|^cost_usd$/

@@ -1,18 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { LoggedEvent } from '../runs/contract.ts'
-import type { Store } from '../store/contract.ts'
-
-/** An event as it is stored. */
-export interface EventRow {
-  seq: number
-  type: string
-  v: number
-  at: number
-  agent_id: string | null
-  cycle_num: number | null
-  run_id: string | null
-  data: string
-}
+import { EVENT_COLUMNS, type EventRow, type Store } from '../store/contract.ts'
 
 /** How many are read at a time. */
 const PIECE = 1_000
@@ -22,7 +10,7 @@ export async function eventsOf(store: Store, run_id: string, after = 0): Promise
   const rows: EventRow[] = []
   for (;;) {
     const more = await store.all<EventRow>(
-      `SELECT seq, type, v, at, agent_id, cycle_num, run_id, data FROM events
+      `SELECT ${EVENT_COLUMNS} FROM events
        WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ${PIECE}`,
       [run_id, rows.at(-1)?.seq ?? after],
     )

@@ -1,6 +1,6 @@
 import { type PluginHandle, sentenceOf, type Tape, type Undo } from '#kernel'
 import { RunRecords } from '../runs/contract.ts'
-import { Store } from '../store/contract.ts'
+import { type EventRow, Store } from '../store/contract.ts'
 import type { RecordingsConfig } from './config.ts'
 import {
   type ForkOptions,
@@ -16,7 +16,7 @@ import {
 import { diffOf } from './diff.ts'
 import { isFile, readFixture, writeFixture } from './fixture.ts'
 import { fork } from './fork.ts'
-import { type EventRow, eventsOf, rowOf } from './log.ts'
+import { eventsOf, rowOf } from './log.ts'
 import { beginRecording, type LiveRecording, maskerOf, pluginsIn } from './recording.ts'
 import { type Original, replay } from './replay.ts'
 import { countsIn, stepsIn, taskIn } from './score.ts'

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { constants, gunzip, gzip, gzipSync } from 'node:zlib'
 import { type PluginHandle, replaceFile } from '#kernel'
+import type { EventRow } from '../store/contract.ts'
 import { NotReplayableError, Recording, RecordingNotFoundError } from './contract.ts'
 import type { Entry } from './entries.ts'
-import type { EventRow } from './log.ts'
 
 const pack = promisify(gzip)
 const unpack = promisify(gunzip)

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { type Effect, inRound, type PluginHandle, sentenceOf } from '#kernel'
-import { isoTime, Store } from '../store/contract.ts'
+import { isoTime, newestSeq, Store } from '../store/contract.ts'
 import type { RunsConfig } from './config.ts'
 import { countsOf } from './counts.ts'
 import { LONGEST_LINE, segmentName } from './log.ts'
@@ -13,7 +13,6 @@ import {
   countRun,
   eventsOf,
   findRun,
-  newestSeq,
   type RunEventRow,
   runEvents,
   runsSince,

@@ -1,5 +1,5 @@
 import { z } from '#kernel'
-import { AMONG, defineEffect, listed, type Store } from '../store/contract.ts'
+import { AMONG, defineEffect, EVENT_COLUMNS, type EventRow, listed, type Store } from '../store/contract.ts'
 import { COUNTED, Counts } from './counts.ts'
 
 export interface RunRow extends Counts {
@@ -26,17 +26,8 @@ export interface RunAgentRow extends Counts {
   last_at: number
 }
 
-/** An event of a run, its data as the text that it is stored as. */
-export interface RunEventRow {
-  seq: number
-  type: string
-  v: number
-  at: number
-  agent_id: string | null
-  cycle_num: number | null
-  run_id: string
-  data: string
-}
+/** An event of a run, as it is stored. */
+export type RunEventRow = EventRow & { run_id: string }
 
 const TOTALS = COUNTED.join(', ')
 const OWN = `run_id, kind, pid, started_at, ended_at, exit, facts, agents, ${TOTALS}, counted_seq`
@@ -120,7 +111,7 @@ export function agentNamed(store: Store, agent_id: string) {
 /** A run's events after `seq`, oldest first. */
 export function runEvents(store: Store, run_id: string, after: number, limit: number): Promise<RunEventRow[]> {
   return store.all<RunEventRow>(
-    'SELECT seq, type, v, at, agent_id, cycle_num, run_id, data FROM events WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ?',
+    `SELECT ${EVENT_COLUMNS} FROM events WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ?`,
     [run_id, after, limit],
   )
 }
@@ -128,7 +119,7 @@ export function runEvents(store: Store, run_id: string, after: number, limit: nu
 /** The events of several runs, run by run, oldest first. */
 export function eventsOf(store: Store, run_ids: readonly string[], limit: number): Promise<RunEventRow[]> {
   return store.many<RunEventRow>(
-    `SELECT seq, type, v, at, agent_id, cycle_num, run_id, data FROM events WHERE run_id ${AMONG} ORDER BY run_id, seq LIMIT ?`,
+    `SELECT ${EVENT_COLUMNS} FROM events WHERE run_id ${AMONG} ORDER BY run_id, seq LIMIT ?`,
     [listed(run_ids), limit],
   )
 }
@@ -137,11 +128,6 @@ export function eventsOf(store: Store, run_ids: readonly string[], limit: number
 export async function runsSince(store: Store, seq: number): Promise<string[]> {
   const rows = await store.all<{ run_id: string | null }>('SELECT DISTINCT run_id FROM events WHERE seq > ?', [seq])
   return rows.flatMap(({ run_id }) => run_id ?? [])
-}
-
-/** The seq of the newest event of all. */
-export async function newestSeq(store: Store): Promise<number> {
-  return (await store.get<{ seq: number | null }>('SELECT max(seq) AS seq FROM events'))?.seq ?? 0
 }
 
 export async function lastEventAt(store: Store, run_id: string): Promise<number | undefined> {

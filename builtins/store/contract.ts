@@ -57,6 +57,22 @@ export const EventEnvelope = z.object({
 })
 export type EventEnvelope = z.infer<typeof EventEnvelope>
 
+/** An event as it is stored: its time in milliseconds, its data as JSON. */
+export type EventRow = Omit<EventEnvelope, 'at' | 'data'> & { at: number; data: string }
+
+/** In SQL: the columns of an `EventRow`. */
+export const EVENT_COLUMNS = 'seq, type, v, at, agent_id, cycle_num, run_id, data'
+
+/** A stored event as it is told: with its time as text and its data as an object. */
+export function shownEvent(row: EventRow): EventEnvelope {
+  return { ...row, at: isoTime(row.at), data: JSON.parse(row.data) as Record<string, unknown> }
+}
+
+/** The seq of the newest event; 0 when there is none. A look at the end of one index. */
+export async function newestSeq(store: Pick<Store, 'get'>): Promise<number> {
+  return (await store.get<{ seq: number | null }>('SELECT max(seq) AS seq FROM events'))?.seq ?? 0
+}
+
 /** In SQL: the run that a row belongs to, the given one (its one parameter) or else the open daemon run of this process or the project. */
 export const RUN_OF = `coalesce(?, ${newestRun(`AND pid = ${process.pid}`)}, ${newestRun('')})`
 
@@ -107,6 +123,7 @@ export const wakeAgents = defineEffect({
  * another statement of each length.
  */
 export const AMONG = 'IN (SELECT value FROM json_each(?))'
+/** The parameter of `AMONG`. */
 export function listed(values: readonly (string | number)[]): string {
   return JSON.stringify(values)
 }
@@ -124,6 +141,18 @@ export const setValue = defineEffect({
         },
   ],
 })
+
+/** What `setValue` wrote under a key; undefined when there is nothing. */
+export async function getValue(
+  store: Pick<Store, 'get'>,
+  { namespace, key }: { namespace: string; key: string },
+): Promise<unknown> {
+  const row = await store.get<{ value: string }>('SELECT value FROM plugin_values WHERE namespace = ? AND key = ?', [
+    namespace,
+    key,
+  ])
+  return row && (JSON.parse(row.value) as unknown)
+}
 
 /** How other processes tell of what they write. */
 export interface Overheard {

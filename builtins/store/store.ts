@@ -10,12 +10,14 @@ import {
 } from '#kernel'
 import {
   type EffectPlanner,
+  EVENT_COLUMNS,
   type EventEnvelope,
-  isoTime,
+  type EventRow,
   type Overheard,
   type PlannedEffect,
   RemovedMeanwhileError,
   type Store,
+  shownEvent,
 } from './contract.ts'
 import type { Database } from './database.ts'
 import type { Fence, LocalScheduler } from './scheduler.ts'
@@ -171,11 +173,8 @@ export class SqliteStore implements Store {
   }
 
   async events(after: number, limit: number): Promise<EventEnvelope[]> {
-    const rows = await this.all<Omit<EventEnvelope, 'at' | 'data'> & { at: number; data: string }>(
-      'SELECT seq, type, v, at, agent_id, cycle_num, run_id, data FROM events WHERE seq > ? ORDER BY seq LIMIT ?',
-      [after, limit],
-    )
-    return rows.map(row => ({ ...row, at: isoTime(row.at), data: JSON.parse(row.data) as Record<string, unknown> }))
+    const sql = `SELECT ${EVENT_COLUMNS} FROM events WHERE seq > ? ORDER BY seq LIMIT ?`
+    return (await this.all<EventRow>(sql, [after, limit])).map(shownEvent)
   }
 
   shrink(signal: AbortSignal): Promise<number> {

@@ -1,5 +1,5 @@
 import { z } from '#kernel'
-import { AMONG, isoTime, listed, type Store } from '../store/contract.ts'
+import { AMONG, getValue, isoTime, listed, type Store } from '../store/contract.ts'
 import { type SwarmEffect, SwarmLearning, type SwarmReport, type TaskTypeRecord } from './contract.ts'
 import type { Fared } from './report.ts'
 import { rounded } from './specialization.ts'
@@ -10,10 +10,11 @@ export const CURSOR = { namespace: 'swarm', key: 'goals_seq' } as const
 export const OPEN = "('planned', 'in_force', 'reverting')"
 
 export async function cursor(store: Store): Promise<number> {
-  const row = await store.get<{ value: string }>('SELECT value FROM plugin_values WHERE namespace = ? AND key = ?', [
-    ...[CURSOR.namespace, CURSOR.key],
-  ])
-  return z.coerce.number().int().catch(0).parse(row?.value)
+  return z.coerce
+    .number()
+    .int()
+    .catch(0)
+    .parse(await getValue(store, CURSOR))
 }
 
 /** A goal that has ended, with the event that told it. */
