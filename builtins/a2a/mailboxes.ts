@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { type Effect, lockFile, type PluginHandle, sentenceOf, type Wake } from '#kernel'
+import { type Effect, lockFile, type PluginHandle, sentenceOf, turns, type Wake } from '#kernel'
 import { AgentNotFoundError, Agents, AmbiguousAgentError } from '../agents/contract.ts'
 import { getValue, Store, setValue, wakeAgents } from '../store/contract.ts'
 import { type Watched, Watcher } from '../waking/contract.ts'
@@ -40,7 +40,8 @@ export class Mailboxes {
   readonly #svc: PluginHandle
   readonly #folder: string
   readonly #boxes = new Map<string, Mailbox>()
-  #turn: Promise<unknown> = Promise.resolve()
+  /** One at a time: who writes knows then what is its own. */
+  readonly #inTurn = turns()
   #problem: string | undefined
   /** The newest message that is known to be written down. */
   #newest: number | undefined
@@ -53,7 +54,7 @@ export class Mailboxes {
   /** A wake source: resolves when a line of somebody else was taken in, with those whom it reached. */
   async wait(signal: AbortSignal): Promise<Wake> {
     const look = async () => {
-      const agents = await this.#alone(() => this.#takeIn())
+      const agents = await this.#inTurn('', () => this.#takeIn())
       return agents.size > 0 ? { reason: 'a2a_message', agents: [...agents] } : undefined
     }
     if (this.#svc.has(Watcher)) return this.#svc.use(Watcher).until(() => this.#places(), look, signal)
@@ -88,7 +89,7 @@ export class Mailboxes {
       seen = await this.#svc.use(Store).changed(seen, signal)
       ending = signal.aborted
       try {
-        await this.#alone(() => this.#write())
+        await this.#inTurn('', () => this.#write())
         this.#problem = undefined
       } catch (error) {
         const problem = sentenceOf(error)
@@ -97,13 +98,6 @@ export class Mailboxes {
         seen = ''
       }
     }
-  }
-
-  /** One at a time: who writes knows then what is its own. */
-  #alone<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#turn.then(work)
-    this.#turn = done.catch(() => {})
-    return done
   }
 
   async #write(): Promise<void> {

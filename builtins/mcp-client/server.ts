@@ -1,5 +1,4 @@
-import { type PluginHandle, TimeLimitError, type ToolCall, type Undo } from '#kernel'
-import { turns } from '../sandbox/contract.ts'
+import { type PluginHandle, TimeLimitError, type ToolCall, turns, type Undo } from '#kernel'
 import { appendEvent, isoTime, Store } from '../store/contract.ts'
 import { answerOf, failureOf } from './answer.ts'
 import type { McpServerSettings } from './config.ts'

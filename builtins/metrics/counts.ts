@@ -1,4 +1,4 @@
-import { type PluginHandle, sentenceOf } from '#kernel'
+import { type PluginHandle, sentenceOf, turns } from '#kernel'
 import { Store } from '../store/contract.ts'
 import { addCounts, readCounts } from './repository.ts'
 import { together } from './together.ts'
@@ -15,9 +15,9 @@ export class Counts {
   #pending: Record<string, number> = {}
   #written = Number.NEGATIVE_INFINITY
   /** One write or read at a time, so that nothing is seen twice or not at all. */
-  #turn: Promise<unknown> = Promise.resolve()
+  readonly #inTurn = turns()
   /** All counts by their keys. */
-  readonly read = together(() => this.#next(() => this.#read()))
+  readonly read = together(() => this.#inTurn('', () => this.#read()))
 
   constructor(svc: PluginHandle) {
     this.#svc = svc
@@ -32,7 +32,7 @@ export class Counts {
   /** Writes what is not yet in the store. What cannot be written now is written later. */
   flush(): Promise<void> {
     this.#written = this.#svc.clock.monotonic()
-    return this.#next(() => this.#write()).catch(error =>
+    return this.#inTurn('', () => this.#write()).catch(error =>
       this.#svc.log.warn({}, `what was counted is not written yet: ${sentenceOf(error)}`),
     )
   }
@@ -52,11 +52,5 @@ export class Counts {
     const counts = await readCounts(this.#svc.use(Store))
     for (const [key, more] of Object.entries(this.#pending)) counts[key] = (counts[key] ?? 0) + more
     return counts
-  }
-
-  #next<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#turn.then(work)
-    this.#turn = done.catch(() => {})
-    return done
   }
 }

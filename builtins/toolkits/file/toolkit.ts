@@ -1,5 +1,5 @@
-import { type PluginHandle, type Toolkit, tool, z } from '#kernel'
-import { Jail, PathError, turns } from '../../sandbox/contract.ts'
+import { type PluginHandle, type Toolkit, tool, turns, z } from '#kernel'
+import { Jail, PathError } from '../../sandbox/contract.ts'
 import { replaceOnce } from './edit.ts'
 import { listTree } from './tree.ts'
 import { windowOf } from './window.ts'

@@ -1,5 +1,5 @@
-import { type PluginHandle, type Tool, type ToolCall, type Toolkit, tool, z } from '#kernel'
-import { Jail, type ProcessRequest, Sandbox, turns } from '../../sandbox/contract.ts'
+import { type PluginHandle, type Tool, type ToolCall, type Toolkit, tool, turns, z } from '#kernel'
+import { Jail, type ProcessRequest, Sandbox } from '../../sandbox/contract.ts'
 import { checked } from './check.ts'
 import type { ShellConfig } from './config.ts'
 import { CommandError } from './errors.ts'
