@@ -3,6 +3,7 @@
 export { z } from 'zod'
 export * from './activity.ts'
 export * from './actor.ts'
+export * from './columns.ts'
 export * from './config.ts'
 export * from './contributions.ts'
 export * from './counted.ts'

@@ -1,3 +1,4 @@
+import { columns } from '#kernel'
 import type { PluginCheck } from './contract.ts'
 
 type Line = [kind: string, name: string, more: string]
@@ -6,8 +7,7 @@ type Line = [kind: string, name: string, more: string]
 export function renderCheck(check: PluginCheck): string {
   const { plugin, version, file, description } = check
   const lines = linesOf(check)
-  const widths = [0, 1].map(column => Math.max(0, ...lines.map(line => line[column]!.length)))
-  const table = lines.map(line => `  ${line.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join('  ')}`.trimEnd())
+  const table = columns(lines).map(line => `  ${line}`)
   return [
     `${plugin}${version && ` ${version}`} (${file})`,
     ...(description ? [description] : []),

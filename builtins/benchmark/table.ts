@@ -1,3 +1,4 @@
+import { columns, counted } from '#kernel'
 import type { BenchmarkReport, ModelResult } from './contract.ts'
 import { cost, duration, failures, interval, nameOf, percent } from './words.ts'
 
@@ -6,7 +7,7 @@ type Row = readonly string[]
 /** The report for a terminal: how each model did, then scenario by scenario. */
 export function table({ models, scenarios, runs, cycles, seed }: BenchmarkReport): string {
   const measured = models.filter(({ runs }) => runs > 0)
-  const head = `${scenarios.length} scenarios, ${times(runs, 'run')} each, ${times(cycles, 'cycle')}, seed ${seed}`
+  const head = `${scenarios.length} scenarios, ${counted(runs, 'run')} each, ${counted(cycles, 'cycle')}, seed ${seed}`
   const overall = [
     ['MODEL', 'SCORE', '95 %', 'PASSED', '95 %', 'CALLS', 'TOKENS', 'COST', 'P50', 'P95', 'FAILURES'],
     ...measured.map(overallRow),
@@ -21,7 +22,7 @@ export function table({ models, scenarios, runs, cycles, seed }: BenchmarkReport
   const noted = models.flatMap(each => (each.notice ? [nameOf(each)] : []))
   const parts = [
     head,
-    ...(measured.length > 0 ? [drawn(overall), drawn(each)] : []),
+    ...(measured.length > 0 ? [overall, each].map(rows => columns(rows).join('\n')) : []),
     noted.join('\n'),
     absent.join('\n'),
   ]
@@ -41,20 +42,4 @@ function overallRow(model: ModelResult): Row {
 function scenarioCell({ scenarios }: ModelResult, name: string): string {
   const found = scenarios.find(each => each.name === name)
   return found ? `${percent(found.score)} (${found.passed} of ${found.runs})` : '-'
-}
-
-function drawn(rows: readonly Row[]): string {
-  const widths = rows[0]!.map((_, at) => Math.max(...rows.map(row => row[at]!.length)))
-  return rows
-    .map(row =>
-      row
-        .map((cell, at) => cell.padEnd(widths[at]!))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n')
-}
-
-function times(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? '' : 's'}`
 }

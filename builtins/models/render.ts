@@ -1,3 +1,4 @@
+import { columns } from '#kernel'
 import { TIERS } from './catalogue.ts'
 import type { ModelsOverview } from './overview.ts'
 
@@ -22,7 +23,7 @@ export function renderModels(overview: ModelsOverview): string {
   return [
     chosen ? `Default: ${chosen.model}${notice}` : `No default model: ${error}`,
     '',
-    ...table([HEAD, ...rows]),
+    ...columns([HEAD, ...rows]),
     ...(others.length > 0 ? ['', 'Other prices:'] : []),
     ...others.map(price => `  ${price.model}  ${figures(price)}`),
     ...(marks.length > 0 ? ['', ...marks] : []),
@@ -71,14 +72,4 @@ function stateOf({ available, reason, notice, traffic }: Provider): string {
 
 function seconds(ms: number): string {
   return `${Math.ceil(ms / 1000)} s`
-}
-
-function table(rows: readonly Row[]): string[] {
-  const widths = rows[0]!.map((_, column) => Math.max(...rows.map(row => row[column]!.length)))
-  return rows.map(row =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column]!))
-      .join('  ')
-      .trimEnd(),
-  )
 }

@@ -1,4 +1,4 @@
-import { defineError, HostToken, operation, type PluginHandle, z } from '#kernel'
+import { columns, defineError, HostToken, operation, type PluginHandle, z } from '#kernel'
 import { Applied, Plugin } from './contract.ts'
 
 const PluginNotFoundError = defineError({
@@ -57,9 +57,7 @@ function renderPlugins(plugins: readonly Plugin[]): string {
   const rows = plugins.map(({ name, state, version, origin, registered }) => {
     return [name, state, version || '-', String(registered.length), origin]
   })
-  const table = [['NAME', 'STATE', 'VERSION', 'REGISTERED', 'ORIGIN'], ...rows]
-  const widths = [0, 1, 2, 3].map(column => Math.max(...table.map(row => row[column]!.length)))
-  const lines = table.map(row => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  '))
+  const lines = columns([['NAME', 'STATE', 'VERSION', 'REGISTERED', 'ORIGIN'], ...rows])
   const problems = plugins.flatMap(plugin => problemOf(plugin) ?? []).flatMap(problem => ['', problem])
   return [...lines, ...problems].join('\n')
 }

@@ -1,4 +1,4 @@
-import { counted } from '#kernel'
+import { columns, counted } from '#kernel'
 import type { Run, RunDetail, RunTotals, Span, Trace } from './contract.ts'
 
 /** For people, on a terminal. */
@@ -8,7 +8,8 @@ export function renderRuns(runs: readonly Run[]): string {
     ...[run.run_id, run.kind, run.status, duration(run.duration_s), String(run.agents)],
     ...[`${run.goals_completed}/${run.goals_generated}`, String(run.tool_calls), String(run.tokens), usd(run.cost_usd)],
   ])
-  return columns([['RUN', 'KIND', 'STATUS', 'LASTED', 'AGENTS', 'GOALS', 'TOOLS', 'TOKENS', 'COST'], ...rows])
+  const head = ['RUN', 'KIND', 'STATUS', 'LASTED', 'AGENTS', 'GOALS', 'TOOLS', 'TOKENS', 'COST']
+  return columns([head, ...rows]).join('\n')
 }
 
 export function renderRun(run: RunDetail): string {
@@ -28,7 +29,7 @@ export function renderRun(run: RunDetail): string {
   if (run.agents_seen.length === 0) return lines.join('\n')
   const agents = run.agents_seen.map(agent => [agent.agent_id, agent.model || 'default', ...shares(agent)])
   const head = ['AGENT', 'MODEL', 'CYCLES', 'GOALS', 'CALLS', 'TOOLS', 'TOKENS', 'COST']
-  return [...lines, '', columns([head, ...agents]), '', `the whole story: svc trace ${run_id}`].join('\n')
+  return [...lines, '', ...columns([head, ...agents]), '', `the whole story: svc trace ${run_id}`].join('\n')
 }
 
 export function renderTrace({ root, run_id, next_after, left_out, broken_lines }: Trace): string {
@@ -74,18 +75,6 @@ function line({ kind, name, status, start_time, end_time, tokens, cost_usd, attr
 function shares(totals: RunTotals): string[] {
   const { cycles, goals_completed, goals_generated, model_calls, tool_calls, tokens, cost_usd } = totals
   return [cycles, `${goals_completed}/${goals_generated}`, model_calls, tool_calls, tokens, usd(cost_usd)].map(String)
-}
-
-function columns(rows: readonly (readonly string[])[]): string {
-  const widths = rows[0]!.map((_, at) => Math.max(...rows.map(row => row[at]!.length)))
-  return rows
-    .map(row =>
-      row
-        .map((cell, at) => cell.padEnd(widths[at]!))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n')
 }
 
 function duration(seconds: number): string {
