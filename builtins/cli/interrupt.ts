@@ -5,6 +5,14 @@ export const INTERRUPTED = 130
 /** How long what was interrupted has to end in order, in milliseconds. A second Ctrl-C ends it at once. */
 const GRACE_MS = 2_000
 
+/** Aborted by Ctrl-C and by SIGTERM, for work that ends in order at its own pace. */
+export function endSignal(): AbortSignal {
+  const stop = new AbortController()
+  process.once('SIGINT', () => stop.abort())
+  process.once('SIGTERM', () => stop.abort())
+  return stop.signal
+}
+
 /**
  * Does work that Ctrl-C ends, and a reader of standard output that goes away: its signal is aborted.
  * @returns the exit code: `INTERRUPTED` after Ctrl-C, 0 without a reader, else that of the work

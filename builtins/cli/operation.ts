@@ -7,6 +7,7 @@ import { printable, printableJson } from './printable.ts'
 import { findProject } from './project.ts'
 import { draw } from './table.ts'
 import { whileWaiting } from './waiting.ts'
+import { warningsOn } from './warnings.ts'
 import { fold } from './width.ts'
 
 /** Runs the operation of a command: in the daemon if one answers, else in this process; the answer is the same. */
@@ -119,9 +120,5 @@ export async function commandsOfProject(root: string, context: Context): Promise
 function openProject(root: string, { house, terminal }: Context, roles: readonly Role[], asked = ''): Promise<Kernel> {
   // Who asks about plugins is told of the bad ones by the answer.
   if (asked.startsWith('plugins.')) return house.open({ root, roles, log: { level: 'silent' } })
-  const write = (line: string) => {
-    const { msg } = JSON.parse(line) as { msg?: string }
-    terminal.err(printable(`svc: warning: ${msg}`))
-  }
-  return house.open({ root, roles, log: { level: 'warn', write } })
+  return house.open({ root, roles, log: { level: 'warn', write: warningsOn(terminal) } })
 }

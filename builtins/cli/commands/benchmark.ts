@@ -1,11 +1,12 @@
-import { dirname, resolve } from 'node:path'
-import { type Kernel, type Ports, replaceFile, type SvcError } from '#kernel'
+import type { Kernel, SvcError } from '#kernel'
 import { Benchmark, type BenchmarkReport } from '../../benchmark/contract.ts'
 import type { HandWritten } from '../context.ts'
 import { UsageError } from '../contract.ts'
-import { cannotWrite } from '../making.ts'
+import { endSignal } from '../interrupt.ts'
+import { canWriteOutput, writeOutput } from '../output.ts'
 import { printable, printableJson } from '../printable.ts'
 import { findProject } from '../project.ts'
+import { warningsOn } from '../warnings.ts'
 
 const USAGE = 'svc benchmark --models openai:lite,anthropic:standard --cycles 5'
 
@@ -19,17 +20,11 @@ const benchmark: HandWritten = async (input, context) => {
   if (models.length === 0) throw new UsageError({ problem: 'benchmark: the option --models is missing', usage: USAGE })
   const root = await findProject(ports, context.named)
   // What costs money is not begun when there is nowhere to put it.
-  for (const path of [input.output, input.html]) await canWrite(ports, path)
-  const stop = new AbortController()
-  process.once('SIGINT', () => stop.abort())
-  process.once('SIGTERM', () => stop.abort())
-  const write = (line: string) => {
-    const { msg } = JSON.parse(line) as { msg?: string }
-    terminal.err(printable(`svc: warning: ${msg}`))
-  }
-  await using kernel = await house.open({ root, roles: ['cli'], log: { level: 'warn', write } })
-  const report = await run(kernel, input, models, stop.signal, line => terminal.err(printable(line))).catch(error => {
-    if (stop.signal.aborted) return undefined
+  for (const path of [input.output, input.html]) await canWriteOutput(ports, path)
+  const signal = endSignal()
+  await using kernel = await house.open({ root, roles: ['cli'], log: { level: 'warn', write: warningsOn(terminal) } })
+  const report = await run(kernel, input, models, signal, line => terminal.err(printable(line))).catch(error => {
+    if (signal.aborted) return undefined
     throw error
   })
   if (!report) {
@@ -38,8 +33,8 @@ const benchmark: HandWritten = async (input, context) => {
   }
   const { table, html } = kernel.use(Benchmark)
   const text = `${JSON.stringify(report, null, 2)}\n`
-  await writeTo(ports, input.output, text)
-  await writeTo(ports, input.html, html(report))
+  await writeOutput(ports, input.output, text)
+  await writeOutput(ports, input.html, html(report))
   terminal.out(json ? printableJson(text.trimEnd()) : printable(table(report)))
   return report.models.every(({ complete }) => complete) ? 0 : 1
 }
@@ -71,20 +66,4 @@ function listOf(words: unknown): string[] {
     .split(',')
     .map(word => word.trim())
     .filter(word => word !== '')
-}
-
-async function canWrite({ files }: Ports, path: unknown): Promise<void> {
-  if (path === undefined) return
-  const folder = dirname(resolve(String(path)))
-  await files.access(folder, files.constants.W_OK).catch(error => {
-    throw cannotWrite(resolve(String(path)), error)
-  })
-}
-
-async function writeTo({ files }: Ports, path: unknown, text: string): Promise<void> {
-  if (path === undefined) return
-  const file = resolve(String(path))
-  await replaceFile(files, file, text).catch(error => {
-    throw cannotWrite(file, error)
-  })
 }

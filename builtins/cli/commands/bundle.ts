@@ -12,6 +12,7 @@ import type { Context, HandWritten } from '../context.ts'
 import { CannotWriteError } from '../contract.ts'
 import { printable, printableJson } from '../printable.ts'
 import { findProject } from '../project.ts'
+import { warningsOn } from '../warnings.ts'
 
 /** An agent into a file. */
 export const exportAgent: HandWritten = async ({ id, output, force }, context) => {
@@ -75,6 +76,6 @@ async function readBundle(file: string, { ports }: Context): Promise<unknown> {
 }
 
 async function open({ house, ports, named, terminal }: Context): Promise<Kernel> {
-  const write = (line: string) => terminal.err(printable(`svc: warning: ${(JSON.parse(line) as { msg?: string }).msg}`))
-  return house.open({ root: await findProject(ports, named), roles: ['cli'], log: { level: 'warn', write } })
+  const log = { level: 'warn', write: warningsOn(terminal) } as const
+  return house.open({ root: await findProject(ports, named), roles: ['cli'], log })
 }

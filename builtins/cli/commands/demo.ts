@@ -1,14 +1,15 @@
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Ports, SvcError } from '#kernel'
-import { replaceFile } from '#kernel'
 import { type DemoReport, DemoTheatre } from '../../demos/contract.ts'
 import type { Context, HandWritten } from '../context.ts'
 import { UsageError } from '../contract.ts'
-import { cannotWrite } from '../making.ts'
+import { endSignal } from '../interrupt.ts'
+import { writeOutput } from '../output.ts'
 import { printable, printableJson } from '../printable.ts'
 import { findProject } from '../project.ts'
 import { Stand } from '../stand.ts'
+import { warningsOn } from '../warnings.ts'
 
 const USAGE = 'svc demo survival --seed 7'
 
@@ -16,19 +17,17 @@ const USAGE = 'svc demo survival --seed 7'
 const demo: HandWritten = async (input, context) => {
   const { ports, house, terminal, json, named } = context
   await using place = await placeFor(ports, named)
-  const write = (line: string) => {
-    const { msg } = JSON.parse(line) as { msg?: string }
-    terminal.err(printable(`svc: warning: ${msg}`))
-  }
-  await using kernel = await house.open({ root: place.root, roles: ['cli'], log: { level: 'warn', write } })
+  await using kernel = await house.open({
+    root: place.root,
+    roles: ['cli'],
+    log: { level: 'warn', write: warningsOn(terminal) },
+  })
   const theatre = kernel.use(DemoTheatre)
   if (input.name === undefined) {
     terminal.out(listing(theatre, context))
     return 0
   }
-  const stop = new AbortController()
-  process.once('SIGINT', () => stop.abort())
-  process.once('SIGTERM', () => stop.abort())
+  const signal = endSignal()
   const stand = new Stand(terminal, input.quiet === true || json)
   const { name, model, cycles, seed, case: part, keep } = input
   const asked = { name, model, cycles, seed, part, keep }
@@ -37,13 +36,13 @@ const demo: HandWritten = async (input, context) => {
   try {
     report = await theatre.play({
       ...(given as { name: string }),
-      signal: stop.signal,
+      signal,
       say: line => stand.say(line),
       show: lines => stand.show(lines),
     })
   } catch (error) {
     stand.end()
-    if (stop.signal.aborted) {
+    if (signal.aborted) {
       terminal.err('svc: stopped before the end; there is no report.')
       return 130
     }
@@ -52,8 +51,8 @@ const demo: HandWritten = async (input, context) => {
   }
   stand.end()
   const text = theatre.markdown(report)
-  await writeTo(ports, input.output, text)
-  await writeTo(ports, input.html, theatre.html(report))
+  await writeOutput(ports, input.output, text, 0o644)
+  await writeOutput(ports, input.html, theatre.html(report), 0o644)
   terminal.out(json ? printableJson(JSON.stringify(report, null, 2)) : printable(text.trimEnd()))
   if (keep !== undefined) terminal.err(`svc: its project is ${printable(resolve(String(keep)))}`)
   return 0
@@ -79,12 +78,4 @@ function listing(theatre: DemoTheatre, { json, terminal }: Context): string {
     ...parts.map(part => `    --case ${printable(part.name)}  ${printable(part.title)}`),
   ])
   return [...lines, '', `Play one with: ${USAGE}`].join('\n')
-}
-
-async function writeTo({ files }: Ports, path: unknown, text: string): Promise<void> {
-  if (path === undefined) return
-  const file = resolve(String(path))
-  await replaceFile(files, file, text, 0o644).catch(error => {
-    throw cannotWrite(file, error)
-  })
 }

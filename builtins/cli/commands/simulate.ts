@@ -2,11 +2,12 @@ import { counted, replaceFile } from '#kernel'
 import { FaultLevel, type SimulatedRun, Simulation } from '../../simulation/contract.ts'
 import type { HandWritten } from '../context.ts'
 import { UsageError } from '../contract.ts'
-import { INTERRUPTED } from '../interrupt.ts'
+import { endSignal, INTERRUPTED } from '../interrupt.ts'
 import { cannotWrite } from '../making.ts'
 import { printable, printableJson } from '../printable.ts'
 import { findProject } from '../project.ts'
 import { Stand } from '../stand.ts'
+import { warningsOn } from '../warnings.ts'
 
 const USAGE = 'svc simulate --seed 1 --seeds 100 --faults some'
 /** What is wrong with a world that is another one the next time. */
@@ -36,14 +37,8 @@ const simulate: HandWritten = async (input, context) => {
   const { terminal, ports, house, json, named } = context
   const asked = askedFor(input)
   const root = await findProject(ports, named)
-  const stop = new AbortController()
-  process.once('SIGINT', () => stop.abort())
-  process.once('SIGTERM', () => stop.abort())
-  const write = (line: string) => {
-    const { msg } = JSON.parse(line) as { msg?: string }
-    terminal.err(printable(`svc: warning: ${msg}`))
-  }
-  await using kernel = await house.open({ root, roles: ['cli'], log: { level: 'error', write } })
+  const signal = endSignal()
+  await using kernel = await house.open({ root, roles: ['cli'], log: { level: 'error', write: warningsOn(terminal) } })
   const refused = kernel.host.list().filter(({ state }) => state === 'failed')
   if (refused.length > 0) {
     const names = refused.map(({ name }) => name).join(', ')
@@ -54,7 +49,7 @@ const simulate: HandWritten = async (input, context) => {
   const sums: Sums = { worlds: 0, cycles: 0, model_calls: 0, tool_runs: 0, acts: 0, kills: 0, faults: 0, checks: 0 }
   let last: SimulatedRun | undefined
   const lives = kernel.use(Simulation)
-  for await (const run of lives.many(asked, stop.signal)) {
+  for await (const run of lives.many(asked, signal)) {
     last = run
     add(sums, run)
     if (run.violation) break
@@ -69,13 +64,13 @@ const simulate: HandWritten = async (input, context) => {
     })
   }
   const again = last?.violation ? commandFor(asked, last.seed, named) : null
-  const repeats = last?.violation ? await isSame(lives, asked, last, stop.signal) : null
+  const repeats = last?.violation ? await isSame(lives, asked, last, signal) : null
   if (json) {
     const { log: _, ...told } = last ?? { log: [] }
     terminal.out(printableJson(JSON.stringify({ ...sums, last: told, again, repeats }, null, 2)))
   } else terminal.out(printable(told(sums, last, again, repeats).join('\n')))
   if (last?.violation) return 1
-  return stop.signal.aborted ? INTERRUPTED : 0
+  return signal.aborted ? INTERRUPTED : 0
 }
 export default simulate
 
