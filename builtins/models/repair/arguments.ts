@@ -1,4 +1,5 @@
-import { type Conversion, fitted, isObject, type Schema } from './fit.ts'
+import { type Conversion, fitted, type Schema } from './fit.ts'
+import { isObject, parsed } from './json.ts'
 import { Reader } from './reader.ts'
 import { Ambiguous, type Repair } from './repairs.ts'
 
@@ -148,12 +149,4 @@ const ENTITIES: Readonly<Record<string, string>> = {
 
 function decoded(text: string): string {
   return text.replace(/&(quot|apos|#39|#34|lt|gt|amp);/g, (_, name: string) => ENTITIES[name]!)
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -1,3 +1,5 @@
+import { isObject, parsed } from './json.ts'
+
 /** JSON Schema, as tools describe their parameters with it. */
 export type Schema = Record<string, unknown>
 
@@ -146,16 +148,4 @@ function isA(value: unknown, type: string): boolean {
   if (type === 'null') return value === null
   if (type === 'object') return isObject(value)
   return typeof value === type
-}
-
-export function isObject(value: unknown): value is Schema {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -1,4 +1,4 @@
-import { isObject } from './fit.ts'
+import { isObject, parsed } from './json.ts'
 import { Reader } from './reader.ts'
 import { Ambiguous } from './repairs.ts'
 
@@ -149,12 +149,4 @@ function endOfJson(text: string, start: number): number {
 export function behind(pattern: RegExp, text: string, at: number): number {
   pattern.lastIndex = at
   return at + (pattern.exec(text)?.[0].length ?? 0)
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
