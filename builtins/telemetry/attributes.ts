@@ -78,8 +78,7 @@ export function inputContent({ call }: ObservedCall, hide: (json: string) => str
 }
 
 export function outputContent({ text, tool_calls, finish_reason }: ModelAnswer, hide: (json: string) => string) {
-  const calls = tool_calls.map(({ id, name, arguments: args }) => ({ type: 'tool_call', id, name, arguments: args }))
-  const parts = [...(text ? [textPart(text)] : []), ...calls]
+  const parts = partsOf(text, tool_calls)
   return { 'gen_ai.output.messages': written([{ role: 'assistant', parts, finish_reason }], hide) }
 }
 
@@ -89,8 +88,12 @@ const textPart = (content: string) => ({ type: 'text', content: clipped(content)
 function messageOf({ role, content, tool_calls = [], tool_call_id }: Message) {
   if (role === 'tool')
     return { role, parts: [{ type: 'tool_call_response', id: tool_call_id, response: clipped(content) }] }
-  const calls = tool_calls.map(({ id, name, arguments: args }) => ({ type: 'tool_call', id, name, arguments: args }))
-  return { role, parts: [...(content ? [textPart(content)] : []), ...calls] }
+  return { role, parts: partsOf(content, tool_calls) }
+}
+
+function partsOf(text: string, calls: readonly { id: string; name: string; arguments: unknown }[]) {
+  const called = calls.map(({ id, name, arguments: args }) => ({ type: 'tool_call', id, name, arguments: args }))
+  return [...(text ? [textPart(text)] : []), ...called]
 }
 
 /** JSON that is whole: of a list that is too long the oldest go. */
