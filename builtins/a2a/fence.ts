@@ -1,3 +1,4 @@
+import { fenced } from '../net/contract.ts'
 import type { A2AMessage } from './contract.ts'
 
 /** Who says something to whom, in words that are all our own. */
@@ -8,9 +9,8 @@ export function headOf({ message_id, type, from_agent, to_agent, expects_reply }
 }
 
 /** What others wrote, between marks that it cannot itself hold, cut after so many characters. */
-export function fenced({ subject, body }: Pick<A2AMessage, 'subject' | 'body'>, longest: number): string {
+export function fencedMessage({ subject, body }: Pick<A2AMessage, 'subject' | 'body'>, longest: number): string {
   const rest = body.length - longest
   const text = subject ? `Subject: ${subject}\n${body.slice(0, longest)}` : body.slice(0, longest)
-  const unmarked = text.replace(/[<>]{3,}/g, run => run.replaceAll('<', '‹').replaceAll('>', '›'))
-  return `<<<\n${unmarked}\n>>>${rest > 0 ? `\n(${rest} more characters: read_message)` : ''}`
+  return `${fenced(text)}${rest > 0 ? `\n(${rest} more characters: read_message)` : ''}`
 }

@@ -22,7 +22,7 @@ import {
   REPLIES,
   ThreadTooLongError,
 } from './contract.ts'
-import { fenced, headOf } from './fence.ts'
+import { fencedMessage, headOf } from './fence.ts'
 import { refuseLoops } from './loops.ts'
 import {
   answerTo,
@@ -143,7 +143,7 @@ export class PostOffice implements Mail {
   async shown(message: A2AMessage, reader: string, longest: number): Promise<string> {
     const subject = await this.#heard(message.subject, reader)
     const body = await this.#heard(message.body, reader)
-    return `${headOf(message, reader)}\n${fenced({ subject, body }, longest)}`
+    return `${headOf(message, reader)}\n${fencedMessage({ subject, body }, longest)}`
   }
 
   async #recipient({ from_agent, to }: Draft): Promise<AgentRow | undefined> {

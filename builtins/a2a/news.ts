@@ -1,7 +1,7 @@
 import type { PluginHandle } from '#kernel'
 import type { NewsSource } from '../goals/contract.ts'
 import { Mail } from './contract.ts'
-import { fenced, headOf } from './fence.ts'
+import { fencedMessage, headOf } from './fence.ts'
 
 /** So many messages stand in one prompt, each cut after so many characters; the others come with the next. */
 const AT_ONCE = 8
@@ -16,7 +16,7 @@ export function mailNews(svc: PluginHandle): NewsSource {
       const mail = svc.use(Mail)
       const messages = await mail.unread(agent_id, AT_ONCE)
       return {
-        items: messages.map(message => ({ from: headOf(message, agent_id), text: fenced(message, LONGEST) })),
+        items: messages.map(message => ({ from: headOf(message, agent_id), text: fencedMessage(message, LONGEST) })),
         told: messages.length === 0 ? [] : [mail.read(messages.map(({ message_id }) => message_id))],
       }
     },
