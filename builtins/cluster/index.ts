@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { hostname } from 'node:os'
-import { definePlugin, z } from '#kernel'
+import { definePlugin } from '#kernel'
 import { DoctorChecks } from '../doctor/contract.ts'
 import { Effects, SharedFiles, StoreEngines } from '../store/contract.ts'
+import { ClusterConfig } from './config.ts'
 import { clusterCheck } from './doctor.ts'
 import { FILE_EFFECTS, sharedFiles } from './files.ts'
 import type { Nodes } from './nodes.ts'
@@ -12,21 +13,7 @@ import { clusterOperations } from './operations.ts'
 export default definePlugin({
   name: 'cluster',
   description: 'PostgreSQL as the database: the same agents on several machines.',
-  config: z.object({
-    lease: z
-      .number()
-      .min(1)
-      .max(600)
-      .default(15)
-      .describe('Seconds after which others take over what a node that fell silent was driving'),
-    listen_url: z
-      .string()
-      .default('')
-      .meta({ env: 'SVC_LISTEN_URL', secret: true })
-      .describe(
-        'A direct connection to the database, where store.url goes through a pool of transactions; empty: store.url',
-      ),
-  }),
+  config: ClusterConfig,
   setup(svc, config) {
     const project = createHash('sha256').update(svc.project.root).digest('hex').slice(0, 8)
     const place = `${hostname()}/${project}:`

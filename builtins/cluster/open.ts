@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import { type PluginHandle, packageVersion } from '#kernel'
 import type { EngineParts, OpenedStore } from '../store/contract.ts'
+import type { ClusterConfig } from './config.ts'
 import { Connections } from './connection.ts'
 import { Nodes } from './nodes.ts'
 import { ClusterScheduler } from './scheduler.ts'
@@ -17,7 +18,7 @@ import { DatabaseClock } from './time.ts'
 export async function openCluster(
   svc: PluginHandle,
   { url, planner, schema, heartbeat, rest }: EngineParts,
-  config: { lease: number; listen_url: string },
+  config: ClusterConfig,
   place: string,
 ): Promise<OpenedStore & { scheduler: ClusterScheduler }> {
   const { clock } = svc.ports

@@ -1,7 +1,8 @@
 import { definePlugin } from '#kernel'
 import { EventReaders } from '../retention/contract.ts'
+import { EventLogConfig } from './config.ts'
 import { eventOperations } from './operations.ts'
-import { EventLog, EventLogConfig } from './projection.ts'
+import { EventLog } from './projection.ts'
 import { eventsForget } from './retention.ts'
 import { Tail } from './tail.ts'
 

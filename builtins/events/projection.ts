@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { type PluginHandle, sentenceOf, z } from '#kernel'
+import { type PluginHandle, sentenceOf } from '#kernel'
 import { getValue, newestSeq, Store, setValue } from '../store/contract.ts'
 import { Journal } from './journal.ts'
 import { eventsBetween, eventsOfAgent } from './repository.ts'
@@ -8,15 +8,6 @@ import { eventsBetween, eventsOfAgent } from './repository.ts'
 const SPAN = 1_000
 const AGENTS_REMEMBERED = 10_000
 const CURSOR = { namespace: 'events', key: 'event_log' }
-
-/** A top-level key. */
-export const EventLogConfig = z.object({
-  event_log_fsync: z
-    .boolean()
-    .default(false)
-    .meta({ reload: 'applied', env: 'SVC_EVENT_LOG_FSYNC' })
-    .describe('Whether each line of the event log is on the disk before the next is written'),
-})
 
 /**
  * The event log: `.svc/sessions/<agent>/events.jsonl`, one line for each event of an agent (`_service` for those of none).

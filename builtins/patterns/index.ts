@@ -1,8 +1,9 @@
-import { definePlugin, z } from '#kernel'
+import { definePlugin } from '#kernel'
 import { CallLimits } from '../models/contract.ts'
 import { forgets } from '../retention/contract.ts'
 import { Effects } from '../store/contract.ts'
 import { BUILT_IN } from './built-in.ts'
+import { PatternsConfig } from './config.ts'
 import { CollaborationPatterns, PatternEnded, PatternStarted } from './contract.ts'
 import { patternOperations } from './operations.ts'
 import { PATTERN_EFFECTS } from './repository.ts'
@@ -14,34 +15,7 @@ export default definePlugin({
   description: 'Ways of working together: review, mentor, debate, chain and swarm, run to their end by messages.',
   needs: ['a2a', 'delegation'],
   section: 'patterns',
-  config: z.object({
-    timeout: z
-      .number()
-      .min(1)
-      .default(3_600)
-      .meta({ reload: 'applied' })
-      .describe('Seconds after which a pattern ends with what there is'),
-    max_running: z
-      .number()
-      .int()
-      .min(1)
-      .default(5)
-      .meta({ reload: 'applied' })
-      .describe('Patterns of one agent that may run at the same time'),
-    answer_timeout: z
-      .number()
-      .min(1)
-      .default(1_800)
-      .meta({ reload: 'applied' })
-      .describe('Seconds after which somebody who was asked and says nothing counts as having declined'),
-    budget_usd: z
-      .number()
-      .min(0)
-      .default(0)
-      .meta({ reload: 'applied' })
-      .describe('What one pattern may cost unless it is told otherwise; 0 sets no limit'),
-    budget_tokens: z.number().int().min(0).default(0).meta({ reload: 'applied' }).describe('The same in tokens'),
-  }),
+  config: PatternsConfig,
   setup(svc, config) {
     for (const effect of PATTERN_EFFECTS) svc.add(Effects, effect.kind)
     for (const pattern of BUILT_IN) svc.add(CollaborationPatterns, pattern)

@@ -4,6 +4,7 @@ import { Agents } from '../agents/contract.ts'
 import { Goals, sanitize } from '../goals/contract.ts'
 import type { CallLimit } from '../models/contract.ts'
 import { appendEvent, Store } from '../store/contract.ts'
+import type { PatternsConfig } from './config.ts'
 import {
   type CollaborationPattern,
   CollaborationPatterns,
@@ -49,24 +50,16 @@ export interface NewPattern {
   budget_tokens?: number | undefined
 }
 
-export interface PatternLimits {
-  timeout: number
-  max_running: number
-  answer_timeout: number
-  budget_usd: number
-  budget_tokens: number
-}
-
 /** A pattern asks for so many steps at a time at most: one that goes on and on is not asked any more. */
 const MOST_STEPS = 1_000
 
 /** Runs patterns: whenever a message of one was sent it is asked what comes next, by what is written alone. */
 export class PatternRunner {
   readonly #svc: PluginHandle
-  readonly #limits: PatternLimits
+  readonly #limits: PatternsConfig
   #turn: Promise<unknown> = Promise.resolve()
 
-  constructor(svc: PluginHandle, limits: PatternLimits) {
+  constructor(svc: PluginHandle, limits: PatternsConfig) {
     this.#svc = svc
     this.#limits = limits
   }

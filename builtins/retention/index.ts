@@ -1,39 +1,10 @@
-import { definePlugin, z } from '#kernel'
+import { definePlugin } from '#kernel'
 import { DaemonStarts } from '../daemon/contract.ts'
 import { Store } from '../store/contract.ts'
+import { RetentionConfig } from './config.ts'
 import { Retention, RetentionReport } from './contract.ts'
 import { Janitor } from './janitor.ts'
 import { retentionOperations } from './operations.ts'
-
-const RetentionConfig = z.object({
-  enabled: z
-    .boolean()
-    .default(false)
-    .meta({ reload: 'applied' })
-    .describe('Whether the daemon removes what is old by itself'),
-  days: z
-    .number()
-    .int()
-    .min(1)
-    .max(36_500)
-    .default(30)
-    .meta({ reload: 'applied' })
-    .describe('How long what has come to its end is kept'),
-  interval_cycles: z
-    .number()
-    .int()
-    .min(1)
-    .default(100)
-    .meta({ reload: 'applied' })
-    .describe('Heartbeats of the daemon from one look to the next'),
-  max_runs: z
-    .number()
-    .int()
-    .min(0)
-    .default(50)
-    .meta({ reload: 'applied' })
-    .describe('Runs that are kept when the daemon stops, also where retention is not enabled; 0 keeps all'),
-})
 
 export default definePlugin({
   name: 'retention',

@@ -1,5 +1,6 @@
 import { type PluginHandle, sentenceOf } from '#kernel'
 import { appendEvent, isoTime, Store } from '../store/contract.ts'
+import type { RetentionConfig } from './config.ts'
 import { type Retention, type RetentionReport, type RetentionRule, RetentionRules } from './contract.ts'
 
 const DAY_MS = 86_400_000
@@ -13,11 +14,11 @@ const QUICK_MS = 5
 /** Goes through the rules in short pieces, with room for everything else between two of them. */
 export class Janitor implements Retention {
   readonly #svc: PluginHandle
-  readonly #config: { readonly days: number }
+  readonly #config: RetentionConfig
   readonly #stop = new AbortController()
   #running: Promise<RetentionReport> | undefined
 
-  constructor(svc: PluginHandle, config: { readonly days: number }) {
+  constructor(svc: PluginHandle, config: RetentionConfig) {
     this.#svc = svc
     this.#config = config
   }

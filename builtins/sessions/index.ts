@@ -1,19 +1,11 @@
-import { definePlugin, eachRound, type PluginHandle, sentenceOf, z } from '#kernel'
+import { definePlugin, eachRound, type PluginHandle, sentenceOf } from '#kernel'
 import { Effects } from '../store/contract.ts'
+import { SessionsConfig } from './config.ts'
 import { Sessions } from './contract.ts'
 import { sessionOperations } from './operations.ts'
 import { SESSION_EFFECTS } from './repository.ts'
 import { sessionsForget } from './retention.ts'
 import { SessionBook } from './sessions.ts'
-
-const SessionsConfig = z.object({
-  session_ttl_hours: z
-    .number()
-    .min(0)
-    .max(1_000_000)
-    .default(0)
-    .describe('Hours of idleness after which a running session expires; 0: never'),
-})
 
 export default definePlugin({
   name: 'sessions',

@@ -2,6 +2,7 @@ import type { PluginHandle } from '#kernel'
 import { AgentDeadError, AgentNotFoundError, Agents } from '../agents/contract.ts'
 import { isoTime, Store, usdOf } from '../store/contract.ts'
 import { Tasks } from '../tasks/contract.ts'
+import type { SessionsConfig } from './config.ts'
 import {
   OtherAgentSessionError,
   type Session,
@@ -27,9 +28,9 @@ const TRIES = 5
 /** What can be done with sessions, whoever asks. */
 export class SessionBook implements Sessions {
   readonly #svc: PluginHandle
-  readonly #config: { readonly session_ttl_hours: number }
+  readonly #config: SessionsConfig
 
-  constructor(svc: PluginHandle, config: { readonly session_ttl_hours: number }) {
+  constructor(svc: PluginHandle, config: SessionsConfig) {
     this.#svc = svc
     this.#config = config
   }

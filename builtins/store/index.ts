@@ -1,4 +1,5 @@
-import { definePlugin, SchedulerToken, z } from '#kernel'
+import { definePlugin, SchedulerToken } from '#kernel'
+import { StoreConfig } from './config.ts'
 import {
   appendEvent,
   DatabaseImages,
@@ -20,19 +21,7 @@ import { effectPlanner } from './planner.ts'
 export default definePlugin({
   name: 'store',
   description: 'The database: one SQLite file, leases, and the one way to write.',
-  config: z.object({
-    url: z
-      .string()
-      .default('')
-      .meta({ env: 'SVC_STORE_URL', secret: true })
-      .describe(
-        "Where the database of several machines is, as in postgres://user@host/name; empty: the project's own file",
-      ),
-    synchronous: z
-      .enum(['normal', 'full'])
-      .default('normal')
-      .describe('normal: survives the death of the process; full: of the machine too, at one fsync a write'),
-  }),
+  config: StoreConfig,
   setup(svc, config) {
     for (const effect of [appendEvent, wakeAgents, setValue]) svc.add(Effects, effect.kind)
     svc.provide(StoreSchema, MIGRATIONS)

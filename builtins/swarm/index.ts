@@ -1,7 +1,8 @@
-import { definePlugin, z } from '#kernel'
+import { definePlugin } from '#kernel'
 import { DaemonStarts } from '../daemon/contract.ts'
 import { PromptSections } from '../goals/contract.ts'
 import { Effects } from '../store/contract.ts'
+import { SwarmConfig } from './config.ts'
 import { Specialists, SwarmLearned, SwarmPolicies, SwarmReverted, TaskTypes } from './contract.ts'
 import { swarmOperations } from './operations.ts'
 import { POLICIES } from './policies.ts'
@@ -16,16 +17,7 @@ export default definePlugin({
   description: 'What agents are good at, what all of them can learn from that, and what is done about it.',
   needs: ['store', 'agents', 'goals'],
   section: 'swarm',
-  config: z.object({
-    policy: z
-      .string()
-      .regex(/^[a-z][a-z0-9_-]{0,63}$/)
-      .default('passive')
-      .meta({ reload: 'applied' })
-      .describe(
-        'What is done about what is learned: `passive` (nothing), `active`, or the name of a policy of a plugin',
-      ),
-  }),
+  config: SwarmConfig,
   setup(svc, config) {
     for (const effect of SWARM_EFFECTS) svc.add(Effects, effect.kind)
     for (const type of TASK_TYPES) svc.add(TaskTypes, type)

@@ -1,9 +1,10 @@
 import { counted, operation, Page, type PluginHandle, z } from '#kernel'
 import { AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '../agents/contract.ts'
 import { Store } from '../store/contract.ts'
+import type { SwarmConfig } from './config.ts'
 import { RouteCandidate, Specialization, SwarmEffect, SwarmReport, SwarmReportNotFoundError } from './contract.ts'
 import { countReports, listReports, openEffects } from './repository.ts'
-import type { Swarm, SwarmConfig } from './swarm.ts'
+import type { Swarm } from './swarm.ts'
 
 const report_id = z
   .string()

@@ -4,6 +4,7 @@ import { Freeze } from '../daemon/contract.ts'
 import { sanitize } from '../goals/contract.ts'
 import { Memory } from '../memory/contract.ts'
 import { appendEvent, Store } from '../store/contract.ts'
+import type { SwarmConfig } from './config.ts'
 import {
   type RouteCandidate,
   type Specialists,
@@ -44,10 +45,6 @@ const TEACHER_GOALS = 3
 const LONGEST_RESULT = 1_500
 /** Where delegation is switched off there is no limit of its own. */
 const BUSY = 5
-
-export interface SwarmConfig {
-  readonly policy: string
-}
 
 /** What is worth telling anew when it has changed. */
 const said = ({ figures, recommendations }: SwarmLearning) => ({ figures, recommendations })

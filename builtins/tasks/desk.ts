@@ -7,6 +7,7 @@ import { appendEvent, Store } from '../store/contract.ts'
 import { type Admitted, admit, hashOf, type TaskInput } from './admission.ts'
 import { admitSchema, originalOf } from './answer-form.ts'
 import { beginsAs } from './beginning.ts'
+import type { TasksConfig } from './config.ts'
 import {
   IdempotencyKeyReusedError,
   TaskCancelledError,
@@ -29,7 +30,7 @@ import {
   type TextMode,
   textEnd,
 } from './repository.ts'
-import { type FirstTime, TaskRun, type TaskSettings } from './run.ts'
+import { type FirstTime, TaskRun } from './run.ts'
 import type { LiveText } from './text.ts'
 
 /** How often somebody looks whether a task that another process works on has gone on, in milliseconds. */
@@ -49,13 +50,13 @@ export interface Begun {
 /** Begins tasks, keeps those that run in this process, and takes up those that another left. */
 export class TaskDesk {
   readonly #svc: PluginHandle
-  readonly #config: TaskSettings
+  readonly #config: TasksConfig
   readonly #runs = new Map<string, TaskRun>()
   readonly #keeper: Keeper
   readonly #owner: string
   #stopped = false
 
-  constructor(svc: PluginHandle, config: TaskSettings) {
+  constructor(svc: PluginHandle, config: TasksConfig) {
     this.#svc = svc
     this.#config = config
     this.#owner = svc.ports.ids.make('tasks', 12)

@@ -1,27 +1,13 @@
-import { definePlugin, type PluginHandle, sentenceOf, sleepToRound, z } from '#kernel'
+import { definePlugin } from '#kernel'
 import { Effects } from '../store/contract.ts'
+import { TasksConfig } from './config.ts'
 import { TaskDriver, TaskEnded, TaskStarted, Tasks } from './contract.ts'
 import { TaskDesk } from './desk.ts'
 import { TASK_EFFECTS } from './effects.ts'
 import { taskOperations } from './operations.ts'
 import { tasksForget } from './retention.ts'
 import { tasksService } from './service.ts'
-
-const TasksConfig = z.object({
-  toolkits: z
-    .array(z.string().min(1))
-    .default(['memory', 'comms', 'world'])
-    .describe(
-      "Toolkits that one-shot tasks may use, as far as the agent's profile has them; world only with the economy",
-    ),
-  parse_repairs: z
-    .number()
-    .int()
-    .min(0)
-    .max(5)
-    .default(1)
-    .describe('How often the model may mend an answer that does not fit response_schema'),
-})
+import { sweepNowAndThen } from './sweep.ts'
 
 export default definePlugin({
   name: 'tasks',
@@ -51,26 +37,3 @@ export default definePlugin({
     )
   },
 })
-
-/** How often a process that stays looks for tasks that others left, or that were decided elsewhere, in milliseconds. */
-const SWEEP_MS = 5_000
-
-function sweepNowAndThen(svc: PluginHandle, desk: TaskDesk) {
-  const goOn = ({ task_id }: { task_id: string | null }) => {
-    if (task_id === null) return
-    desk.resume(task_id).catch(error => svc.log.warn({ task_id }, `it was not taken up: ${sentenceOf(error)}`))
-  }
-  if (svc.events.has('approval_resolved')) svc.on('approval_resolved', goOn)
-  const stop = new AbortController()
-  const look = async () => {
-    while (!stop.signal.aborted) {
-      await desk.sweep().catch(error => svc.log.warn({}, `left tasks were not looked for: ${sentenceOf(error)}`))
-      await sleepToRound(svc.clock, SWEEP_MS, stop.signal)
-    }
-  }
-  const looking = look()
-  return () => {
-    stop.abort()
-    return looking
-  }
-}

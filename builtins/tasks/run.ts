@@ -20,17 +20,13 @@ import { type RunEnd, type RunEvent, Runtime } from '../runtime/contract.ts'
 import { usdOf } from '../store/contract.ts'
 import { AnswerForm } from './answer-form.ts'
 import { type Lives, livesBy, runOf } from './beginning.ts'
+import type { TasksConfig } from './config.ts'
 import { TaskCostLimitError, TaskInterruptedError } from './contract.ts'
 import { type Ending, endingOf } from './ending.ts'
 import { LostTask, TaskJournal } from './journal.ts'
 import type { TaskRow } from './repository.ts'
 import { makeWorkspace, type Prepared, prepareRun } from './request.ts'
 import { LiveText } from './text.ts'
-
-export interface TaskSettings {
-  readonly toolkits: readonly string[]
-  readonly parse_repairs: number
-}
 
 /** What only the process knows in which a task began. */
 export interface FirstTime {
@@ -60,7 +56,7 @@ export class TaskRun {
   waits = false
   readonly #svc: PluginHandle
   readonly #abort = new CycleEnd()
-  readonly #settings: TaskSettings
+  readonly #settings: TasksConfig
   readonly #first: FirstTime
   /** Of a structured run. */
   #form: AnswerForm | undefined
@@ -74,7 +70,7 @@ export class TaskRun {
   #said = ''
 
   /** @param place the place after what was told before */
-  constructor(svc: PluginHandle, settings: TaskSettings, row: TaskRow, place: number, first: FirstTime = {}) {
+  constructor(svc: PluginHandle, settings: TasksConfig, row: TaskRow, place: number, first: FirstTime = {}) {
     this.#svc = svc
     this.#settings = settings
     this.#first = first

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { type PluginHandle, RestartToken, type Supervisor, type Undo } from '#kernel'
+import type { WatchdogConfig } from './config.ts'
 import type { Watchdog } from './contract.ts'
 import { refuseExit } from './exit.ts'
 import { Pulse } from './pulse.ts'
@@ -10,13 +11,13 @@ import { watchStrays } from './strays.ts'
 export class Guard implements Supervisor, Watchdog {
   readonly broken: Promise<unknown>
   readonly #svc: PluginHandle
-  readonly #config: { readonly limit: number }
+  readonly #config: WatchdogConfig
   readonly #quarantine: string
   readonly #undo: Undo[] = []
   #pulse: Pulse | undefined
   #break: (error: unknown) => void = () => {}
 
-  constructor(svc: PluginHandle, config: { readonly limit: number }) {
+  constructor(svc: PluginHandle, config: WatchdogConfig) {
     this.#svc = svc
     this.#config = config
     this.#quarantine = join(svc.project.svc, 'quarantine.json')

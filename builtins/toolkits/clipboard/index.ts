@@ -1,7 +1,8 @@
 import { definePlugin } from '#kernel'
+import { ClipboardConfig } from './config.ts'
 import { HostClipboard } from './host.ts'
 import { ownClipboard } from './own.ts'
-import { ClipboardConfig, clipboardToolkit } from './toolkit.ts'
+import { clipboardToolkit } from './toolkit.ts'
 
 export default definePlugin({
   name: 'toolkit-clipboard',

@@ -7,14 +7,6 @@ import type { Clipboard } from './own.ts'
 const LONGEST = 100_000
 const PART = 10_000
 
-export const ClipboardConfig = z.object({
-  host_clipboard: z
-    .boolean()
-    .default(false)
-    .meta({ reload: 'restart_required' })
-    .describe("Whether agents read and write the machine's own clipboard rather than one of their own"),
-})
-
 /** A place for one text. */
 export function clipboardToolkit(svc: PluginHandle, clipboardOf: (agent_id: string) => Clipboard): Toolkit {
   const copied = async (agent_id: string, text: string) => {

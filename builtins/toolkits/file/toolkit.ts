@@ -1,31 +1,14 @@
 import { type PluginHandle, type Toolkit, tool, turns, z } from '#kernel'
 import { Jail, PathError } from '../../sandbox/contract.ts'
+import type { FileConfig } from './config.ts'
 import { replaceOnce } from './edit.ts'
 import { listTree } from './tree.ts'
 import { windowOf } from './window.ts'
 
-export const FileLimits = z.object({
-  file_max_read_bytes: z
-    .number()
-    .int()
-    .min(1)
-    .default(10_000_000)
-    .meta({ reload: 'restart_required' })
-    .describe('Largest file that the file tools read'),
-  file_max_write_bytes: z
-    .number()
-    .int()
-    .min(1)
-    .default(10_000_000)
-    .meta({ reload: 'restart_required' })
-    .describe('Largest file that the file tools write'),
-})
-export type FileLimits = z.output<typeof FileLimits>
-
 const path = z.string().min(1).describe('Relative to your workspace, as in "notes/today.md"')
 
 /** The tools that work on the files of an agent's workspace, and nowhere else. */
-export function fileToolkit(svc: PluginHandle, limits: FileLimits): Toolkit {
+export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
   // A model may ask for several edits of a file at once.
   const inTurn = turns()
   const { files } = svc.ports

@@ -1,7 +1,8 @@
 import { join } from 'node:path'
 import { definePlugin } from '#kernel'
+import { NotepadConfig } from './config.ts'
 import { Notepads } from './notepad.ts'
-import { NotepadConfig, notepadToolkit } from './toolkit.ts'
+import { notepadToolkit } from './toolkit.ts'
 
 export default definePlugin({
   name: 'toolkit-notepad',

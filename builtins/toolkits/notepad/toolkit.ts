@@ -1,22 +1,7 @@
 import { type PluginHandle, type Toolkit, tool, z } from '#kernel'
 import { AgentNotFoundError, Agents } from '../../agents/contract.ts'
+import type { NotepadConfig } from './config.ts'
 import { NotepadError, type Notepads } from './notepad.ts'
-
-export const NotepadConfig = z.object({
-  notepad_shared: z
-    .boolean()
-    .default(false)
-    .meta({ reload: 'restart_required' })
-    .describe("Whether agents may read each other's notepads"),
-  notepad_max_bytes: z
-    .number()
-    .int()
-    .min(1_000)
-    .default(1_000_000)
-    .meta({ reload: 'restart_required' })
-    .describe('Largest size of one notepad'),
-})
-export type NotepadConfig = z.output<typeof NotepadConfig>
 
 const window = {
   limit: z.coerce.number().int().min(1).max(1000).default(20).describe('Entries to show'),

@@ -1,0 +1,10 @@
+import { z } from '#kernel'
+
+/** A top-level key. */
+export const EventLogConfig = z.object({
+  event_log_fsync: z
+    .boolean()
+    .default(false)
+    .meta({ reload: 'applied', env: 'SVC_EVENT_LOG_FSYNC' })
+    .describe('Whether each line of the event log is on the disk before the next is written'),
+})

@@ -1,0 +1,11 @@
+import { z } from '#kernel'
+
+/** A top-level key. */
+export const ProfilesConfig = z.object({
+  profiles_dir: z
+    .string()
+    .regex(/^[^\0]*$/, 'must not hold a NUL')
+    .default('')
+    .meta({ env: 'SVC_PROFILES_DIR', reload: 'restart_required' })
+    .describe('Folder of the presets, relative to the project; empty takes profiles/ and then the packaged ones'),
+})

@@ -1,0 +1,11 @@
+import { z } from '#kernel'
+
+export const SwarmConfig = z.object({
+  policy: z
+    .string()
+    .regex(/^[a-z][a-z0-9_-]{0,63}$/)
+    .default('passive')
+    .meta({ reload: 'applied' })
+    .describe('What is done about what is learned: `passive` (nothing), `active`, or the name of a policy of a plugin'),
+})
+export type SwarmConfig = z.infer<typeof SwarmConfig>

@@ -1,0 +1,26 @@
+import { type PluginHandle, sentenceOf, sleepToRound } from '#kernel'
+import type { TaskDesk } from './desk.ts'
+
+/** How often a process looks, in milliseconds. */
+const SWEEP_MS = 5_000
+
+/** Takes up tasks that others left, or that were decided elsewhere, as long as the process stays. @returns what ends that */
+export function sweepNowAndThen(svc: PluginHandle, desk: TaskDesk) {
+  const goOn = ({ task_id }: { task_id: string | null }) => {
+    if (task_id === null) return
+    desk.resume(task_id).catch(error => svc.log.warn({ task_id }, `it was not taken up: ${sentenceOf(error)}`))
+  }
+  if (svc.events.has('approval_resolved')) svc.on('approval_resolved', goOn)
+  const stop = new AbortController()
+  const look = async () => {
+    while (!stop.signal.aborted) {
+      await desk.sweep().catch(error => svc.log.warn({}, `left tasks were not looked for: ${sentenceOf(error)}`))
+      await sleepToRound(svc.clock, SWEEP_MS, stop.signal)
+    }
+  }
+  const looking = look()
+  return () => {
+    stop.abort()
+    return looking
+  }
+}
