@@ -10,8 +10,9 @@ import {
 import { Agents } from '../agents/contract.ts'
 import { Store, wakeAgents } from '../store/contract.ts'
 import { canonical } from './canonical.ts'
+import type { ApprovalConfig } from './config.ts'
 import { AgentCannotDecideError, ApprovalNotFoundError, ApprovalResolvedError } from './contract.ts'
-import { type ApprovalConfig, resolvedEvent } from './gate.ts'
+import { resolvedEvent } from './gate.ts'
 import {
   type ApprovalRow,
   findApproval,

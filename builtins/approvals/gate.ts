@@ -1,7 +1,8 @@
-import { type Effect, type PluginHandle, type Tool, z } from '#kernel'
+import type { Effect, PluginHandle, Tool } from '#kernel'
 import type { Verdict } from '../runtime/contract.ts'
 import { appendEvent, Store } from '../store/contract.ts'
 import { type Canonical, canonical } from './canonical.ts'
+import type { ApprovalConfig } from './config.ts'
 import type { GatedCall } from './contract.ts'
 import {
   type ApprovalRow,
@@ -18,19 +19,6 @@ import {
 import { review } from './review.ts'
 import { rulesFor, useRule } from './rule-repository.ts'
 import { isMatch } from './rules.ts'
-
-export const ApprovalConfig = z.object({
-  enabled: z.boolean().default(false).describe('Whether gated tools wait for the operator'),
-  require_for: z.array(z.string()).default([]).describe('Tools that always wait, whatever they say of themselves'),
-  auto_approve: z.array(z.string()).default([]).describe('Tools that never wait, whatever they or require_for say'),
-  timeout_cycles: z
-    .number()
-    .int()
-    .min(0)
-    .default(0)
-    .describe('Heartbeats after which a pending approval is denied; 0 never'),
-})
-export type ApprovalConfig = z.infer<typeof ApprovalConfig>
 
 /** How often others may be faster before it is given up. Each time means that another call or decision went through. */
 const TRIES = 20

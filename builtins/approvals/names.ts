@@ -1,5 +1,5 @@
 import { near, type PluginHandle, Toolkits } from '#kernel'
-import type { ApprovalConfig } from './gate.ts'
+import type { ApprovalConfig } from './config.ts'
 
 /** Says which tools are to wait and do not: a name that is misspelt holds nothing back, and neither does any while approvals are off. */
 export function warnOfTools(svc: PluginHandle, { enabled, require_for }: ApprovalConfig): void {

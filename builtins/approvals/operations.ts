@@ -10,6 +10,7 @@ import {
 } from '#kernel'
 import { AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '../agents/contract.ts'
 import { Store } from '../store/contract.ts'
+import type { ApprovalConfig } from './config.ts'
 import {
   AgentCannotDecideError,
   APPROVAL_STATUSES,
@@ -20,7 +21,6 @@ import {
   UnknownDecisionError,
 } from './contract.ts'
 import { deadline, resolve, settle } from './decisions.ts'
-import type { ApprovalConfig } from './gate.ts'
 import { type ApprovalRow, countApprovals, findApproval, listApprovals } from './repository.ts'
 import { detail, renderApproval, renderQueue, summary } from './view.ts'
 

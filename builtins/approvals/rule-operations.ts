@@ -1,6 +1,7 @@
 import { defineError, operation, type PluginHandle, z } from '#kernel'
 import { AgentNotFoundError, Agents, AmbiguousAgentError } from '../agents/contract.ts'
 import { Instant, Store } from '../store/contract.ts'
+import type { ApprovalConfig } from './config.ts'
 import {
   AgentCannotDecideError,
   ApprovalRule,
@@ -9,7 +10,6 @@ import {
   RuleNotFoundError,
 } from './contract.ts'
 import { refuseAgents, release, settle } from './decisions.ts'
-import type { ApprovalConfig } from './gate.ts'
 import { whoAsks } from './operations.ts'
 import { findRule, insertRule, listRules, revokeRule } from './rule-repository.ts'
 import { renderRules, ruleLine, shownRule } from './view.ts'
