@@ -1,4 +1,3 @@
-import { type Effect, Toolkits } from '#kernel'
 import a2a from '../../builtins/a2a/index.ts'
 import type { Citizen, LifeMoment } from '../../builtins/economy/contract.ts'
 import economy from '../../builtins/economy/index.ts'
@@ -8,6 +7,7 @@ import world from '../../builtins/toolkits/world/index.ts'
 import { Store } from '../../index.ts'
 import { type House, type HouseOptions, house, until } from '../support/index.ts'
 import { ROOMS, spawn, WORKER } from './rooms.ts'
+import { use } from './use.ts'
 
 /** The rooms of the world beside those in which agents live. */
 export const WORLD = [memory, a2a, economy, world]
@@ -29,7 +29,6 @@ export async function worldHouse({ rules = {}, agents = 1, builtins = [], ...opt
   const ids: string[] = []
   for (let n = 0; n < agents; n++) ids.push(await spawn(home))
   let beats = 0
-  let calls = 0
   return Object.assign(home, {
     ids,
     /** Lets beats pass, each with all that was chosen in it. */
@@ -40,8 +39,8 @@ export async function worldHouse({ rules = {}, agents = 1, builtins = [], ...opt
       }
     },
     /** Uses a tool as a pursuit does. */
-    use: (name: string, args = {}, agent_id = ids[0]!, call_id = `call-${++calls}`) =>
-      use(home, name, args, agent_id, call_id),
+    use: (name: string, args = {}, agent_id = ids[0]!, call_id?: string) =>
+      use(home, name, args, { agent_id, workspace: home.root, ...(call_id ? { call_id } : {}) }),
   })
 }
 
@@ -49,25 +48,6 @@ export async function worldHouse({ rules = {}, agents = 1, builtins = [], ...opt
 export async function decided({ kernel }: House): Promise<void> {
   const store = kernel.use(Store)
   await until(async () => !(await store.get("SELECT 1 FROM life_events WHERE status = 'waiting' OR remembered = 0")))
-}
-
-async function use({ kernel, root }: House, name: string, args: object, agent_id: string, call_id: string) {
-  const found = kernel
-    .list(Toolkits)
-    .flatMap(({ tools }) => tools)
-    .find(tool => tool.name === name)
-  if (!found) throw new Error(`there is no tool ${name}`)
-  const effects: Effect[] = []
-  try {
-    const result = await found.execute(found.parameters.parse(args), {
-      ...{ call_id, agent_id, goal_id: null, cycle_num: 1, signal: new AbortController().signal },
-      ...{ workspace: root, idempotency_key: call_id, effect: effect => void effects.push(effect) },
-    })
-    await kernel.use(Store).apply(effects)
-    return String(result)
-  } catch (error) {
-    return `error: ${(error as Error).message}`
-  }
 }
 
 export const citizen = ({ kernel }: House, id: string) => kernel.invoke('economy.citizen', { id }) as Promise<Citizen>

@@ -1,10 +1,10 @@
 import { mkdir, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type ToolCall, Toolkits } from '#kernel'
+import type { ToolCall } from '#kernel'
 import sandbox from '../../builtins/sandbox/index.ts'
 import { type House, type HouseOptions, house } from '../support/index.ts'
+import { use } from './use.ts'
 
-/** Uses a tool as the runtime does: arguments through the tool's own schema, a throw as the text of an error. */
 type Use = (name: string, args?: Record<string, unknown>, call?: Partial<ToolCall>) => Promise<string>
 
 export interface Hands extends House {
@@ -23,21 +23,6 @@ export async function hands(options: HouseOptions & { agent_id?: string } = {}):
   })
   const workspace = join(await realpath(home.root), '.svc/workspaces', agent_id)
   await mkdir(workspace, { recursive: true })
-  const use: Use = async (name, args = {}, call = {}) => {
-    const tool = home.kernel.points
-      .list(Toolkits)
-      .flatMap(({ value }) => value.tools)
-      .find(each => each.name === name)!
-    const context: ToolCall = {
-      ...{ call_id: 'c1', agent_id, goal_id: null, cycle_num: 1, signal: new AbortController().signal },
-      ...{ workspace, idempotency_key: 'k', effect: () => {} },
-      ...call,
-    }
-    try {
-      return String(await tool.execute(tool.parameters.parse(args), context))
-    } catch (error) {
-      return `error: ${(error as Error).message}`
-    }
-  }
-  return Object.assign(home, { workspace, use })
+  const asAgent: Use = (name, args, call) => use(home, name, args, { agent_id, workspace, effect: () => {}, ...call })
+  return Object.assign(home, { workspace, use: asAgent })
 }

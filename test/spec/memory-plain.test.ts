@@ -9,8 +9,9 @@ import knowledge from '../../builtins/toolkits/knowledge/index.ts'
 import values from '../../builtins/toolkits/memory/index.ts'
 import { ON_POSTGRES, textBehind } from '../support/behind.ts'
 import { beat, type House, text, toolCall } from '../support/index.ts'
-import { remembering, use } from './memory-house.ts'
+import { remembering } from './memory-house.ts'
 import { asksForGoal, goalsOf, lived, spawn } from './rooms.ts'
+import { use } from './use.ts'
 
 const plain = { config: { memory: { unified: false } } }
 const json = async (home: House, path: string) => JSON.parse(await textBehind(home.root, path))

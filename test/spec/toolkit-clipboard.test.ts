@@ -7,7 +7,8 @@ import clipboard from '../../builtins/toolkits/clipboard/index.ts'
 import knowledge from '../../builtins/toolkits/knowledge/index.ts'
 import links from '../../builtins/toolkits/links/index.ts'
 import { tempDir } from '../support/index.ts'
-import { remembering, use } from './memory-house.ts'
+import { remembering } from './memory-house.ts'
+import { use } from './use.ts'
 
 describe('a clipboard', () => {
   it("is the agent's own, holds the last text, and outlives restarts", async () => {

@@ -3,8 +3,9 @@ import { Memory } from '../../builtins/memory/contract.ts'
 import knowledge from '../../builtins/toolkits/knowledge/index.ts'
 import memory from '../../builtins/toolkits/memory/index.ts'
 import type { House } from '../support/index.ts'
-import { remembering, use } from './memory-house.ts'
+import { remembering } from './memory-house.ts'
 import { spawn, WORKER } from './rooms.ts'
+import { use } from './use.ts'
 
 const save = async (home: House, content: string, more: object = {}) =>
   /^Saved as (mem-\w+)\.$/.exec(await use(home, 'save_note', { content, ...more }))?.[1] ?? ''

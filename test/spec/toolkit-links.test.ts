@@ -7,7 +7,8 @@ import net from '../../builtins/net/index.ts'
 import { pageOf } from '../../builtins/net/page.ts'
 import knowledge from '../../builtins/toolkits/knowledge/index.ts'
 import links from '../../builtins/toolkits/links/index.ts'
-import { remembering, use } from './memory-house.ts'
+import { remembering } from './memory-house.ts'
+import { use } from './use.ts'
 
 let server: Server
 let site = ''

@@ -7,9 +7,10 @@ import memory from '../../builtins/memory/index.ts'
 import knowledge from '../../builtins/toolkits/knowledge/index.ts'
 import toolkit from '../../builtins/toolkits/memory/index.ts'
 import { text, toolCall } from '../support/index.ts'
-import { remembering, use } from './memory-house.ts'
+import { remembering } from './memory-house.ts'
 import { spawn } from './rooms.ts'
 import { run, tasked } from './tasks-house.ts'
+import { use } from './use.ts'
 
 describe('a value under a key', () => {
   it('is the one that was set last, however much is remembered after it, over restarts', async () => {

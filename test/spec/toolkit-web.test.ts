@@ -8,8 +8,8 @@ import { pageOf } from '../../builtins/net/page.ts'
 import { resultsIn } from '../../builtins/toolkits/web/duckduckgo.ts'
 import web from '../../builtins/toolkits/web/index.ts'
 import { beat, type House, house, type ModelServerRequest, settled, text, toolCall, until } from '../support/index.ts'
-import { use } from './memory-house.ts'
 import { asksForGoal, lived, spawn } from './rooms.ts'
+import { use } from './use.ts'
 
 let server: Server
 let site = ''
