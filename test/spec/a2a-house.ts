@@ -1,10 +1,9 @@
 import type { A2AMessage } from '../../builtins/a2a/contract.ts'
 import a2a from '../../builtins/a2a/index.ts'
-import { Store } from '../../builtins/store/contract.ts'
 import a2aTools from '../../builtins/toolkits/a2a/index.ts'
 import comms from '../../builtins/toolkits/comms/index.ts'
 import { type House, type HouseOptions, type Script, text } from '../support/index.ts'
-import { asksForGoal, lived } from './rooms.ts'
+import { asksForGoal, lived, rows } from './rooms.ts'
 
 /** A house whose agents have a name each, one tool box and messages. */
 export const mailed = (script: Script, options: HouseOptions = {}) =>
@@ -24,11 +23,9 @@ export const isOf = ({ prompt }: { prompt: string }, name: string) => prompt.sta
 
 export const goalOf = (goal: string) => text(JSON.stringify({ goal }))
 export const NOTHING = text('There is nothing to do.')
-export { asksForGoal }
+export { asksForGoal, rows }
 
 export const messages = ({ kernel }: House, id: string, more: object = {}) =>
   kernel.invoke('messages.list', { id, ...more }) as Promise<A2AMessage[]>
 export const send = ({ kernel }: House, id: string, body: string, more: object = {}) =>
   kernel.invoke('messages.send', { id, body, ...more }) as Promise<{ message_id: string; answer: A2AMessage | null }>
-export const rows = <R>({ kernel }: House, sql: string, params: readonly unknown[] = []) =>
-  kernel.use(Store).all<R>(sql, params)

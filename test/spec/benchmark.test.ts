@@ -1,7 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readdir } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { benchmarkOf } from '../../builtins/benchmark/benchmark.ts'
 import { type Called, examine } from '../../builtins/benchmark/checks.ts'
@@ -36,6 +34,7 @@ import {
   toolCall,
 } from '../support/index.ts'
 import { ROOMS } from './rooms.ts'
+import { ownTemporary } from './temporary.ts'
 
 const BUILTINS = [...ROOMS, sessions, tasks, memory, memoryToolkit, trials, benchmark]
 
@@ -86,11 +85,9 @@ let script: (
 ) => ReturnType<typeof diligent> | ReturnType<typeof refuse> | ReturnType<typeof fault> = diligent
 let server: ModelServer
 let home: House
-let temporary: string
-const { TMPDIR } = process.env
+let temporary: Awaited<ReturnType<typeof ownTemporary>>
 beforeAll(async () => {
-  temporary = await mkdtemp(join(tmpdir(), 'svc-benchmark-'))
-  process.env.TMPDIR = temporary
+  temporary = await ownTemporary()
   server = await modelServer({ script: request => script(request) })
   home = await house({
     ...{ builtins: BUILTINS, roles: ['cli'], clock: 'system' },
@@ -99,12 +96,9 @@ beforeAll(async () => {
   })
 })
 afterAll(async () => {
-  // Others live in this process after it.
-  if (TMPDIR === undefined) delete process.env.TMPDIR
-  else process.env.TMPDIR = TMPDIR
   await home.close()
   await server.close()
-  await rm(temporary, { recursive: true })
+  await temporary.end()
 })
 
 const run = (options: Partial<BenchmarkOptions>, at = home): Promise<BenchmarkReport> =>
@@ -307,7 +301,7 @@ describe('the project', () => {
     const after = (await home.kernel.invoke('budget.status', {})) as BudgetStatus
     expect(after.spent.tokens - spent.tokens).toBe(model.tokens.input + model.tokens.output)
     expect(await home.kernel.invoke('agents.list', {})).toEqual([])
-    expect((await readdir(temporary)).filter(name => name.startsWith('svc-trial-'))).toEqual([])
+    expect((await readdir(temporary.path)).filter(name => name.startsWith('svc-trial-'))).toEqual([])
   })
 
   it('its budget ends it, as the report says', async () => {

@@ -1,5 +1,4 @@
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdtemp, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { BudgetStatus } from '../../builtins/budget/contract.ts'
@@ -18,17 +17,16 @@ import { markdown } from '../../builtins/demos/markdown.ts'
 import { turningPoints } from '../../builtins/demos/survival-report.ts'
 import { BUILTINS } from '../../builtins/index.ts'
 import { type House, house, type ModelServer, modelServer, text } from '../support/index.ts'
+import { ownTemporary } from './temporary.ts'
 
 /** What a scripted detective says to a question with this many clues. */
 const THEORY = { suspect: 'Edda Winter', motive: 'money', confidence: 0.9, reasoning: 'The <b>keys</b> were hers.' }
 
 let home: House
 let server: ModelServer
-let temporary: string
-const { TMPDIR } = process.env
+let temporary: Awaited<ReturnType<typeof ownTemporary>>
 beforeAll(async () => {
-  temporary = await mkdtemp(join(tmpdir(), 'svc-demos-'))
-  process.env.TMPDIR = temporary
+  temporary = await ownTemporary()
   server = await modelServer({ script: () => text(JSON.stringify(THEORY)) })
   home = await house({
     ...{ builtins: BUILTINS, roles: ['cli'], clock: 'system' },
@@ -37,12 +35,9 @@ beforeAll(async () => {
   })
 })
 afterAll(async () => {
-  // Others live in this process after it.
-  if (TMPDIR === undefined) delete process.env.TMPDIR
-  else process.env.TMPDIR = TMPDIR
   await home.close()
   await server.close()
-  await rm(temporary, { recursive: true })
+  await temporary.end()
 })
 
 const signal = () => new AbortController().signal
@@ -51,7 +46,7 @@ const play = (options: Partial<DemoOptions> & { name: string }): Promise<DemoRep
   theatre().play({ seed: 7, signal: signal(), say() {}, show() {}, ...options })
 const rowOf = ({ blocks }: DemoReport, name: string) =>
   blocks.flatMap(block => (block.kind === 'table' ? block.rows : [])).find(([who]) => who === name)!
-const trials = async () => (await readdir(temporary)).filter(name => name.startsWith('svc-trial-'))
+const trials = async () => (await readdir(temporary.path)).filter(name => name.startsWith('svc-trial-'))
 
 describe('survival', () => {
   it('the same seed gives the same report, byte for byte, and another one another life', async () => {
@@ -145,7 +140,7 @@ describe('the theatre', () => {
   })
 
   it('keeps its project in a folder that is named, which can then be looked into; never in one that holds something', async () => {
-    const folder = await mkdtemp(join(temporary, 'kept-'))
+    const folder = await mkdtemp(join(temporary.path, 'kept-'))
     await play({ name: 'survival', cycles: 1, keep: join(folder, 'here') })
     const config = await readFile(join(folder, 'here', '.svc', 'config.yaml'), 'utf8')
     expect(config).toContain('"economy"')

@@ -7,6 +7,7 @@ import models from '../../builtins/models/index.ts'
 import profiles from '../../builtins/profiles/index.ts'
 import runtime from '../../builtins/runtime/index.ts'
 import sandbox from '../../builtins/sandbox/index.ts'
+import { Store } from '../../builtins/store/contract.ts'
 import store from '../../builtins/store/index.ts'
 import file from '../../builtins/toolkits/file/index.ts'
 import notepad from '../../builtins/toolkits/notepad/index.ts'
@@ -45,3 +46,6 @@ export const spawn = async ({ kernel }: House, preset = 'worker') =>
   ((await kernel.invoke('agents.spawn', { preset })) as AgentDetail).agent_id
 export const detail = ({ kernel }: House, id: string) => kernel.invoke('agents.get', { id }) as Promise<AgentDetail>
 export const goalsOf = ({ kernel }: House, id: string) => kernel.invoke('goals.list', { id }) as Promise<Goal[]>
+/** What an SQL statement finds. */
+export const rows = <R>({ kernel }: House, sql: string, params: readonly unknown[] = []) =>
+  kernel.use(Store).all<R>(sql, params)

@@ -1,13 +1,8 @@
-import { mkdir, writeFile } from 'node:fs/promises'
-import { describe, expect, it, onTestFinished } from 'vitest'
-import approvals from '../../builtins/approvals/index.ts'
-import sessions from '../../builtins/sessions/index.ts'
-import tasks from '../../builtins/tasks/index.ts'
+import { describe, expect, it } from 'vitest'
 import { createClient } from '../../client.ts'
 import { project } from '../cli/project.ts'
-import { restHouse } from '../faces/rest-house.ts'
-import { modelServer, type Script, svc, text } from '../support/index.ts'
-import { ROOMS, WORKER } from './rooms.ts'
+import { svc, text } from '../support/index.ts'
+import { served } from './tasks-rest-house.ts'
 
 const ORDER = {
   type: 'object',
@@ -15,22 +10,6 @@ const ORDER = {
   required: ['pieces', 'article'],
 }
 const TWELVE = { pieces: 12, article: 'nuts' }
-
-/** A listening server whose agents ask a scripted model, with one agent. */
-async function served(script: Script) {
-  const model = await modelServer({ script })
-  onTestFinished(() => model.close())
-  const home = await restHouse({
-    plugins: [...ROOMS, approvals, sessions, tasks],
-    env: { OPENAI_BASE_URL: model.url, OPENAI_API_KEY: 'k', OPENAI_MODEL: 'scripted' },
-    async before(root) {
-      await mkdir(`${root}/profiles`)
-      await writeFile(`${root}/profiles/worker.yaml`, WORKER)
-    },
-  })
-  const { json } = await home.ask('/agents', { method: 'POST', body: { preset: 'worker' } })
-  return { ...home, model, id: json.agent_id as string }
-}
 
 describe('structured runs over HTTP', () => {
   it('take response_schema in the body and answer with parsed, or null and the problem', async () => {

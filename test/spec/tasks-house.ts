@@ -1,11 +1,12 @@
 import type { OperationCall, StreamEvent } from '#kernel'
 import approvals from '../../builtins/approvals/index.ts'
 import sessions from '../../builtins/sessions/index.ts'
-import { Store } from '../../builtins/store/contract.ts'
 import type { Task, TaskResponse } from '../../builtins/tasks/contract.ts'
 import tasks from '../../builtins/tasks/index.ts'
 import type { House, HouseOptions, Script } from '../support/index.ts'
 import { lived } from './rooms.ts'
+
+export { rows } from './rooms.ts'
 
 /** What one-shot tasks need beside the rooms in which agents live. */
 export const TASK_ROOMS = [approvals, sessions, tasks]
@@ -54,6 +55,3 @@ export const done = (events: readonly StreamEvent[]) => {
   if (last?.event !== 'done') throw new Error(`the stream ends with ${last?.event}`)
   return last.data as TaskResponse
 }
-
-export const rows = <R>({ kernel }: House, sql: string, params: readonly unknown[] = []) =>
-  kernel.use(Store).all<R>(sql, params)

@@ -1,34 +1,9 @@
 import { request as httpRequest } from 'node:http'
-import { describe, expect, it, onTestFinished } from 'vitest'
-import approvals from '../../builtins/approvals/index.ts'
-import sessions from '../../builtins/sessions/index.ts'
-import tasks from '../../builtins/tasks/index.ts'
-import { restHouse } from '../faces/rest-house.ts'
-import { fault, modelServer, type Script, text, until } from '../support/index.ts'
-import { ROOMS, WORKER } from './rooms.ts'
+import { describe, expect, it } from 'vitest'
+import { fault, text, until } from '../support/index.ts'
+import { served } from './tasks-rest-house.ts'
 
 const LONG = 'It is four, and it will stay four for as long as anybody counts.'
-
-/** A listening server whose agents ask a scripted model, with one agent. */
-async function served(script: Script) {
-  const model = await modelServer({ script })
-  onTestFinished(() => model.close())
-  const home = await restHouse({
-    plugins: [...ROOMS, approvals, sessions, tasks],
-    env: { OPENAI_BASE_URL: model.url, OPENAI_API_KEY: 'k', OPENAI_MODEL: 'scripted' },
-    yaml: 'model: { idle_timeout: 5, retry_delay: 0 }\n',
-    async before(root) {
-      const { mkdir, writeFile } = await import('node:fs/promises')
-      await mkdir(`${root}/profiles`)
-      await writeFile(`${root}/profiles/worker.yaml`, WORKER)
-    },
-  })
-  const { json } = await home.ask('/agents', { method: 'POST', body: { preset: 'worker' } })
-  const id = json.agent_id as string
-  const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
-    home.ask(path, { method: 'POST', body, headers })
-  return { ...home, model, id, post }
-}
 
 /** The events of a stream that was read to its end. */
 function events(stream: string) {

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import { text as textOf } from 'node:stream/consumers'
 
 /** A request of Anthropic's Messages API as it came over the wire. */
 interface MessagesRequestBody {
@@ -56,7 +57,7 @@ export async function messagesServer(...replies: MessagesReply[]): Promise<Messa
   const sockets = new Set<Socket>()
 
   const answer = async (incoming: IncomingMessage, response: ServerResponse) => {
-    const body = JSON.parse(await bodyOf(incoming)) as MessagesRequestBody
+    const body = JSON.parse(await textOf(incoming)) as MessagesRequestBody
     requests.push({ headers: incoming.headers, body })
     const fault = faultIn(body)
     const reply: MessagesReply = fault
@@ -178,10 +179,4 @@ function refuse(response: ServerResponse, { status, type, message, headers = {} 
   if (response.headersSent) return void response.destroy()
   response.writeHead(status, { 'content-type': 'application/json', ...headers })
   response.end(JSON.stringify({ type: 'error', error: { type, message }, request_id: 'req_1' }))
-}
-
-async function bodyOf(incoming: IncomingMessage): Promise<string> {
-  const parts: Buffer[] = []
-  for await (const part of incoming) parts.push(part as Buffer)
-  return Buffer.concat(parts).toString('utf8')
 }

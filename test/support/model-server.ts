@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import { text as textOf } from 'node:stream/consumers'
 
 /** A chat completion request as it came over the wire. */
 export interface ModelRequestBody {
@@ -198,7 +199,7 @@ export async function modelServer(
   }
 
   const chat = async (incoming: IncomingMessage, response: ServerResponse) => {
-    const body = JSON.parse(await bodyOf(incoming)) as ModelRequestBody
+    const body = JSON.parse(await textOf(incoming)) as ModelRequestBody
     const n = requests.length + 1
     const request = {
       ...{ n, headers: incoming.headers, body, ended: endOf(response) },
@@ -374,12 +375,6 @@ function tokensIn({ messages, tools }: ModelRequestBody): number {
     return sum + (content?.length ?? 0) + (tool_calls ? JSON.stringify(tool_calls).length : 0)
   }, 0)
   return tokens(said + (tools ? JSON.stringify(tools).length : 0))
-}
-
-async function bodyOf(incoming: IncomingMessage): Promise<string> {
-  const parts: Buffer[] = []
-  for await (const part of incoming) parts.push(part as Buffer)
-  return Buffer.concat(parts).toString('utf8')
 }
 
 function endOf(response: ServerResponse): Promise<'answered' | 'dropped'> {
