@@ -181,6 +181,24 @@ describe('what is promised to the outside', () => {
   })
 })
 
+describe('where a newcomer finds things', () => {
+  const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')
+
+  it("each room has a README with its plugin's name, and stands in the list of all rooms", () => {
+    const list = read('builtins/README.md')
+    const folders = rooms.filter(({ path }) => path === `${roomOf(path)}/index.ts`).map(({ path }) => dirname(path))
+    expect(folders.filter(folder => !list.includes(`(${relative('builtins', folder)}/README.md)`))).toEqual([])
+    const named = folders.map(folder => read(`${folder}/README.md`).split('\n', 1)[0])
+    const names = folders.map(folder => /^ {2}name: '(.*)'/m.exec(read(`${folder}/index.ts`))?.[1])
+    expect(named).toEqual(names.map(name => `# ${name}`))
+  })
+
+  it("each file of the kernel stands in the kernel's README", () => {
+    const list = read('kernel/README.md')
+    expect(within('kernel').filter(({ path }) => !list.includes(`\`${basename(path)}\``))).toEqual([])
+  })
+})
+
 describe('what is not left lying about', () => {
   it('no unfinished business', () => {
     const marks = /\b(TODO|FIXME|XXX|HACK)\b|[Nn]ot (yet )?implemented/

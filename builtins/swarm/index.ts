@@ -7,7 +7,7 @@ import { Specialists, SwarmLearned, SwarmPolicies, SwarmReverted, TaskTypes } fr
 import { swarmOperations } from './operations.ts'
 import { POLICIES } from './policies.ts'
 import { Records } from './records.ts'
-import { swarmSection } from './section.ts'
+import { swarmSection } from './sections.ts'
 import { Swarm } from './swarm.ts'
 import { TASK_TYPES } from './task-types.ts'
 import { SWARM_EFFECTS } from './writes.ts'
