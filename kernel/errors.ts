@@ -143,6 +143,7 @@ export const MissingDependencyError = defineError({
 /** So many wrong places are told in one sentence; what was sent may have any number. */
 const MOST_ISSUES = 20
 
+/** Issues as one sentence, each with its path. */
 export function describeIssues(issues: readonly Issue[]): string {
   const told = issues.slice(0, MOST_ISSUES).map(({ path, message }) => (path ? `${cut(path)}: ${message}` : message))
   return [...told, ...(issues.length > MOST_ISSUES ? [`and ${issues.length - MOST_ISSUES} more`] : [])].join('; ')

@@ -126,6 +126,7 @@ export class ConfigKeys {
   }
 }
 
+/** What a key says of itself in `.meta(…)`; without a word a change of it needs a restart. */
 export function metaOf(schema: z.ZodType): ConfigKey['meta'] {
   const { reload, env, secret } = (schema.meta() ?? {}) as KeyMeta
   return { reload: reload ?? 'restart_required', ...(env ? { env } : {}), ...(secret ? { secret } : {}) }

@@ -243,6 +243,7 @@ function exists(files: Ports['files'], path: string): Promise<boolean> {
   )
 }
 
+/** What a plugin's file is called: its name without the ending, for an index its folder's name. */
 export function stemOf(file: string): string {
   const name = basename(file)
   return isIndex(file) ? basename(dirname(file)) : name.slice(0, name.length - extname(name).length)

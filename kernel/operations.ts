@@ -122,6 +122,7 @@ function unmeasured({ issues }: z.ZodError): Pick<z.ZodError, 'issues'> {
   return { issues: issues.filter(issue => issue.code === 'invalid_type' || !wrong.has(placeOf(issue))) }
 }
 
+/** zod's issues as ours. @param prefix stands before each path */
 export function issuesOf(error: Pick<z.ZodError, 'issues'>, prefix = ''): Issue[] {
   return error.issues.flatMap(issue => {
     const path = [...(prefix ? [prefix] : []), ...issue.path.map(String)].join('.')

@@ -36,6 +36,7 @@ function unmet(plugin: string, problem: string) {
   return new PluginError({ plugin, where: 'builtin', problem })
 }
 
+/** Why a plugin has to wait: what it needs is not live, or needs it in turn. */
 export class NeedsError extends Error {}
 
 /** Why a plugin has to wait, or to leave. @param live the names there are */

@@ -30,6 +30,7 @@ export interface Point<C> {
   readonly options: PointOptions<C>
 }
 
+/** Declares a point; plugins contribute to it with `svc.add`. */
 export function point<C>(name: string, options: PointOptions<C>): Point<C> {
   return Object.freeze({ name, options })
 }

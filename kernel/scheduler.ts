@@ -27,6 +27,7 @@ export interface Due extends Pick<Lease, 'id' | 'epoch' | 'cycle_num'> {
  */
 export type Busy = (due: readonly Due[]) => readonly string[] | Promise<readonly string[]>
 
+/** Whose leases they are. */
 export function idsOf(due: readonly Due[]): string[] {
   return due.map(({ id }) => id)
 }

@@ -8,6 +8,7 @@ export interface Token<T> {
   readonly type?: T
 }
 
+/** Names a service, or a value of a cycle; two tokens of one name are the same. */
 export function token<T>(name: string): Token<T> {
   return Object.freeze({ name })
 }

@@ -48,6 +48,7 @@ export async function readYaml(files: Ports['files'], file: string, name = file,
   return known?.text === plain ? known : parseYaml(name, plain)
 }
 
+/** Reads a text as YAML. @throws BadFileError with the line */
 export function parseYaml(file: string, text: string): YamlFile {
   const deep = tooDeepAt(text)
   if (deep !== undefined) throw new BadFileError({ file, line: deep, problem: 'is nested too deeply' })

@@ -132,6 +132,7 @@ export const Problem = z.object({
 })
 export type Problem = z.infer<typeof Problem>
 
+/** An error as such a document. */
 export function problemOf(error: SvcError, request_id: string): Problem {
   const { code, title, status, message: detail, errors } = error
   const problem = { type: `urn:svc:problem:${code}`, title, status, detail, code, request_id }
