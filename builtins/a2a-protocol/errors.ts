@@ -50,6 +50,7 @@ export function told(error: unknown): RpcError | undefined {
   return of(ASKED_WRONGLY.some(({ code }) => code === error.code) ? 'invalid_params' : 'internal')
 }
 
+/** An error as a JSON-RPC answer. */
 export function errorAnswer(id: string | number | null, { code, message, reason }: RpcError) {
   const detail = { '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: reason.toUpperCase(), domain: 'svc' }
   return { jsonrpc: '2.0', id, error: { code, message, data: [detail] } }

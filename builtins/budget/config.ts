@@ -38,6 +38,7 @@ export interface Limits {
   tokens: number
 }
 
+/** What may be spent, in micro-dollars and in tokens; 0 sets no limit. */
 export function limitsOf({ budget_usd, budget_tokens }: BudgetConfig): Limits {
   return { micros: microsOf(budget_usd), tokens: budget_tokens }
 }

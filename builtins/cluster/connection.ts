@@ -262,6 +262,7 @@ export function place(url: string): string {
   }
 }
 
+/** The SQLSTATE of an error of the server, the code of one of the system; empty for others. */
 export function codeOf(error: unknown): string {
   return (error as { code?: string }).code ?? ''
 }

@@ -195,6 +195,7 @@ export async function numberOn(query: Query, tables: readonly Table[]): Promise<
 
 type Ask = (sql: string, params?: readonly unknown[]) => Promise<Row[]>
 
+/** The tables of an SQLite database, to be copied. */
 export function sqliteSource(all: Ask): Source {
   return {
     rows: (table, after) =>

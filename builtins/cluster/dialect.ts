@@ -17,6 +17,7 @@ export function toPostgres(sql: string, params: readonly unknown[] = []): string
   return inFull(templateFor(sql, params), params)
 }
 
+/** A template with its parameters written out. */
 export function inFull(template: Template, params: readonly unknown[]): string {
   let text = template[0]!
   for (let n = 0; n < params.length; n++) {

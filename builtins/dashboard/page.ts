@@ -37,6 +37,7 @@ const PageMissingError = defineError({
     `The dashboard's ${p.file} is missing from this installation; build or install it anew.`,
 })
 
+/** The files of the page, each read anew when it is asked for. */
 export function pageRoutes(files: Ports['files']): StaticRoute[] {
   return FILES.map(({ path, file, contentType }) => ({
     path,

@@ -43,6 +43,7 @@ export function allCourses(svc: PluginHandle, config: EconomyConfig): readonly P
   return [...own.filter(({ skill }) => !added.some(course => course.skill === skill)), ...added]
 }
 
+/** Whether somebody of these skills can do a job. */
 export function isAble({ skill }: Job, skills: ReadonlyMap<string, number>): boolean {
   return skill === undefined || (skills.get(skill) ?? 0) >= USABLE
 }

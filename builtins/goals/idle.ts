@@ -27,6 +27,7 @@ interface Standing extends World {
   nudged: boolean
 }
 
+/** How an agent stands now. */
 export async function standingOf(svc: PluginHandle, { agent_id, profile, model }: Sleeper): Promise<Standing> {
   const row = await svc.use(Store).get<{ wakes: number; nudged: number } & Nullable<IdleRow>>(
     `SELECT l.wakes, i.times, i.world, i.asked_at, i.ask_again_at,

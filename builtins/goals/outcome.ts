@@ -26,6 +26,7 @@ export function ended(
   ]
 }
 
+/** Books what a call of a model cost, on the agent and on whoever made it. */
 export function spent(cycle: Cycle, kind: string, goal_id: string | null, spend: Spend, step?: number): Effect {
   const { agent_id, cycle_num } = cycle
   const root_agent_id = cycle.get(ActiveAgent)?.root_agent_id ?? agent_id

@@ -6,6 +6,7 @@ import { type GoalRow, sanitize } from './contract.ts'
 
 export { selfPrompt } from '../profiles/contract.ts'
 
+/** What an agent is told once, before the steps of a pursuit. */
 export function pursuitSystem(
   profile: Profile,
   skills: string,

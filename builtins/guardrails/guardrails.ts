@@ -14,6 +14,7 @@ export interface Room extends Guardrails {
 /** Any texts do, with letters beyond ASCII: what the rules look things up in is made for the first. */
 const WARMING = ['Good morning, the report of 2026 is ready.', 'Good morning, 日本.']
 
+/** The service: texts go through the rules that there are when they are checked. @param own the rules of this room */
 export function guardrails(svc: PluginHandle, config: GuardrailsConfig, own: readonly GuardrailRule[]): Room {
   const failed = (rule: GuardrailRule, error: unknown) => {
     const closed = svc.config.get('daemon.guards_fail_closed') === true

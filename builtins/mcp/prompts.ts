@@ -63,6 +63,7 @@ For each one say what would happen if it ran, whether it fits the agent's goal (
   },
 ]
 
+/** The prompts on offer, as MCP lists them. */
 export function promptsOf(offer: McpOffer): Prompt[] {
   return offer.prompts().map(({ name, title, description, arguments: args }) => {
     return { name, title, description, arguments: [...args] }

@@ -27,6 +27,7 @@ export function filled(text: string, params: Params, encode: (value: string) => 
   return text.replace(PARAMETER, (whole, name: string) => (params[name] === undefined ? whole : encode(params[name])))
 }
 
+/** The names in braces in the URI of a resource. */
 export function parametersOf(text: string): string[] {
   return [...text.matchAll(PARAMETER)].map(([, name]) => name!)
 }
@@ -63,6 +64,7 @@ export async function listResources(offer: McpOffer, call: OperationCall): Promi
   return (await Promise.all(lists)).flat()
 }
 
+/** The resources whose URIs have parameters, as MCP lists them. */
 export function templatesOf(offer: McpOffer): ResourceTemplate[] {
   return offer.resources().flatMap(({ uri, title, description }) => {
     if (parametersOf(uri).length === 0) return []

@@ -20,6 +20,7 @@ const CREDENTIALS = ['authorization', 'cookie', 'proxy-authorization', 'x-subscr
 /** All addresses of a name, as the system's resolver gives them. */
 export type Resolve = (host: string) => Promise<LookupAddress[]>
 
+/** Looks up an address once, checks all that it means, and connects to nothing else, at each redirection anew. */
 export class Guard implements GuardedFetch {
   readonly #svc: PluginHandle
   readonly #config: NetConfig

@@ -69,6 +69,7 @@ const KNOWN = new Map<string, { prototype: object }>(
     .concat([['model_error', ModelError]]),
 )
 
+/** An error as it stands on a tape: its name, its message and its own fields. */
 export function recordOf(error: unknown): ErrorRecord {
   if (!(error instanceof Error)) return { name: '', message: String(error) }
   // What is not enumerable is left alone: to ask an error for its stack is to have one made.

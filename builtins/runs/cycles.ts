@@ -6,6 +6,7 @@ const BeganAt = token<number>('cycle_began_at')
 const QUIET: readonly string[] = ['idle', 'parked', 'guarded']
 const LONGEST_ERROR = 1_000
 
+/** Notes when a cycle began. */
 export function cycleBegins(svc: PluginHandle, cycle: Cycle): void {
   cycle.set(BeganAt, svc.clock.monotonic())
 }

@@ -101,6 +101,7 @@ function failed(call: PlannedCall, error: unknown): Outcome {
   return { message: toolError(call, sentenceOf(error)), effects: [] }
 }
 
+/** A call that did not run, or failed, as the model reads it. */
 export function toolError({ id, name }: PlannedCall, sentence: string): Message {
   const content = `Error: ${sentence}`.slice(0, MAX_RESULT)
   return { role: 'tool', tool_call_id: id, name, content, is_error: true }

@@ -12,6 +12,7 @@ const FILE_MODE = 0o600
 /** What git keeps in a repository can make it run programs; only git itself writes there. */
 const GIT = /^\.git$/i
 
+/** Files of a workspace, reached by paths that cannot lead out of it, through whatever links. */
 export class FileJail implements Jail {
   readonly #files: Files
   readonly #ids: Ids

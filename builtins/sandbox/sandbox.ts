@@ -25,6 +25,7 @@ const ANSWER_CHARS = 8_000
 const OUTPUTS = '.output'
 const MOST_OUTPUTS = 20
 
+/** Runs programs, behind bubblewrap where the machine has it and the configuration does not say otherwise. */
 export class Processes implements Sandbox {
   readonly #svc: PluginHandle
   readonly #config: SandboxConfig

@@ -85,6 +85,7 @@ export interface Rules {
 
 export const NOTHING: Belongings = { profiles: {}, pluginConfig: {}, toolkits: [], tools: [], needs: [] }
 
+/** Draws the rules of a world: what it is configured with, who lives in it, and how fast. */
 export function rulesOf(dice: Dice, { faults, presets }: SimulationOptions, belongings: Belongings): Rules {
   const { profiles, pluginConfig } = belongings
   const heartbeat = dice.pick([0.8, 1.2, 2])

@@ -15,6 +15,7 @@ import { World } from './world.ts'
 /** Errors are much of what a world is made of, and to note where each came from is much of what they cost. */
 const STACK_FRAMES = 3
 
+/** The service: lives through worlds, each in this process and on its own clock. */
 export function simulationOf(svc: PluginHandle): Simulation {
   let laid: Promise<Ground> | undefined
   const live = async (options: SimulationOptions, signal?: AbortSignal): Promise<SimulatedRun> => {

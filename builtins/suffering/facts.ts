@@ -99,6 +99,7 @@ function isAddressed({ type, data }: HappenedRow, agent_id: string): boolean {
   return type === 'nudge_received' || (type === 'message_sent' && data.to_agent === agent_id)
 }
 
+/** What conditions look at. */
 export function factsOf(lot: LotRow, inner: Inner, heard_at: number, budget_left: number | null): LotFacts {
   const ended = inner.outcomes.length
   const completed = inner.outcomes.filter(([done]) => done).length

@@ -30,6 +30,7 @@ export function afterOutcome(inner: Inner, outcome: keyof typeof OUTCOME, home: 
   return { ...inner, offsets: eachField(field => clamp(base[field] + (step[field] ?? 0)) - home[field]) }
 }
 
+/** The base: what the profile says, moved by the goals that have ended. */
 export function baseOf({ offsets }: Pick<Inner, 'offsets'>, home: PersonaFields): PersonaFields {
   return eachField(field => clamp(home[field] + offsets[field]))
 }

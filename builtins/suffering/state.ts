@@ -56,6 +56,7 @@ export function eachField(value: (field: keyof PersonaFields) => number): Record
   return Object.fromEntries(PERSONA_FIELDS.map(field => [field, value(field)])) as Record<keyof PersonaFields, number>
 }
 
+/** An inner life in which nothing has happened yet. */
 export function newborn(): Inner {
   return {
     waking_ms: 0,
@@ -70,6 +71,7 @@ export function newborn(): Inner {
   }
 }
 
+/** The load: all severities together, at most 1. */
 export function loadOf({ stressors }: Pick<Inner, 'stressors'>): number {
   return Math.min(
     1,

@@ -17,6 +17,7 @@ export function modelOf(agent: AgentRow, profile: Profile): string | null {
   return agent.model || profile.model || null
 }
 
+/** What an agent lives by: its preset as that is now, and the preset's skills. */
 export async function livesBy(svc: PluginHandle, agent: AgentRow): Promise<Lives> {
   const profile = await svc.use(Agents).profileOf(agent)
   return { profile, skills: await svc.use(Profiles).skills(profile) }

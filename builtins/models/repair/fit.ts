@@ -72,6 +72,7 @@ function spelled(key: string, value: Schema, properties: Schema, done: Set<Conve
   return meant[0]!
 }
 
+/** A name without what models write differently. */
 export function plain(name: string): string {
   return name.replace(/[-_\s]/g, '').toLowerCase()
 }

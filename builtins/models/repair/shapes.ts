@@ -146,6 +146,7 @@ function endOfJson(text: string, start: number): number {
   return -1
 }
 
+/** The place behind what a sticky pattern finds at this place; this place when it finds nothing. */
 export function behind(pattern: RegExp, text: string, at: number): number {
   pattern.lastIndex = at
   return at + (pattern.exec(text)?.[0].length ?? 0)

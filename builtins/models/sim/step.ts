@@ -14,10 +14,12 @@ const MAX_SENT_BACK = 2
 export const REMARK_FOLDER = 'remarks/'
 export const REMARK_NOTE = 'The operator says: '
 
+/** A step that says something and calls a tool. */
 export function act(say: string, name: string, args: Record<string, unknown>): Step {
   return { say, call: { name, args } }
 }
 
+/** What was done so far with one tool. */
 export function used(acts: readonly Act[], tool: string): Act[] {
   return acts.filter(each => each.tool === tool)
 }
@@ -35,6 +37,7 @@ export function pageIn(acts: readonly Act[]): string | undefined {
   return written && String(written.args.path)
 }
 
+/** The last step: it finishes the goal, or only says what was done where that is of no use. */
 export function end(scene: Scene): Step {
   const { tools, acts } = scene
   const sentBack = used(acts, 'finish_goal')
