@@ -4,6 +4,7 @@ import { api } from '../../api/client.ts'
 import { ofAgent, useLasting, useQuery } from '../../api/query.ts'
 import { refine, to } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
+import { Search } from '../../ui/filters.tsx'
 import { Words } from '../../ui/said.tsx'
 import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
 import { Tag } from '../../ui/status.tsx'
@@ -30,14 +31,7 @@ export function Memory({ agent: { agent_id: id }, place }: ViewProps) {
     <Card
       title="Memory"
       aside={
-        <input
-          type="search"
-          class="search"
-          aria-label="Search its memory"
-          placeholder="What it may remember"
-          value={q}
-          onInput={event => refine({ q: event.currentTarget.value })}
-        />
+        <Search label="Search its memory" placeholder="What it may remember" value={q} onWords={q => refine({ q })} />
       }
     >
       <Trouble fault={forget.fault} />

@@ -3,6 +3,7 @@ import { api } from '../../api/client.ts'
 import { ofKinds, useQuery } from '../../api/query.ts'
 import { type Place, refine, to } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
+import { Pick, Search } from '../../ui/filters.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import type { Key } from '../../ui/types.ts'
 import { plural } from '../../ui/words.ts'
@@ -25,25 +26,13 @@ export function Config({ place }: { place: Place }) {
             />
             Only what is set
           </label>
-          <select
-            class="pick"
-            aria-label="Section"
-            value={section}
-            onChange={event => refine({ section: event.currentTarget.value })}
-          >
+          <Pick label="Section" value={section} onPick={section => refine({ section })}>
             <option value="">Every section</option>
             {[...new Set(query.data?.map(sectionOf))].sort().map(each => (
               <option key={each}>{each}</option>
             ))}
-          </select>
-          <input
-            type="search"
-            class="search"
-            aria-label="Find keys"
-            placeholder="Key or words"
-            value={q}
-            onInput={event => refine({ q: event.currentTarget.value })}
-          />
+          </Pick>
+          <Search label="Find keys" placeholder="Key or words" value={q} onWords={q => refine({ q })} />
         </div>
       </div>
       <Loaded query={query}>

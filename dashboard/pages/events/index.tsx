@@ -4,10 +4,11 @@ import { feed, type Happening } from '../../api/feed.ts'
 import { type Place, refine, to } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
 import { Code } from '../../ui/code.tsx'
+import { Pick, Search } from '../../ui/filters.tsx'
 import { Once } from '../../ui/once.ts'
 import { Empty } from '../../ui/states.tsx'
 import { Tag } from '../../ui/status.tsx'
-import { moment, plural, shortMoment, visible } from '../../ui/words.ts'
+import { moment, newest, shortMoment, visible } from '../../ui/words.ts'
 import { summaryOf } from './summary.ts'
 
 const SHOWN = 300
@@ -30,36 +31,17 @@ export function Events({ place }: { place: Place }) {
     <>
       <h1>Events</h1>
       <Card
-        title={shown.length < SHOWN ? plural(shown.length, 'event') : `The newest ${SHOWN} events`}
+        title={newest(shown.length, SHOWN, 'event')}
         aside={
           <>
-            <input
-              type="search"
-              class="search"
-              aria-label="Words"
-              placeholder="Words"
-              value={q}
-              onInput={event => refine({ q: event.currentTarget.value })}
-            />
-            <input
-              type="search"
-              class="search"
-              aria-label="Agent"
-              placeholder="Agent"
-              value={agent}
-              onInput={event => refine({ agent: event.currentTarget.value })}
-            />
-            <select
-              class="pick"
-              aria-label="Kind"
-              value={kind}
-              onChange={event => refine({ kind: event.currentTarget.value })}
-            >
+            <Search label="Words" value={q} onWords={q => refine({ q })} />
+            <Search label="Agent" value={agent} onWords={agent => refine({ agent })} />
+            <Pick label="Kind" value={kind} onPick={kind => refine({ kind })}>
               <option value="">Every kind</option>
               {kinds.map(each => (
                 <option key={each}>{each}</option>
               ))}
-            </select>
+            </Pick>
             <button type="button" aria-pressed={paused} onClick={() => setPaused(!paused)}>
               {paused ? 'Go on' : 'Hold'}
             </button>

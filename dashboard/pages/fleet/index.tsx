@@ -4,6 +4,7 @@ import { useDaemon } from '../../api/daemon.ts'
 import { useQuery } from '../../api/query.ts'
 import { type Place, refine, to } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
+import { Pick, Search } from '../../ui/filters.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { Status } from '../../ui/status.tsx'
 import { type Column, orderOf, Table } from '../../ui/table.tsx'
@@ -68,20 +69,8 @@ function Members({ members, place }: { members: readonly Member[]; place: Place 
       }
       aside={
         <>
-          <input
-            type="search"
-            class="search"
-            aria-label="Find agents"
-            placeholder="Name, goal, model"
-            value={q}
-            onInput={event => refine({ q: event.currentTarget.value })}
-          />
-          <select
-            class="pick"
-            aria-label="Status"
-            value={status}
-            onChange={event => refine({ status: event.currentTarget.value })}
-          >
+          <Search label="Find agents" placeholder="Name, goal, model" value={q} onWords={q => refine({ q })} />
+          <Pick label="Status" value={status} onPick={status => refine({ status })}>
             <option value="">Every status</option>
             {statuses.map(each => (
               <option key={each} value={each}>
@@ -89,13 +78,8 @@ function Members({ members, place }: { members: readonly Member[]; place: Place 
               </option>
             ))}
             <option value={HELD}>{HELD}</option>
-          </select>
-          <select
-            class="pick"
-            aria-label="Sort by"
-            value={sort}
-            onChange={event => refine({ sort: event.currentTarget.value })}
-          >
+          </Pick>
+          <Pick label="Sort by" value={sort} onPick={sort => refine({ sort })}>
             <option value="">Who needs you first</option>
             {COLUMNS.filter(({ by }) => by).flatMap(({ name, fallsFirst = false }) =>
               [fallsFirst, !fallsFirst].map(falls => (
@@ -104,7 +88,7 @@ function Members({ members, place }: { members: readonly Member[]; place: Place 
                 </option>
               )),
             )}
-          </select>
+          </Pick>
         </>
       }
     >

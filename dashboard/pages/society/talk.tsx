@@ -4,6 +4,7 @@ import { now } from '../../api/clock.ts'
 import { ofKinds, useQuery } from '../../api/query.ts'
 import { type Place, refine } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
+import { Pick } from '../../ui/filters.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { When } from '../../ui/time.tsx'
@@ -31,18 +32,13 @@ export function Talk({ place }: { place: Place }) {
   return (
     <>
       <div class="row">
-        <select
-          class="pick"
-          aria-label="Span"
-          value={span}
-          onChange={event => refine({ span: event.currentTarget.value })}
-        >
+        <Pick label="Span" value={span} onPick={span => refine({ span })}>
           {Object.entries(SPANS).map(([id, each]) => (
             <option key={id} value={id}>
               {each.name}
             </option>
           ))}
-        </select>
+        </Pick>
         {query.data && query.data.messages > 0 && <small>{toldOf(query.data)}</small>}
       </div>
       <Loaded query={query}>

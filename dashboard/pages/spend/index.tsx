@@ -5,6 +5,7 @@ import { now } from '../../api/clock.ts'
 import { ofKinds, useQuery } from '../../api/query.ts'
 import { type Place, refine, to } from '../../routes.ts'
 import { Card, Figure } from '../../ui/card.tsx'
+import { Pick } from '../../ui/filters.tsx'
 import { Meter } from '../../ui/meter.tsx'
 import { type Line, Plot } from '../../ui/plot.tsx'
 import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
@@ -52,30 +53,20 @@ export function Spend({ place }: { place: Place }) {
         title={VIEWS[span].name}
         aside={
           <>
-            <select
-              class="pick"
-              aria-label="Span"
-              value={span}
-              onChange={event => refine({ span: event.currentTarget.value })}
-            >
+            <Pick label="Span" value={span} onPick={span => refine({ span })}>
               {Object.entries(VIEWS).map(([id, { name }]) => (
                 <option key={id} value={id}>
                   {name}
                 </option>
               ))}
-            </select>
-            <select
-              class="pick"
-              aria-label="By"
-              value={by}
-              onChange={event => refine({ by: event.currentTarget.value })}
-            >
+            </Pick>
+            <Pick label="By" value={by} onPick={by => refine({ by })}>
               {Object.entries(BY).map(([id, name]) => (
                 <option key={id} value={id}>
                   by {name}
                 </option>
               ))}
-            </select>
+            </Pick>
           </>
         }
       >

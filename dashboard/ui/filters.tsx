@@ -1,0 +1,44 @@
+import type { ComponentChildren } from 'preact'
+
+/** Words that a list is to hold, heard as they are typed. */
+export function Search({
+  label,
+  placeholder = label,
+  value,
+  onWords,
+}: {
+  label: string
+  placeholder?: string
+  value: string
+  onWords: (words: string) => void
+}) {
+  return (
+    <input
+      type="search"
+      class="search"
+      aria-label={label}
+      placeholder={placeholder}
+      value={value}
+      onInput={event => onWords(event.currentTarget.value)}
+    />
+  )
+}
+
+/** One of a few, such as a kind or a span. */
+export function Pick({
+  label,
+  value,
+  onPick,
+  children,
+}: {
+  label: string
+  value: string
+  onPick: (value: string) => void
+  children: ComponentChildren
+}) {
+  return (
+    <select class="pick" aria-label={label} value={value} onChange={event => onPick(event.currentTarget.value)}>
+      {children}
+    </select>
+  )
+}
