@@ -76,8 +76,8 @@ it.skipIf(!server)('a move that is killed goes on, there and back; a backup is p
   const database = await testDatabase(server!)
   await using dir = await project(FAST)
   const { path: cwd } = dir
-  const killed = async (words: string[], point: string, env = {}) => {
-    const crash = { SVC_CRASH_AT: point, NODE_OPTIONS: `--import=${HOOK}`, ...env }
+  const killed = async (words: string[], point: string) => {
+    const crash = { SVC_CRASH_AT: point, NODE_OPTIONS: `--import=${HOOK}` }
     expect((await cold(words, { cwd, env: crash })).code, point).toBeNull()
   }
   const done = async (...words: string[]) => {

@@ -11,8 +11,8 @@ ${setup}
 }
 
 /** A plugin that says which version of it is live. */
-export function saying(word: string, name = 'sayer', more = ''): string {
-  return source(name, `svc.provide({ name: 'word' }, '${word}')`, more)
+export function saying(word: string, name = 'sayer'): string {
+  return source(name, `svc.provide({ name: 'word' }, '${word}')`)
 }
 
 const Word = token<string>('word')
@@ -23,9 +23,9 @@ export function word({ kernel }: House): string | undefined {
 }
 
 /** Writes plugin files, by name below `plugins/`, and has them applied now. */
-export async function drop(home: House, files: Readonly<Record<string, string>>, only?: string): Promise<Outcome[]> {
+export async function drop(home: House, files: Readonly<Record<string, string>>): Promise<Outcome[]> {
   await home.write(Object.fromEntries(Object.entries(files).map(([name, text]) => [`plugins/${name}`, text])))
-  return home.kernel.host.apply(only)
+  return home.kernel.host.apply()
 }
 
 export function stateOf({ kernel }: House, name: string) {

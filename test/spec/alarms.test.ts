@@ -17,8 +17,8 @@ async function waiting(script = nothing, options: Parameters<typeof lived>[1] = 
 }
 type Home = Awaited<ReturnType<typeof waiting>>
 
-const set = ({ kernel, id }: Home, at: string, description = 'Look whether the build is green') =>
-  kernel.invoke('alarms.set', { id, at, description }) as Promise<Alarm>
+const set = ({ kernel, id }: Home, at: string) =>
+  kernel.invoke('alarms.set', { id, at, description: 'Look whether the build is green' }) as Promise<Alarm>
 const heard = ({ server }: Home, text: string) => server.requests.filter(({ prompt }) => prompt.includes(text)).length
 const pass = async (home: Home, seconds: number) => {
   for (let n = 0; n < seconds; n++) {

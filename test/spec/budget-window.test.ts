@@ -11,14 +11,10 @@ import { billed, eventsOf, held, rows, status } from './budget-house.ts'
 import { spawn } from './rooms.ts'
 
 const PURPOSE: CallPurpose = { agent_id: 'ada', goal_id: null, cycle_num: 1, kind: 'other' }
-const call = (
-  home: Pick<House, 'kernel'>,
-  kind: CallPurpose['kind'] = 'other',
-  signal = new AbortController().signal,
-) =>
+const call = (home: Pick<House, 'kernel'>) =>
   home.kernel.use(Models).call({
     ...{ model: null, messages: [{ role: 'user', content: 'x'.repeat(400) }], tools: [], temperature: 0 },
-    ...{ max_tokens: 100, purpose: { ...PURPOSE, kind }, signal },
+    ...{ max_tokens: 100, purpose: PURPOSE, signal: new AbortController().signal },
   })
 
 let seed = 1

@@ -14,8 +14,8 @@ const bool = (initial: boolean, env?: string): Row => ({
   ...{ default: initial, takes: [!initial], refuses: ['yes', 1, null] },
   ...(env ? { env } : {}),
 })
-const names = (initial: readonly string[] = []): Row => ({
-  ...{ default: initial, takes: [['a', 'b'], []], refuses: ['a', [7], null] },
+const names = (): Row => ({
+  ...{ default: [], takes: [['a', 'b'], []], refuses: ['a', [7], null] },
 })
 const seconds = (initial: number, refuses: readonly unknown[] = [], takes: readonly unknown[] = []): Row => ({
   ...{ default: initial, takes: [0.5, 60, ...takes], refuses: [-1, '10', null, Number.POSITIVE_INFINITY, ...refuses] },

@@ -26,13 +26,12 @@ const patch = ({ ask }: Pick<Served, 'ask'>, body: unknown) => ask('/config', { 
 const fileOf = ({ kernel }: Served) => readFile(kernel.config.file, 'utf8')
 
 /** A server in whose process the heartbeat runs, on a clock that stands still. */
-async function withDaemon(config: string, env: Record<string, string> = {}) {
+async function withDaemon(config: string) {
   const leases = memoryScheduler()
   const home = await house({
     builtins: [rest, settings, shop, leases.plugin],
     roles: ['server', 'daemon'],
     config,
-    env,
   })
   const { hostname, port } = new URL((await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })).url)
   const asked = (path: string, more: Parameters<typeof ask>[0] = {}) => ask({ hostname, port, path, ...more })

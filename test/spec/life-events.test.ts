@@ -251,10 +251,10 @@ describe('a choice', () => {
 })
 
 describe('outcomes', () => {
-  const fate = (choice: object, more: object = {}) =>
+  const fate = (choice: object) =>
     worldHouse({
       rules: { life_event_chance: 1 },
-      builtins: [only({ id: 'a_fate', text: 'It happens.', choices: [{ label: 'Yes', ...choice }], ...more })],
+      builtins: [only({ id: 'a_fate', text: 'It happens.', choices: [{ label: 'Yes', ...choice }] })],
     })
   const happened = async (home: Awaited<ReturnType<typeof worldHouse>>) => {
     const due =

@@ -21,7 +21,7 @@ async function anthropicHouse(replies: MessagesReply[], options: HouseOptions = 
   return {
     ...{ server, house },
     call: (given: Partial<ModelCall> = {}) => call({ model: SONNET, ...given }),
-    failing: (given: Partial<ModelCall> = {}) => failing({ model: SONNET, ...given }),
+    failing: () => failing({ model: SONNET }),
   }
 }
 

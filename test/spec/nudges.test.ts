@@ -7,10 +7,10 @@ import { goalAnswer } from './gated.ts'
 import { lived, ROOMS, spawn } from './rooms.ts'
 
 /** A daemon on the machine's clock whose heartbeat is far away. */
-async function resting(config: Record<string, unknown> = {}) {
+async function resting() {
   const home = await lived(() => goalAnswer(''), {
     ...{ builtins: [waking], clock: 'system' },
-    config: { daemon: { heartbeat: 60, min_rest: 0, ...config } },
+    config: { daemon: { heartbeat: 60, min_rest: 0 } },
   })
   const begun: string[] = []
   home.kernel.hooks.on('cycle_start', ({ agent_id }) => void begun.push(agent_id))

@@ -53,8 +53,8 @@ const trendOf = async (home: House, id: string, name: string) =>
   (await look(home, id)).stressors.find(({ stressor }) => stressor === name)?.trend
 const lay = (home: House, id: string, stressor: string, severity: number) =>
   home.kernel.use(Store).apply([home.kernel.use(Suffering).add(id, stressor, { severity })])
-const told = async (home: House, type = 'suffering_changed'): Promise<EventEnvelope[]> =>
-  (await home.kernel.use(Store).events(0, 10_000)).filter(event => event.type === type)
+const told = async (home: House): Promise<EventEnvelope[]> =>
+  (await home.kernel.use(Store).events(0, 10_000)).filter(({ type }) => type === 'suffering_changed')
 
 async function beats(home: House, count: number): Promise<void> {
   for (let n = 0; n < count; n++) await beat(home)

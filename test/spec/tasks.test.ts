@@ -7,11 +7,10 @@ import { detail, spawn } from './rooms.ts'
 import { rows, run, tasked, taskOf } from './tasks-house.ts'
 
 /** A toolkit of this name with a tool of the same, which counts how often it ran. */
-function kit(name: string, more: { config?: z.ZodObject; section?: string } = {}) {
+function kit(name: string) {
   const ran: unknown[] = []
   const plugin = definePlugin({
     name: `kit-${name}`,
-    ...more,
     setup(svc) {
       svc.toolkit({
         name,

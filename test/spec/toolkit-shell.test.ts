@@ -17,8 +17,8 @@ const SECRET = 'the secret outside'
 const hasWall = existsSync('/usr/bin/bwrap')
 
 let home: Hands
-const open = async (tools: Record<string, unknown> = {}, env: Record<string, string> = {}, more = {}) => {
-  home = await hands({ builtins: [file, shell], config: { tools, ...more }, env })
+const open = async (tools: Record<string, unknown> = {}, env: Record<string, string> = {}) => {
+  home = await hands({ builtins: [file, shell], config: { tools }, env })
   await home.write({ 'outside/secret.txt': SECRET, 'outside/secret.json': `"${SECRET}"` })
 }
 const run = (command: string, more: Record<string, unknown> = {}) => home.use('shell_exec', { command, ...more })

@@ -42,12 +42,9 @@ export function outcomeOfText({ text, calls: meant }: CallInText): Outcome & str
 }
 
 /** What the models room makes of a text that comes in pieces of so many characters. */
-export function heardText(text: string, size = 7, more: Partial<ModelRequest> = {}) {
+export function heardText(text: string, size = 7) {
   const pieces = Array.from({ length: Math.ceil(text.length / size) }, (_, n) => text.slice(n * size, (n + 1) * size))
-  return heard(
-    pieces.map(piece => ({ type: 'text', text: piece })),
-    more,
-  )
+  return heard(pieces.map(piece => ({ type: 'text', text: piece })))
 }
 
 function heard(events: readonly ModelEvent[], more: Partial<ModelRequest> = {}) {
