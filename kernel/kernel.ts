@@ -8,7 +8,7 @@ import { defineError, sentenceOf } from './errors.ts'
 import { Heartbeat, HeartbeatConfig } from './heartbeat.ts'
 import { HANDLER_LIMIT_MS, Hooks, LIFECYCLE } from './hooks.ts'
 import { Host } from './host.ts'
-import { createLog, type Log, type LogOptions, secretsIn } from './log.ts'
+import { createLog, type Log, type LogOptions } from './log.ts'
 import { invoke, type OperationCall, Operations } from './operations.ts'
 import type { PluginDefinition } from './plugin.ts'
 import { PluginsConfig } from './plugins-config.ts'
@@ -16,6 +16,7 @@ import { type Point, Points } from './points.ts'
 import { keyedRandom, type Ports, systemPorts } from './ports.ts'
 import type { Project, Role } from './project.ts'
 import type { Scheduler } from './scheduler.ts'
+import { secretsOf } from './secrets.ts'
 import { Services, type Token, token } from './services.ts'
 import { RestartToken } from './supervisor.ts'
 import { PluginWatch } from './watch.ts'
@@ -111,8 +112,7 @@ export class Kernel {
     this.roles = new Set(options.roles)
     const root = this.#section(RootConfig, '')
     this.ports = drawnPorts(root.seed === null ? ports : { ...ports, random: keyedRandom(root.seed) })
-    const secrets = secretsIn(ports.env)
-    this.log = createLog({ ...options.log, secrets: () => [...secrets, ...config.secrets()] })
+    this.log = createLog({ ...options.log, secrets: secretsOf({ ports, config }) })
     this.points = new Points(this.hooks, ports.clock)
     this.#declareHooks()
     const beat = this.#section(HeartbeatConfig, 'daemon')

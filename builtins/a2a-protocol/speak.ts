@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { describeIssues, issuesOf, maskJson, type PluginHandle, secretsIn, sentenceOf } from '#kernel'
+import { describeIssues, issuesOf, type PluginHandle, secretMasker, sentenceOf } from '#kernel'
 import type { ProtocolExchange } from '../rest/contract.ts'
 import { VERSIONS, versionIn } from './address.ts'
 import { errorAnswer, RpcError, told } from './errors.ts'
@@ -15,8 +15,8 @@ type Json = Record<string, unknown>
 
 /** Speaks JSON-RPC on the server's listener: what is asked is answered at once, or bit by bit as server-sent events. */
 export function speaker(svc: PluginHandle, peer: Peer): (exchange: ProtocolExchange) => Promise<void> {
-  const ofEnvironment = secretsIn(svc.ports.env)
-  const written = (value: unknown) => maskJson(JSON.stringify(value), [...ofEnvironment, ...svc.config.secrets()])
+  const mask = secretMasker(svc)
+  const written = (value: unknown) => mask(JSON.stringify(value))
 
   return async exchange => {
     const { response, call } = exchange

@@ -1,5 +1,5 @@
 import { join, relative, resolve } from 'node:path'
-import { type Effect, maskJson, type PluginHandle, parse, secretsIn, sentenceOf, z } from '#kernel'
+import { type Effect, type PluginHandle, parse, secretMasker, sentenceOf, z } from '#kernel'
 import { Agents } from '../agents/contract.ts'
 import { Models } from '../models/contract.ts'
 import { Profile, ProfileNotFoundError, Profiles } from '../profiles/contract.ts'
@@ -73,9 +73,8 @@ export class Bundles {
         .catch(() => null),
       parts: Object.fromEntries(parts),
     }
-    const secrets = [...secretsIn(this.#svc.ports.env), ...this.#svc.config.secrets()]
     const harmless = (key: string, value: unknown) => (key === '__proto__' ? undefined : value)
-    const masked = JSON.parse(maskJson(JSON.stringify(content), secrets), harmless) as Bundle['content']
+    const masked = JSON.parse(secretMasker(this.#svc)(JSON.stringify(content)), harmless) as Bundle['content']
     const bundle = sealed(FORMAT, VERSION, masked)
     const bytes = Buffer.byteLength(JSON.stringify(bundle))
     if (bytes > LARGEST_BUNDLE) throw new BundleTooLargeError({ bytes, limit: LARGEST_BUNDLE })

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type Effect, maskJson, type PluginHandle, parse, secretsIn, sentenceOf } from '#kernel'
+import { type Effect, type PluginHandle, parse, secretMasker, sentenceOf } from '#kernel'
 import { AgentDeadError, Agents } from '../agents/contract.ts'
 import { appendEvent, isoTime, Store, wakeAgents } from '../store/contract.ts'
 import type { CheckpointsConfig } from './config.ts'
@@ -168,7 +168,7 @@ export class CheckpointKeeper implements Checkpoints {
   }
 
   #mask(json: string): string {
-    return maskJson(json, [...secretsIn(this.#svc.ports.env), ...this.#svc.config.secrets()])
+    return secretMasker(this.#svc)(json)
   }
 }
 

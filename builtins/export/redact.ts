@@ -1,4 +1,4 @@
-import { maskJson, type PluginHandle, secretsIn } from '#kernel'
+import { type PluginHandle, secretMasker } from '#kernel'
 
 const HIDDEN = '***'
 
@@ -27,11 +27,8 @@ const SPOKEN: readonly [RegExp, string][] = [
 
 /** A function that gives a copy without secrets: values that we know, fields that are called like one, and what looks like one. */
 export function redactor(svc: PluginHandle): <T>(value: T) => T {
-  const known = secretsIn(svc.ports.env)
-  return <T>(value: T): T => {
-    const masked = maskJson(JSON.stringify(value ?? null), [...known, ...svc.config.secrets()])
-    return without(JSON.parse(masked)) as T
-  }
+  const mask = secretMasker(svc)
+  return <T>(value: T): T => without(JSON.parse(mask(JSON.stringify(value ?? null)))) as T
 }
 
 function without(value: unknown, field = ''): unknown {

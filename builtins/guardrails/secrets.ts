@@ -1,7 +1,7 @@
-import { type PluginHandle, secretsIn } from '#kernel'
+import { type PluginHandle, secretsOf } from '#kernel'
 
-/** The project's own secrets by value: of the environment, and all that the configuration ever had. */
+/** The project's own secrets by value, each once. */
 export function ownSecrets(svc: PluginHandle): () => readonly string[] {
-  const environment = secretsIn(svc.ports.env)
-  return () => [...new Set([...environment, ...svc.config.secrets()])]
+  const secrets = secretsOf(svc)
+  return () => [...new Set(secrets())]
 }

@@ -1,11 +1,10 @@
 import {
   invoke,
-  maskJson,
   type Operation,
   Operations,
   type PluginHandle,
   SvcError,
-  secretsIn,
+  secretMasker,
   sentenceOf,
   UnknownOperationError,
 } from '#kernel'
@@ -15,7 +14,6 @@ import { type McpOffer, McpPrompts, McpResources } from './contract.ts'
 
 /** What a project offers: the operations that are marked for it, and with them what only this process has. */
 export function offerOf(svc: PluginHandle, more: readonly Operation[] = []): McpOffer {
-  const ofEnvironment = secretsIn(svc.ports.env)
   return {
     operations: () => [
       ...more,
@@ -30,7 +28,7 @@ export function offerOf(svc: PluginHandle, more: readonly Operation[] = []): Mcp
       return invoke(operation, input, call)
     },
     invoke: (name, input, call) => svc.invoke(name, input, call),
-    hide: json => maskJson(json, [...ofEnvironment, ...svc.config.secrets()]),
+    hide: secretMasker(svc),
     failed(error, what, request_id) {
       if (error instanceof SvcError && error.status < 500) {
         svc.log.debug({ request_id, code: error.code }, `${what}: ${error.message}`)

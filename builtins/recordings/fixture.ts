@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { type PluginHandle, secretsIn } from '#kernel'
+import { type PluginHandle, secretsOf } from '#kernel'
 import { type EventRow, FileExistsError, Store } from '../store/contract.ts'
 import { NotReplayableError, Recording, RecordingNotFoundError } from './contract.ts'
 import { Digester } from './digest.ts'
@@ -58,7 +58,7 @@ export async function writeFixture(svc: PluginHandle, whole: Original, file: str
 
 /** The database with which a recording begins, with every text that holds a secret cleaned of it. */
 async function withoutSecrets(svc: PluginHandle, whole: Original): Promise<Buffer> {
-  const secrets = [...secretsIn(svc.ports.env), ...svc.config.secrets()].filter(({ length }) => length >= 8)
+  const secrets = secretsOf(svc)().filter(({ length }) => length >= 8)
   if (secrets.length === 0) return whole.state
   const still = new Playback({
     score: new Score([], { was: 0, is: 0 }),

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
-import { definePlugin, maskJson, Operations, ROLES, secretsIn } from '#kernel'
+import { definePlugin, Operations, ROLES, secretMasker } from '#kernel'
 import { Apps } from './apps.ts'
 import { type Listening, ProtocolRoutes, problemOf, Rest, ServerConfig, StaticRoutes } from './contract.ts'
 import type { Door } from './hosts.ts'
@@ -20,8 +20,7 @@ export default definePlugin({
     const doors = new WeakMap<Socket, Door>()
     const doorOf = ({ socket }: IncomingMessage) => doors.get(socket)!
     const problem = (thrown: unknown, request: FastifyRequest) => problemOf(toldError(svc, thrown, request), request.id)
-    const ofEnvironment = secretsIn(svc.ports.env)
-    const hide = (json: string) => maskJson(json, [...ofEnvironment, ...svc.config.secrets()])
+    const hide = secretMasker(svc)
     const streams = new Streams({ svc, config, problem, hide })
     const apps = new Apps({ svc, config, keys: new Keys(svc.clock), streams, doorOf, hide })
     const open = new Set<Listening>()

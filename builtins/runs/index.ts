@@ -1,4 +1,4 @@
-import { type Cycle, definePlugin, nobody } from '#kernel'
+import { type Cycle, definePlugin, nobody, secretMasker } from '#kernel'
 import { DaemonStarts } from '../daemon/contract.ts'
 import { Effects } from '../store/contract.ts'
 import { RunsSection, runsConfig } from './config.ts'
@@ -9,7 +9,6 @@ import { Recorder } from './recorder.ts'
 import { RUN_EFFECTS } from './repository.ts'
 import { beginPruning, runsForget } from './retention.ts'
 import { RunDirectory } from './runs.ts'
-import { masker } from './secrets.ts'
 import { recordOf } from './tracing.ts'
 
 export default definePlugin({
@@ -21,7 +20,7 @@ export default definePlugin({
   setup(svc, section) {
     const recorder = new Recorder(svc, runsConfig(svc, section))
     const runs = new RunDirectory(svc, recorder)
-    const mask = masker(svc)
+    const mask = secretMasker(svc)
     svc.provide(Runs, runs)
     svc.provide(RunRecords, { read: (...asked) => recordOf(svc, runs, recorder, ...asked) })
     for (const effect of RUN_EFFECTS) svc.add(Effects, effect.kind)

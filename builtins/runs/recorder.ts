@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { type Effect, inRound, type PluginHandle, sentenceOf } from '#kernel'
+import { type Effect, inRound, type PluginHandle, secretMasker, sentenceOf } from '#kernel'
 import { isoTime, newestSeq, Store } from '../store/contract.ts'
 import type { RunsConfig } from './config.ts'
 import { countsOf } from './counts.ts'
@@ -17,7 +17,6 @@ import {
   runEvents,
   runsSince,
 } from './repository.ts'
-import { masker } from './secrets.ts'
 
 /** How often the runs of this process are brought up to date, in milliseconds. */
 const FOLLOW_MS = 1_000
@@ -78,7 +77,7 @@ export class Recorder {
   constructor(svc: PluginHandle, config: RunsConfig) {
     this.#svc = svc
     this.#config = config
-    this.#mask = masker(svc)
+    this.#mask = secretMasker(svc)
     this.#manifests = new Manifests(svc, this.#mask)
   }
 

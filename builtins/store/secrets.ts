@@ -1,4 +1,4 @@
-import { maskJson, type PluginHandle, secretsIn } from '#kernel'
+import { maskJson, type PluginHandle, secretsOf } from '#kernel'
 import type { Statement } from './contract.ts'
 
 /** Rows that tell what happened: they are shown, streamed and kept. What runs does not come from them. */
@@ -9,9 +9,9 @@ const TOLD = /^\s*(INSERT INTO|UPDATE) (events|tool_calls)\b/
  * @returns what does so with the secrets that there are when it is called; undefined while there are none
  */
 export function statementMasker(svc: PluginHandle): () => ((statement: Statement) => Statement) | undefined {
-  const ofEnvironment = secretsIn(svc.ports.env)
+  const known = secretsOf(svc)
   return () => {
-    const secrets = [...ofEnvironment, ...svc.config.secrets()]
+    const secrets = known()
     if (secrets.length === 0) return undefined
     const mask = (value: unknown) => (typeof value === 'string' ? masked(value, secrets) : value)
     return statement => {

@@ -1,13 +1,4 @@
-import {
-  maskJson,
-  type PluginHandle,
-  packageVersion,
-  SvcError,
-  secretsIn,
-  sentenceOf,
-  type Undo,
-  within,
-} from '#kernel'
+import { type PluginHandle, packageVersion, SvcError, secretMasker, sentenceOf, type Undo, within } from '#kernel'
 import { CallObservers, ModelError, type ObservedCall, type ObservedEnd } from '../models/contract.ts'
 import { answerAttributes, inputContent, outputContent, spendAttributes } from './attributes.ts'
 import { settingsOf, type TelemetryConfig } from './config.ts'
@@ -45,8 +36,7 @@ export async function beginTelemetry(
 
 function watch(svc: PluginHandle, { capture_content }: TelemetryConfig, sdk: Sdk): Undo {
   const { clock } = svc
-  const known = secretsIn(svc.ports.env)
-  const hide = (json: string) => maskJson(json, [...known, ...svc.config.secrets()])
+  const hide = secretMasker(svc)
   const hidden = (text: string) => JSON.parse(hide(JSON.stringify(text))) as string
   const spans = new Spans(sdk, clock)
   const instruments = sdk.meter && new Instruments(sdk.meter)
