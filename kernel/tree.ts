@@ -5,7 +5,7 @@ export type Tree = Record<string, unknown>
 
 export const same = isDeepStrictEqual
 
-/** Whether a value is a mapping, and no list. */
+/** Whether a value is a mapping, such as an object of JSON, and no list. */
 export function isTree(value: unknown): value is Tree {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

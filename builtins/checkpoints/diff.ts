@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { isTree, type Tree } from '#kernel'
 import type { CheckpointChange } from './contract.ts'
 
 /**
@@ -8,7 +9,7 @@ import type { CheckpointChange } from './contract.ts'
 export function changesBetween(was: unknown, value: unknown, path = ''): CheckpointChange[] {
   if (isDeepStrictEqual(was, value)) return []
   if (Array.isArray(was) && Array.isArray(value)) return ofLists(was, value, path)
-  if (isObject(was) && isObject(value)) return ofObjects(was, value, path)
+  if (isTree(was) && isTree(value)) return ofObjects(was, value, path)
   return [{ op: 'replace', path, value, was }]
 }
 
@@ -21,9 +22,7 @@ function ofLists(was: readonly unknown[], value: readonly unknown[], path: strin
   return changes
 }
 
-type JsonObject = Readonly<Record<string, unknown>>
-
-function ofObjects(was: JsonObject, value: JsonObject, path: string): CheckpointChange[] {
+function ofObjects(was: Tree, value: Tree, path: string): CheckpointChange[] {
   const at = (key: string) => `${path}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`
   const gone = Object.keys(was).filter(key => !Object.hasOwn(value, key))
   return [
@@ -34,8 +33,4 @@ function ofObjects(was: JsonObject, value: JsonObject, path: string): Checkpoint
         : [{ op: 'add' as const, path: at(key), value: value[key] }],
     ),
   ]
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,7 +1,5 @@
-import { BadFileError, issuesOf, parseYaml, type YamlFile, z } from '#kernel'
+import { BadFileError, issuesOf, isTree, parseYaml, type Tree, type YamlFile, z } from '#kernel'
 import { Profile } from './contract.ts'
-
-type Tree = Record<string, unknown>
 
 /**
  * Makes a profile of the text of its file. A key without a value counts as absent, so that its default applies.
@@ -68,8 +66,4 @@ function shapeOf(schema: z.ZodType): Record<string, z.ZodType> | undefined {
     type = type.unwrap() as z.ZodType
   }
   return type instanceof z.ZodObject ? (type.shape as Record<string, z.ZodType>) : undefined
-}
-
-function isTree(value: unknown): value is Tree {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,4 +1,4 @@
-import { type Effect, type Tool, token } from '#kernel'
+import { type Effect, isTree, type Tool, token } from '#kernel'
 import type { CallPurpose, Message, ModelRequest, Spend, ToolSpec } from '../models/contract.ts'
 import type { Profile } from '../profiles/contract.ts'
 
@@ -57,9 +57,7 @@ export function isTooDeep(value: unknown, levels = MOST_LEVELS): boolean {
 /** One text for one value, however its keys are ordered: what arguments are compared and hashed by. Numbers are as JSON has them (1.0 is 1), text is taken as it is, so that two Unicode forms of a letter differ. */
 export function canonicalJson(value: unknown): string {
   const sorted = (_: string, each: unknown) =>
-    typeof each === 'object' && each !== null && !Array.isArray(each)
-      ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : each
+    isTree(each) ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1))) : each
   return JSON.stringify(value, sorted) ?? 'null'
 }
 

@@ -3,6 +3,7 @@ import {
   crashPoint,
   type Effect,
   issuesOf,
+  isTree,
   near,
   sentenceOf,
   type Tool,
@@ -44,7 +45,7 @@ function isNest(raw: string): boolean {
 }
 
 function objectOr(value: unknown, otherwise: unknown): unknown {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : otherwise
+  return isTree(value) ? value : otherwise
 }
 
 interface Outcome {

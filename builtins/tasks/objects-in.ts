@@ -1,3 +1,4 @@
+import { isTree } from '#kernel'
 import { isTooDeep } from '../runtime/contract.ts'
 
 type Json = Record<string, unknown>
@@ -27,8 +28,7 @@ export function objectsIn(text: string): Json[] {
 function objectOf(text: string): Json | undefined {
   try {
     const value: unknown = JSON.parse(text)
-    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
-    return isObject && !isTooDeep(value) ? (value as Json) : undefined
+    return isTree(value) && !isTooDeep(value) ? value : undefined
   } catch {
     return undefined
   }

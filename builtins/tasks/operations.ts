@@ -1,4 +1,4 @@
-import { type OperationCall, operation, Page, type PluginHandle, stream, z } from '#kernel'
+import { isTree, type OperationCall, operation, Page, type PluginHandle, stream, type Tree, z } from '#kernel'
 import { AgentDeadError, AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '../agents/contract.ts'
 import { BudgetExhaustedError } from '../budget/contract.ts'
 import { OtherAgentSessionError, SessionClosedError, SessionNotFoundError, Sessions } from '../sessions/contract.ts'
@@ -30,10 +30,7 @@ const MAX_SCHEMA = 32_000
 
 /** Kept as it is given, not copied: in this process more may be known of it. */
 const ResponseSchema = z
-  .custom<Record<string, unknown>>(
-    given => typeof given === 'object' && given !== null && !Array.isArray(given),
-    'must be a JSON Schema, which is an object',
-  )
+  .custom<Tree>(isTree, 'must be a JSON Schema, which is an object')
   .superRefine((schema, { addIssue }) => {
     const refuse = (why: string) => addIssue({ code: 'custom', message: `is no schema for an answer: ${why}` })
     if (schema.type !== 'object') refuse('its type must be "object"; put anything else into a property of one')

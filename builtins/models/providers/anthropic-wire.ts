@@ -4,7 +4,7 @@ import type {
   MessageParam,
   ToolResultBlockParam,
 } from '@anthropic-ai/sdk/resources/messages'
-import { z } from '#kernel'
+import { isTree, z } from '#kernel'
 import type { Message, ModelEvent, ModelRequest, Usage } from '../contract.ts'
 
 /** Kept for the next step of the same conversation, which begins with the same words. */
@@ -68,7 +68,7 @@ function blocksOf({ role, content, tool_calls = [], tool_call_id, is_error }: Me
   }
   const calls = tool_calls.map(({ id, name, arguments: args }) => ({
     ...{ type: 'tool_use' as const, id: idOf(id), name },
-    input: typeof args === 'object' && args !== null && !Array.isArray(args) ? args : { unparsed: args },
+    input: isTree(args) ? args : { unparsed: args },
   }))
   return [...said, ...calls]
 }

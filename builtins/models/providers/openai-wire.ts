@@ -1,5 +1,5 @@
 import type { ChatCompletionCreateParams, ChatCompletionMessageParam } from 'openai/resources/chat/completions'
-import { z } from '#kernel'
+import { isTree, z } from '#kernel'
 import type { Message, ModelEvent, ModelRequest } from '../contract.ts'
 import { continues, textOfArguments } from '../repair/arguments.ts'
 import { responseFormat } from '../structured.ts'
@@ -33,7 +33,7 @@ function wireMessage({ role, content: said, tool_calls, tool_call_id }: Message)
 
 /** Some servers parse the arguments of earlier turns and refuse the whole request when they aren't a JSON object. */
 function wireArguments(args: unknown): string {
-  const object = typeof args === 'object' && args !== null && !Array.isArray(args) ? args : { unparsed: args }
+  const object = isTree(args) ? args : { unparsed: args }
   return JSON.stringify(object, (_, value: unknown) => (typeof value === 'string' ? wellFormed(value) : value))
 }
 

@@ -1,5 +1,6 @@
+import { isTree } from '#kernel'
 import { type Conversion, fitted, type Schema } from './fit.ts'
-import { isObject, parsed } from './json.ts'
+import { parsed } from './json.ts'
 import { Reader } from './reader.ts'
 import { Ambiguous, type Repair } from './repairs.ts'
 
@@ -22,7 +23,7 @@ export function textOfArguments(given: unknown): string {
 
 /** Whether a piece can go on with what came before: nothing but space stands behind a whole object. */
 export function continues(before: string, piece: string): boolean {
-  return !(/^\s*\{/.test(piece) && isObject(parsed(before)))
+  return !(/^\s*\{/.test(piece) && isTree(parsed(before)))
 }
 
 /**
@@ -55,12 +56,12 @@ function objectIn(
 ): Schema | undefined {
   const value = parsed(raw)
   if (value === undefined) return cut ? undefined : lenient(raw, schema, repaired, nesting)
-  if (isObject(value)) return value
+  if (isTree(value)) return value
   if (typeof value === 'string' && nesting < MAX_NESTING) {
     repaired.add('text_in_text')
     return objectIn(value, schema, cut, repaired, nesting + 1)
   }
-  if (!Array.isArray(value) || value.length !== 1 || !isObject(value[0])) return undefined
+  if (!Array.isArray(value) || value.length !== 1 || !isTree(value[0])) return undefined
   repaired.add('list_around')
   return value[0]
 }
@@ -86,7 +87,7 @@ function lenient(raw: string, schema: Schema, repaired: Set<string>, nesting: nu
   if (start < 0 || /[{}[\]]/.test(before.replace(/^\[$/, ''))) return undefined
   try {
     const { value, repairs, end } = new Reader(text, start).read()
-    if (!isObject(value)) return undefined
+    if (!isTree(value)) return undefined
     const around = aroundOf(before, text.slice(end).trim(), repairs)
     for (const repair of [...around, ...repairs]) repaired.add(repair)
     return isSafe(value, schema, repairs) ? value : undefined
@@ -110,7 +111,7 @@ function aroundOf(before: string, after: string, repairs: ReadonlySet<Repair>): 
 /** Whether nothing can have been lost or torn apart by the boldest repairs, going by what the tool takes. */
 function isSafe(value: Schema, { properties }: Schema, repairs: ReadonlySet<Repair>): boolean {
   if (!repairs.has('missing_closers') && !repairs.has('unescaped_quotes')) return true
-  if (!isObject(properties)) return false
+  if (!isTree(properties)) return false
   const whole = Object.keys(properties).every(key => Object.hasOwn(value, key))
   const known = Object.keys(value).every(key => Object.hasOwn(properties, key))
   return (whole || !repairs.has('missing_closers')) && (known || !repairs.has('unescaped_quotes'))
@@ -122,7 +123,7 @@ function enveloped(
   { name, parameters }: { name: string; parameters: Schema },
   repaired: Set<string>,
 ): Schema {
-  const properties = isObject(parameters.properties) ? parameters.properties : {}
+  const properties = isTree(parameters.properties) ? parameters.properties : {}
   const [key, ...others] = ENVELOPES.filter(each => Object.hasOwn(value, each))
   if (key === undefined || others.length > 0 || Object.keys(value).some(each => Object.hasOwn(properties, each)))
     return value
@@ -132,7 +133,7 @@ function enveloped(
       (/^(?:name|tool|function|type)$/.test(label) && /^(?:function)$/.test(String(each))) || each === name,
   )
   const object = typeof inner === 'string' ? parsed(inner) : inner
-  if (!isNamed || !isObject(object)) return value
+  if (!isNamed || !isTree(object)) return value
   repaired.add('envelope')
   return object
 }

@@ -1,4 +1,5 @@
-import { isObject, parsed } from './json.ts'
+import { isTree } from '#kernel'
+import { parsed } from './json.ts'
 
 /** JSON Schema, as tools describe their parameters with it. */
 export type Schema = Record<string, unknown>
@@ -25,7 +26,7 @@ const SEVERAL = /[,;\n|]/
  * tool's own schema to say.
  */
 export function fitted(value: unknown, schema: unknown, done: Set<Conversion>): unknown {
-  if (!isObject(schema) || fits(value, schema)) return isObject(schema) ? within(value, schema, done) : value
+  if (!isTree(schema) || fits(value, schema)) return isTree(schema) ? within(value, schema, done) : value
   const options = optionsOf(schema)
   if (options.length > 1) {
     const ways = options.flatMap(option => {
@@ -48,7 +49,7 @@ export function fitted(value: unknown, schema: unknown, done: Set<Conversion>): 
 /** The same, for what is inside of a value that has the right type itself. */
 function within(value: unknown, schema: Schema, done: Set<Conversion>): unknown {
   if (Array.isArray(value)) return value.map(item => fitted(item, schema.items, done))
-  if (!isObject(value) || !isObject(schema.properties)) return value
+  if (!isTree(value) || !isTree(schema.properties)) return value
   const properties = schema.properties
   const required = new Set(Array.isArray(schema.required) ? schema.required : [])
   const result: Schema = {}
@@ -56,7 +57,7 @@ function within(value: unknown, schema: Schema, done: Set<Conversion>): unknown 
     const key = spelled(given, value, properties, done)
     const property = properties[key]
     // Many models say null for what they leave out.
-    if (each === null && isObject(property) && !required.has(key) && !fits(null, property)) done.add('null_omitted')
+    if (each === null && isTree(property) && !required.has(key) && !fits(null, property)) done.add('null_omitted')
     else result[key] = fitted(each, property, done)
   }
   return result
@@ -105,7 +106,7 @@ function convert(value: unknown, schema: Schema): { value: unknown; how: Convers
   if (types.length === 1 && takes('array') && value !== null && !Array.isArray(value)) {
     const isOne =
       typeof value !== 'string' || (value.trim() !== '' && !SEVERAL.test(value) && !/^[{[]/.test(value.trim()))
-    if (isOne && isObject(schema.items) && fits(value, schema.items)) return { value: [value], how: 'list_from_single' }
+    if (isOne && isTree(schema.items) && fits(value, schema.items)) return { value: [value], how: 'list_from_single' }
   }
   if (Array.isArray(value) && value.length === 1 && fits(value[0], schema))
     return { value: value[0], how: 'list_around' }
@@ -120,21 +121,21 @@ function choiceOf(value: string, schema: Schema): unknown {
 
 /** Whether a value has a type that the schema takes; what is inside of it is not looked at, but for the choice between options. */
 function fits(value: unknown, schema: unknown): boolean {
-  if (!isObject(schema)) return true
+  if (!isTree(schema)) return true
   if ('const' in schema) return value === schema.const
   if (Array.isArray(schema.enum)) return schema.enum.includes(value)
   const options = schema.anyOf ?? schema.oneOf
   if (Array.isArray(options)) return options.some(option => fits(value, option))
   const types = typesOf(schema)
   if (types.length > 0 && !types.some(type => isA(value, type))) return false
-  if (!isObject(value) || !Array.isArray(schema.required)) return true
+  if (!isTree(value) || !Array.isArray(schema.required)) return true
   return schema.required.every(key => Object.hasOwn(value, String(key)))
 }
 
 /** The alternatives of a schema, without null; a schema with one type is its own. */
 function optionsOf(schema: Schema): Schema[] {
   const options = schema.anyOf ?? schema.oneOf
-  return Array.isArray(options) ? options.filter(option => isObject(option) && option.type !== 'null') : []
+  return Array.isArray(options) ? options.filter(option => isTree(option) && option.type !== 'null') : []
 }
 
 function typesOf({ type, enum: choices }: Schema): string[] {
@@ -147,6 +148,6 @@ function isA(value: unknown, type: string): boolean {
   if (type === 'integer') return Number.isInteger(value)
   if (type === 'array') return Array.isArray(value)
   if (type === 'null') return value === null
-  if (type === 'object') return isObject(value)
+  if (type === 'object') return isTree(value)
   return typeof value === type
 }

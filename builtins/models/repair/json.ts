@@ -6,8 +6,3 @@ export function parsed(text: string): unknown {
     return undefined
   }
 }
-
-/** Whether a value is a JSON object. */
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}

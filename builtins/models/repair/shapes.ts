@@ -1,4 +1,5 @@
-import { isObject, parsed } from './json.ts'
+import { isTree } from '#kernel'
+import { parsed } from './json.ts'
 import { Reader } from './reader.ts'
 import { Ambiguous } from './repairs.ts'
 
@@ -37,7 +38,7 @@ export function callsOf(values: readonly unknown[], strict: boolean): TextCall[]
   for (const value of values) {
     const inner = Array.isArray(value)
       ? callsOf(value, strict)
-      : isObject(value) && Array.isArray(value.tool_calls)
+      : isTree(value) && Array.isArray(value.tool_calls)
         ? callsOf(value.tool_calls, strict)
         : callOf(value, strict)
     if (!inner) return undefined
@@ -47,8 +48,8 @@ export function callsOf(values: readonly unknown[], strict: boolean): TextCall[]
 }
 
 function callOf(value: unknown, strict: boolean): TextCall[] | undefined {
-  if (!isObject(value)) return undefined
-  if (isObject(value.function)) return callOf(value.function, strict)
+  if (!isTree(value)) return undefined
+  if (isTree(value.function)) return callOf(value.function, strict)
   const nameKey = NAMES.find(key => typeof value[key] === 'string')
   const argumentsKey = ARGUMENTS.find(key => Object.hasOwn(value, key))
   if (nameKey === undefined) return undefined
