@@ -76,7 +76,9 @@ function checkOperation(definition: Operation): void {
 export async function invoke(definition: Operation, raw: unknown, call: OperationCall): Promise<unknown> {
   const what = 'The request'
   const input = parse(definition.input, raw, what)
-  const path = call.face === 'code' ? undefined : infinite(input)
+  // What it takes beyond its own fields it looks at itself, such as keys of the configuration.
+  const fields = call.face === 'code' ? [] : Object.keys(definition.input.shape)
+  const path = fields.map(field => infinite(input[field], [field])).find(found => found !== undefined)
   if (path !== undefined) {
     const issues = [{ path, message: 'is a number too large to be kept' }]
     throw new InvalidInputError({ what, issues }, { errors: issues })
