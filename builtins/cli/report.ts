@@ -3,21 +3,18 @@ import { printable, printableJson, printableLine } from './printable.ts'
 import type { Terminal } from './terminal.ts'
 
 /**
- * Tells of an error on standard error: one sentence, and a line for each thing in the input that it has not named. As JSON,
- * one line with what a problem document of the API has.
+ * Tells of an error on standard error: one sentence, and a line for each thing in the input that it has not named. For
+ * programs the last line is JSON, with what a problem document of the API has.
  * @returns the exit code
  */
 export function report(error: unknown, terminal: Terminal, json: boolean): number {
   const sentence = sentenceOf(error)
   const { code, title, status, errors, exit } = error instanceof SvcError ? error : new InternalError()
-  if (json) {
-    const problem = { code, title, status, detail: sentence, ...(errors.length > 0 ? { errors } : {}) }
-    terminal.err(printableJson(JSON.stringify({ error: problem })))
-    return exit
-  }
   terminal.err(`${terminal.errStyle.red('svc:')} ${printable(sentence)}`)
   for (const { path, message } of errors) {
     if (!sentence.includes(message)) terminal.err(printableLine(path ? `  ${path}: ${message}` : `  ${message}`))
   }
+  const problem = { code, title, status, detail: sentence, ...(errors.length > 0 ? { errors } : {}) }
+  if (json) terminal.err(printableJson(JSON.stringify({ error: problem })))
   return exit
 }

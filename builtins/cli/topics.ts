@@ -9,7 +9,7 @@ export const TOPICS: Readonly<Record<string, { title: string; rows: readonly (re
       ],
       [
         '1',
-        'It failed, and standard error says why, with --json in a line of JSON; of doctor and db check: something is wrong; of run and task: the task failed; of replay: it differs',
+        'It failed, and standard error says why, with --json in its last line as JSON; of doctor and db check: something is wrong; of run and task: the task failed; of replay: it differs',
       ],
       ['2', 'A mistake in the words, an option, the configuration or a profile; nothing was done'],
       ['130', 'Ended by Ctrl-C (128 and the number of the signal); after a second Ctrl-C start and serve end so too'],

@@ -78,12 +78,13 @@ describe('finding a command', () => {
   })
 })
 
-it('with --json an error is a line of JSON, with what a problem document has', async () => {
+it('with --json the last line of an error is JSON, with what a problem document has', async () => {
   await using dir = await project()
   const told = async (...words: string[]) => {
     const { code, stdout, stderr } = await svc(words, { cwd: dir.path })
-    expect({ words, stdout, lines: stderr.split('\n').length }).toEqual({ words, stdout: '', lines: 2 })
-    return { exit: code, ...(JSON.parse(stderr) as { error: object }) }
+    const [sentence, ...lines] = stderr.trimEnd().split('\n')
+    expect({ words, stdout, sentence }).toEqual({ words, stdout: '', sentence: expect.stringMatching(/^svc: /) })
+    return { exit: code, ...(JSON.parse(lines.at(-1)!) as { error: object }) }
   }
   expect(await told('agent', 'nobody', '--json')).toEqual({
     exit: 1,
