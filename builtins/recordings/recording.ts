@@ -6,6 +6,7 @@ import {
   type PluginHandle,
   packageVersion,
   secretsIn,
+  secretsOf,
   sentenceOf,
 } from '#kernel'
 import { isoTime, type Overheard, Store } from '../store/contract.ts'
@@ -216,11 +217,10 @@ function* piecesOf(texts: readonly string[]): Generator<readonly string[]> {
 
 /** Takes the values of secrets out of JSON, or out of a plain text. */
 export function maskerOf(svc: PluginHandle, isJson = true): (text: string) => string {
-  const ofEnvironment = secretsIn(svc.ports.env)
+  const known = secretsOf(svc)
   return text => {
-    const ofConfig = svc.config.secrets()
-    if (ofEnvironment.length + ofConfig.length === 0) return text
-    const secrets = [...ofEnvironment, ...ofConfig]
+    const secrets = known()
+    if (secrets.length === 0) return text
     if (isJson) return maskJson(text, secrets)
     return maskText(
       text,
