@@ -2,11 +2,13 @@
 // Makes dist/: the program, the package's front door and its types, and the commands as data.
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { chmod, cp, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
+import { brotliCompress, gzip } from 'node:zlib'
 import { build } from 'esbuild'
 import { lazyFields, scriptOf, small } from './build-pieces.js'
 
@@ -17,6 +19,9 @@ const TELEMETRY = ['api', 'sdk-trace-base', 'sdk-metrics', 'resources']
   .map(name => `@opentelemetry/${name}`)
 /** What cannot be bundled: it has a binary, loads its own files, or is for those who want it. */
 const EXTERNAL = ['better-sqlite3', 'jiti', 'vitest', 'pg', '@anthropic-ai/sdk', ...TELEMETRY]
+
+/** Never called. The package reads its own files where it lies: a bundler that goes on here finds no such module, and says so. */
+const UNBUNDLED = `()=>import('svc cannot be bundled, as it reads files beside its own: keep it external (esbuild: --external:svc)')`
 
 /** By which pieces are entered. */
 const ENTRIES = {
@@ -170,12 +175,13 @@ async function bundle() {
     hash.update(text)
     await writeFile(join(made, name.replace(/js$/, 'cjs')), text)
     if (!(name.slice(0, -3) in ENTRIES)) continue
-    const door = `import{piece}from'./pieces.js';export const{${facts.get(name).exports}}=piece('./${name}')\n`
+    const door = `import{piece}from'./pieces.js';export const{${facts.get(name).exports}}=piece('./${name}');${UNBUNDLED}\n`
     await writeFile(join(made, name), door)
   }
   const define = { BUILD: JSON.stringify(hash.digest('hex').slice(0, 16)) }
   const alone = { ...bundled, format: 'esm', plugins: [lightKernel] }
   await build({ ...alone, entryPoints: { watchdog: 'builtins/watchdog/thread.ts' } })
+  await build({ ...alone, entryPoints: ['builtins/runtime/schema-thread.js'] })
   await build({ ...alone, entryPoints: ['pieces.ts'], define })
   await build({ ...alone, entryPoints: ['svc.ts'], plugins: [doors] })
   await chmod(join(made, 'svc.js'), 0o755)
@@ -228,6 +234,19 @@ async function bundleDashboard(place) {
     outdir: folder,
   })
   for (const file of ['index.html', 'icon.svg']) await cp(join(source, file), join(folder, file))
+  await compressPages(folder)
+}
+
+/** Compresses a folder's pages, scripts and styles beside themselves, as hard as it goes: they are served so (rest/pages.ts). */
+async function compressPages(folder) {
+  const names = (await readdir(folder)).filter(name => /\.(html|js|css|svg)$/.test(name))
+  await Promise.all(
+    names.map(async name => {
+      const bytes = await readFile(join(folder, name))
+      await writeFile(join(folder, `${name}.gz`), await promisify(gzip)(bytes, { level: 9 }))
+      await writeFile(join(folder, `${name}.br`), await promisify(brotliCompress)(bytes))
+    }),
+  )
 }
 
 /** The pages of the API's explorers, with what they take from two packages, and those packages' licences. */
@@ -247,6 +266,7 @@ async function copyExplorers() {
   if (!script.includes(picture)) throw new Error(`redoc no longer holds ${picture}; see what it loads instead`)
   const blank = 'data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7'
   await writeFile(join(folder, 'redoc.standalone.js'), script.replaceAll(picture, blank))
+  await compressPages(folder)
 }
 
 /** What may happen to agents, as data. */
@@ -263,7 +283,7 @@ async function writeCommands() {
   const { commandsOf, configSchema, profileSchema } = await import(pathToFileURL(join(made, 'commands.js')))
   const project = await mkdtemp(join(tmpdir(), 'svc-build-'))
   try {
-    const svc = await Svc.open(project, { roles: [], log: { level: 'warn' } })
+    const svc = await Svc.open(project, { create: true, roles: [], log: { level: 'warn' } })
     const commands = commandsOf(svc.kernel.list(Operations))
     const rooms = svc.kernel.host.list().map(({ name }) => name)
     const exits = Object.fromEntries(errorCatalogue().flatMap(({ code, exit }) => (exit === 1 ? [] : [[code, exit]])))

@@ -59,11 +59,11 @@ export interface Operations {
   /** One approval, with all of its arguments. */
   'approvals.show': { input: { approval_id: string }; output: { approval_id: string; agent_id: string; tool_name: string; danger: string | null; arguments: unknown; args_chars: number; args_sha256: string; status: 'pending' | 'approved' | 'denied' | 'consumed'; created_at: string; expires_at: string | null; session_id: string | null; goal_id: string | null; task_id: string | null; reason: string | null; edited: boolean; resolved_at: string | null; resolved_by: string | null; original_arguments: unknown; used_at: string | null; call_id: string | null } }
   /** Count what is spent from 0 again. */
-  'budget.reset': { input: Record<never, never>; output: { spent: { usd: number; tokens: number }; remaining: { usd: number | null; tokens: number | null }; reserved: { usd: number; tokens: number }; limits: { usd: number | null; tokens: number | null }; mode: 'reserve' | 'record_only'; exceeded: boolean; tight: boolean; unlimited: boolean; message: string; approximate: { usd: number; tokens: number }; window_began_at: string | null; problem: string | null } }
+  'budget.reset': { input: Record<never, never>; output: { spent: { usd: number; tokens: number }; remaining: { usd: number | null; tokens: number | null }; reserved: { usd: number; tokens: number }; limits: { usd: number | null; tokens: number | null }; mode: 'reserve' | 'record_only'; exceeded: boolean; tight: boolean; unlimited: boolean; message: string; approximate: { usd: number; tokens: number }; unpriced_tokens: number; window_began_at: string | null; problem: string | null } }
   /** What was spent over time, by agent, by model or by what it was for, oldest first. */
   'budget.spending': { input: { bucket?: 'minute' | 'hour' | 'day' | undefined; by?: 'agent' | 'model' | 'kind' | undefined; since?: string | undefined }; output: Spending[] }
   /** What was spent, what is held for model calls, and what is left. */
-  'budget.status': { input: Record<never, never>; output: { spent: { usd: number; tokens: number }; remaining: { usd: number | null; tokens: number | null }; reserved: { usd: number; tokens: number }; limits: { usd: number | null; tokens: number | null }; mode: 'reserve' | 'record_only'; exceeded: boolean; tight: boolean; unlimited: boolean; message: string; approximate: { usd: number; tokens: number }; window_began_at: string | null; problem: string | null } }
+  'budget.status': { input: Record<never, never>; output: { spent: { usd: number; tokens: number }; remaining: { usd: number | null; tokens: number | null }; reserved: { usd: number; tokens: number }; limits: { usd: number | null; tokens: number | null }; mode: 'reserve' | 'record_only'; exceeded: boolean; tight: boolean; unlimited: boolean; message: string; approximate: { usd: number; tokens: number }; unpriced_tokens: number; window_began_at: string | null; problem: string | null } }
   /** An agent as a bundle: who it is, its goals, memory, schedules and all else that makes another one of it. */
   'bundles.export': { input: { id: string }; output: Bundle }
   /** Make an agent of a bundle; each time another one. */
@@ -102,7 +102,7 @@ export interface Operations {
   'daemon.pause': { input: Record<never, never>; output: { status: 'paused' | 'running'; frozen_since: string | null } }
   /** End the freeze: agents go on with their next heartbeat. */
   'daemon.resume': { input: Record<never, never>; output: { status: 'paused' | 'running'; frozen_since: string | null } }
-  /** Whether the daemon runs and moves, and what its agents do. */
+  /** Show the daemon's status. */
   'daemon.status': { input: Record<never, never>; output: { running: boolean; health: 'healthy' | 'stalled' | 'dead' | 'stopped'; problem: string | null; pid: number | null; started_at: string | null; uptime_s: number | null; last_tick_at: string | null; last_tick_age_s: number | null; joined: { pid: number; health: 'healthy' | 'stalled'; started_at: string; last_tick_age_s: number }[]; heartbeat_s: number; frozen: boolean; frozen_since: string | null; in_flight: number; agents: Record<string, number>; budget: string | null } }
   /** What was delegated by whom to whom, newest first. */
   'delegations.all': { input: { limit?: number | undefined; offset?: number | undefined }; output: Delegation[] }
@@ -136,7 +136,7 @@ export interface Operations {
   'goals.history': { input: { id: string; limit?: number | undefined }; output: Goal[] }
   /** All goals of an agent, newest first. */
   'goals.list': { input: { id: string }; output: Goal[] }
-  /** What was said so far in the pursuit of an active goal, oldest first; it goes with the goal. */
+  /** Show what was said in the pursuit of a goal, oldest first. */
   'goals.transcript': { input: { goal_id: string }; output: SaidMessage[] }
   /** Change an active goal's priority. */
   'goals.update': { input: { goal_id: string; priority: number }; output: Goal }
@@ -183,7 +183,7 @@ export interface Operations {
   /** What is measured, in the text format of Prometheus. */
   'metrics.get': { input: Record<never, never>; output: string }
   /** Providers, their tiers and prices, how they fare, and the default model. */
-  'models.list': { input: Record<never, never>; output: { default: { model: string; provider: string; notice: string | null } | null; error: string | null; providers: { name: string; available: boolean; reason: string | null; notice: string | null; free: boolean; tiers: Record<string, string>; traffic: { breaker: 'closed' | 'open' | 'half_open'; failures: number; last_failure: string | null; retry_in_ms: number | null; backing_off_ms: number; in_flight: number; waiting: number; max_concurrent: number } }[]; prices: { model: string; input: number; output: number; cached_input: number | null; cache_write: number | null; as_of: string | null; verified: boolean }[]; default_price: { input: number; output: number } } }
+  'models.list': { input: { stale?: boolean | undefined }; output: { default: { model: string; provider: string; notice: string | null } | null; error: string | null; in_use: { model: string; priced: 'catalogue' | 'free' | 'unknown'; free_because: string | null; context_window: number | null; max_output_tokens: number | null }[]; unknown_price: 'refuse' | 'approve' | null; providers: { name: string; available: boolean; reason: string | null; notice: string | null; free: boolean; free_because: string | null; tiers: Record<string, string>; traffic: { breaker: 'closed' | 'open' | 'half_open'; failures: number; last_failure: string | null; retry_in_ms: number | null; backing_off_ms: number; in_flight: number; waiting: number; max_concurrent: number } }[]; listed: 'all' | 'stale'; prices: { model: string; input: number; output: number; cached_input: number | null; cache_write: number | null; long_prompt: { above: number; input: number; output: number; cached_input: number | null; cache_write: number | null } | null; context_window: number | null; max_output_tokens: number | null; as_of: string | null; source: string | null; verified: boolean; configured: boolean; stale: boolean }[] } }
   /** The notes that an agent has written down, newest first. */
   'notes.list': { input: { limit?: number | undefined; offset?: number | undefined; id: string; query?: string | undefined }; output: Note[] }
   /** This API as an OpenAPI document. */
@@ -201,8 +201,8 @@ export interface Operations {
   /** Let agents work together by a pattern: it runs to its end by their messages. */
   'patterns.start': { input: { name: string; initiator: string; participants: string[] | string; task: string; rounds?: number | undefined; budget_usd?: number | undefined; budget_tokens?: number | undefined; timeout?: number | undefined }; output: PatternRun }
   /** List the plugins, what each registered, and why those that failed did. */
-  'plugins.list': { input: Record<never, never>; output: { name: string; state: 'live' | 'suspended' | 'failed' | 'disabled'; origin: string; version: string; description: string; registered: string[]; error: string | null; calls: number; failures: number; last_failure: string | null; load_ms: number; swaps: number; swap_ms: number | null; swapped_at: string | null }[] }
-  /** Apply what changed in the plugin folders, now. */
+  'plugins.list': { input: Record<never, never>; output: { name: string; state: 'live' | 'suspended' | 'failed' | 'disabled' | 'unloaded'; origin: string; version: string; description: string; registered: string[]; error: string | null; calls: number; failures: number; last_failure: string | null; load_ms: number; swaps: number; swap_ms: number | null; swapped_at: string | null }[] }
+  /** Apply changes in the plugin folders now. */
   'plugins.reload': { input: { name?: string | undefined }; output: { plugin: string; origin: string; outcome: 'loaded' | 'reloaded' | 'removed' | 'failed' | 'rolled_back'; error: string | null }[] }
   /** The presets that agents can be spawned from, or one of them in full. */
   'profiles.list': { input: { name?: string | undefined }; output: { name: string; file: string; error: string | null; profile: { name: string; role: string; model: string; fallback: string[]; personality: { traits: string[]; style: string }; persona: { values: string[]; fears: string[]; purpose: string; goals: string[]; risk_tolerance: number; social_drive: number; concentration: number; autonomy_level: number; happiness: number } | null; max_steps: number; temperature: number; max_tokens: number; max_cost_usd: number; system_prompt: string; skills: string[]; toolkits: string[] | null; tools: string[] | null; workspace: string; autonomy: string } | null }[] }
@@ -223,7 +223,7 @@ export interface Operations {
   /** Runs of the daemon and of one-shot tasks, newest first. */
   'runs.list': { input: { limit?: number | undefined; offset?: number | undefined }; output: Run[] }
   /** A run as a tree of spans: run, agents, goals, decisions and tool calls. */
-  'runs.trace': { input: { run_id: string; agent_id?: string | undefined; limit?: number | undefined; after?: number | undefined }; output: Trace }
+  'runs.trace': { input: { run_id: string; agent_id?: string | undefined; limit?: number | undefined; after?: number | undefined; before?: number | undefined; newest?: boolean | undefined }; output: Trace }
   /** Say what stands between the programs that agents run and this machine. */
   'sandbox.status': { input: Record<never, never>; output: SandboxStatus }
   /** Give an agent a goal again and again: every so many cycles, every so many seconds, or by the calendar. */
@@ -246,6 +246,8 @@ export interface Operations {
   'sessions.get': { input: { session_id: string }; output: { session_id: string; agent_id: string; user_id: string; session_key: string | null; task: string; status: 'running' | 'expired' | 'closed'; started_at: string; last_active: string; completed_at: string | null; cost_usd: number; tokens: number; input_tokens: number; output_tokens: number; duration_ms: number; metadata: Record<string, unknown> | null } }
   /** Sessions of this user, newest first. */
   'sessions.list': { input: { limit?: number | undefined; offset?: number | undefined; agent_id?: string | undefined }; output: { session_id: string; agent_id: string; user_id: string; session_key: string | null; task: string; status: 'running' | 'expired' | 'closed'; started_at: string; last_active: string; completed_at: string | null; cost_usd: number; tokens: number; input_tokens: number; output_tokens: number; duration_ms: number; metadata: Record<string, unknown> | null }[] }
+  /** Back up the database to a new file in .svc/backups/. */
+  'store.backup': { input: Record<never, never>; output: DatabaseBackup }
   /** An agent's sub-agents, newest first, with the results of those that have ended. */
   'sub_agents.list': { input: { id: string }; output: SubAgent[] }
   /** How an agent suffers, and how it came to that. */
@@ -322,7 +324,7 @@ export type Goal = { goal_id: string; agent_id: string; objective: string; statu
 
 export type ToolCall = { call_id: string; step: number; tool: string; arguments: string; state: string; ok: boolean | null; output: string | null; approval_id: string | null; started_at: string; ended_at: string | null }
 
-export type SaidMessage = { role: 'system' | 'user' | 'assistant' | 'tool'; content: string; tool_calls?: { id: string; name: string; arguments: unknown; repaired?: string[] | undefined }[] | undefined; tool_call_id?: string | undefined; name?: string | undefined; is_error?: boolean | undefined; at: string }
+export type SaidMessage = { role: 'system' | 'user' | 'assistant' | 'tool'; content: string; tool_calls?: { id: string; name: string; arguments: unknown; repaired?: string[] | undefined }[] | undefined; dropped_calls?: number | undefined; tool_call_id?: string | undefined; name?: string | undefined; is_error?: boolean | undefined; at: string }
 
 export type Identity = { agent_id: string; display_name: string; traits: string[]; domains: string[]; narrative: string; chapters: { index: number; summary: string; entry_count: number; started: string; ended: string }[]; worldview: string; opinions: { domain: string; opinion: string; formed_at: string }[]; open_questions: { question_id: string; question: string; asked_at: string }[]; evolution: { at: string; kind: 'opinion' | 'worldview' | 'question' | 'answer'; note: string }[]; created_at: string }
 
@@ -350,13 +352,15 @@ export type RunAgent = { cycles: number; goals_generated: number; goals_complete
 
 export type Run = { cycles: number; goals_generated: number; goals_completed: number; goals_abandoned: number; model_calls: number; tool_calls: number; tool_failures: number; tokens: number; cost_usd: number; run_id: string; kind: string; status: 'running' | 'ended' | 'crashed'; started_at: string; ended_at: string | null; duration_s: number; exit: string | null; model: string; heartbeat: number | null; agents: number }
 
-export type Trace = { run_id: string; total_spans: number; complete: boolean; next_after: number | null; left_out: number; broken_lines: number; root: Span }
+export type Trace = { run_id: string; total_spans: number; complete: boolean; next_after: number | null; next_before: number | null; left_out: number; broken_lines: number; root: Span }
 
 export type Span = { span_id: string; parent_id: string | null; name: string; kind: 'run' | 'agent' | 'goal' | 'decision' | 'tool'; start_time: string; end_time: string | null; status: 'running' | 'ended' | 'crashed' | 'active' | 'completed' | 'abandoned' | 'ok' | 'error'; tokens: number; cost_usd: number; attributes: Record<string, unknown>; children: Span[] }
 
 export type SandboxStatus = { mode: 'auto' | 'required' | 'off'; wall: 'bubblewrap' | 'none'; network: boolean; reason: string }
 
 export type Schedule = { schedule_id: string; agent_id: string; objective: string; every_n_cycles: number | null; every: number | null; cron: string | null; time_zone: string | null; priority: number; missed: 'once' | 'skip' | null; enabled: boolean; created_by: string; created_at: string; next_at: string | null; next_cycle: number | null; held_by: string | null; fired: number; skipped: number; last_skip: string | null; last_fired_at: string | null; last_goal_id: string | null }
+
+export type DatabaseBackup = { file: string; version: number; bytes: number; faults: string[] }
 
 export type SubAgent = { sub_agent_id: string; parent_agent_id: string; name: string; role: string; task: string; status: 'running' | 'completed' | 'failed' | 'expired' | 'terminated'; result: string | null; ending: string | null; depth: number; cycles: number; max_cycles: number; goal_id: string | null; profile: string | null; cost_usd: number; created_at: string; completed_at: string | null }
 
@@ -494,6 +498,7 @@ export const OPERATIONS = {
   'sessions.create': { method: 'POST', path: '/sessions' },
   'sessions.get': { method: 'GET', path: '/sessions/{session_id}' },
   'sessions.list': { method: 'GET', path: '/sessions' },
+  'store.backup': { method: 'POST', path: '/database/backup' },
   'sub_agents.list': { method: 'GET', path: '/agents/{id}/sub-agents' },
   'suffering.get': { method: 'GET', path: '/agents/{id}/suffering' },
   'swarm.report': { method: 'GET', path: '/swarm/reports/{report_id}' },

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import {
   type EventName,
   type Events,
@@ -12,12 +13,15 @@ import {
   type Role,
   SvcError,
   sentenceOf,
+  systemPorts,
   type Undo,
   UnknownHookError,
   within,
   type z,
 } from '#kernel'
 import type { AgentDetail, AgentSummary } from './builtins/agents/contract.ts'
+import { NoProjectError } from './builtins/cli/contract.ts'
+import { isProject } from './builtins/cli/project.ts'
 import type { RunDetail } from './builtins/runs/contract.ts'
 import { structured } from './builtins/tasks/answer-form.ts'
 import { StructuredParseError, type TaskResponse } from './builtins/tasks/contract.ts'
@@ -35,8 +39,16 @@ export interface SvcOptions {
    * as soon as it is open, and it alone has what plugins start for a daemon, the log files of its runs and the mailboxes' files.
    */
   roles?: readonly Role[]
+  /** Makes the project when the folder holds none; false by default, so that a wrong path is an error. */
+  create?: boolean
   ports?: Partial<Ports>
   log?: LogOptions
+  /**
+   * Which plugin files run, and programs that the configuration names: those of a project that this user trusts (`svc init`,
+   * `svc plugins trust`; SVC_TRUST_PROJECT=true trusts it for one process), `all` whatever the user has decided, or `none`.
+   * `trusted` by default.
+   */
+  pluginFiles?: 'trusted' | 'all' | 'none'
   /** For plugins in the making: what changes on disk is live as soon as it is written; not with the role `cli` alone. */
   dev?: boolean
   /** The command that starts this process again, where the process is the service's own and no other program's. */
@@ -94,8 +106,12 @@ export class Svc {
     this.hooks = new SvcHooks(kernel)
   }
 
-  /** Opens the project in this folder; `.svc/` is made when it is missing. @throws SvcError with a sentence for the operator */
-  static async open(root: string, { roles = ['cli'], ...options }: SvcOptions = {}): Promise<Svc> {
+  /** Opens the project in this folder. @throws NoProjectError without `.svc/` in it, unless `create` is set; any SvcError of the start */
+  static async open(root: string, { roles = ['cli'], create = false, ...options }: SvcOptions = {}): Promise<Svc> {
+    if (!create && !(await isProject({ files: options.ports?.files ?? systemPorts().files }, root))) {
+      const remedy = 'make one with "svc init", or pass create: true to Svc.open'
+      throw new NoProjectError({ at: resolve(root), searched: 'there', remedy })
+    }
     const { BUILTINS } = await import('./builtins/index.ts')
     const modules = async () => ({ svc: await import('./index.ts') })
     return new Svc(await Kernel.open({ root, roles, builtins: BUILTINS, modules, ...options }))

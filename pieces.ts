@@ -3,6 +3,7 @@
  * functions that were called, is kept on disk for the next run: compiling them is a quarter of a start. Of an ES module Node
  * keeps it from 22.1 on only, hence scripts.
  */
+import { isAscii } from 'node:buffer'
 import {
   closeSync,
   fstatSync,
@@ -143,8 +144,12 @@ function read(path: string): Buffer {
   }
 }
 
-/** In parts, which V8 puts together in its heap: a long text would be one of malloc's as well. */
+/**
+ * In parts, which V8 puts together in its heap: a long text would be one of malloc's as well. What is not ASCII, as in tagged
+ * templates, which the bundler leaves as they are, is UTF-8.
+ */
 function textOf(data: Buffer): string {
+  if (!isAscii(data)) return data.toString('utf8')
   let text = ''
   for (let at = 0; at < data.length; at += PART) text += data.toString('latin1', at, at + PART)
   return text

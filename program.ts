@@ -7,7 +7,8 @@ const house: House = {
   packageRoot: fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '.' : '..', import.meta.url)),
   async open({ root, ...options }) {
     const { Svc } = await import('./embed.ts')
-    return (await Svc.open(root, options)).kernel
+    // Its own process: plugins' code is watched in it, also where it is not to be started again.
+    return (await Svc.open(root, { restart: [], ...options, create: true })).kernel
   },
   async findDaemon(ports, svc) {
     const { findDaemon } = await import('./builtins/daemon/holder.ts')

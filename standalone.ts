@@ -1,10 +1,11 @@
 import { InvalidInputError, issuesOf, Kernel, type Ports, type Tool, Toolkits, z } from '#kernel'
 import type { AgentEvent, AgentOptions, AgentResult, RunOptions } from './agent.ts'
-import { type Message, ModelError, type Spend } from './builtins/models/contract.ts'
+import { UnknownPriceError } from './builtins/budget/contract.ts'
+import { type Message, ModelError, Models, type Spend } from './builtins/models/contract.ts'
 import models from './builtins/models/index.ts'
 import { orAbort } from './builtins/models/limits.ts'
 import { Profile } from './builtins/profiles/contract.ts'
-import { type PlannedCall, type RunEvent, Runtime, type Verdict } from './builtins/runtime/contract.ts'
+import { type PlannedCall, type RunEvent, Runtime, Schemas, type Verdict } from './builtins/runtime/contract.ts'
 import runtime from './builtins/runtime/index.ts'
 import { usdOf } from './builtins/store/contract.ts'
 import { AnswerForm, jsonSchemaOf } from './builtins/tasks/answer-form.ts'
@@ -83,12 +84,13 @@ export class Standalone {
     check(Run, 'The run', asked)
     const { schema, signal } = asked
     const { parseRepairs = 1, maxTokens = 4096 } = this.#options
-    const form = schema && new AnswerForm(jsonSchemaOf(schema), parseRepairs, schema)
+    const form = schema && new AnswerForm(this.#kernel.use(Schemas), jsonSchemaOf(schema), parseRepairs, schema)
     const account = new Account(asked.maxCostUsd ?? this.#options.maxCostUsd ?? 0)
     const end = (status: AgentResult['status'], error: Error | null): AgentResult<unknown> => {
       return { status, error, parsed: status === 'completed' && form ? form.output : null, ...account.facts }
     }
     try {
+      if (account.isLimited) await this.#checkPrice()
       const events = this.#kernel.use(Runtime).run(this.#request(asked, account, form, tell))
       let next = await events.next()
       for (; !next.done; next = await events.next()) {
@@ -102,10 +104,19 @@ export class Standalone {
       return end(error ? 'failed' : (ending.status as AgentResult['status']), error)
     } catch (error) {
       signal?.throwIfAborted()
-      if (!(error instanceof ModelError || error instanceof TaskCostLimitError)) throw error
+      const known = [ModelError, TaskCostLimitError, UnknownPriceError].some(kind => error instanceof kind)
+      if (!known) throw error
       if (error instanceof ModelError) account.fail(error)
-      return end('failed', error)
+      return end('failed', error as Error)
     }
+  }
+
+  /** A limit of cost holds for what has a price. @throws UnknownPriceError; what an unknown model is refused with */
+  async #checkPrice(): Promise<void> {
+    const { model, price } = await this.#kernel.use(Models).describe(this.#options.model ?? null)
+    if (price !== 'unknown') return
+    const why = 'so a limit of cost (maxCostUsd) cannot hold for it'
+    throw new UnknownPriceError({ model, why, remedy: 'leave the limit out, or use a model with a known price' })
   }
 
   #request(asked: Asked, account: Account, form: AnswerForm | undefined, tell: (event: AgentEvent) => void) {
@@ -184,6 +195,10 @@ class Account {
     return { ...this.#facts, cost_usd: usdOf(this.#cost_micros) }
   }
 
+  get isLimited(): boolean {
+    return this.#limit_usd > 0
+  }
+
   get isUsedUp(): boolean {
     return this.#limit_usd > 0 && usdOf(this.#cost_micros) >= this.#limit_usd
   }
@@ -257,7 +272,11 @@ function filesOf(config: Record<string, unknown>): Ports['files'] {
   }
   const readFile = async (path: unknown) =>
     String(path).endsWith('config.yaml') ? Buffer.from(JSON.stringify(config)) : missing(path)
+  const stat = async (path: unknown) => {
+    await readFile(path)
+    return { isFile: () => true }
+  }
   return new Proxy({} as Ports['files'], {
-    get: (_, name) => (name === 'readFile' ? readFile : missing),
+    get: (_, name) => ({ readFile, stat })[name as string] ?? missing,
   })
 }

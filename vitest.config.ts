@@ -1,4 +1,5 @@
-import { availableParallelism } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
@@ -8,7 +9,7 @@ import { lazyFieldsInTests } from './build-pieces.js'
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
 /** What starts processes, browsers and servers, or ends them. */
-const APART = ['simulation', 'faults', 'cluster', 'cli', 'browser', 'reload', 'examples']
+const APART = ['simulation', 'faults', 'safety', 'cluster', 'cli', 'browser', 'reload', 'examples']
 /** What a process has done before shows in the processor time of the one, and in the errors that the other finds defined. */
 const ALONE = ['guardrails-quality', 'reference'].map(name => `test/spec/${name}.test.ts`)
 
@@ -54,6 +55,8 @@ export default defineConfig({
         },
       },
     ],
+    // Projects of tests are their own; what the person who runs the tests has configured is neither read nor changed.
+    env: { SVC_TRUST_PROJECT: 'true', XDG_CONFIG_HOME: join(tmpdir(), 'svc-test-config') },
     globalSetup: ['test/support/build.ts'],
     pool: 'forks',
     sequence: { sequencer: LongFirst },

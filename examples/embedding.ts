@@ -5,7 +5,7 @@ import { Svc } from 'svc'
 
 const [folder = '.'] = process.argv.slice(2)
 
-await using svc = await Svc.open(folder, { log: { level: 'warn' } })
+await using svc = await Svc.open(folder, { create: true, log: { level: 'warn' } })
 const agent = await svc.spawn('writer', { model: 'sim' })
 console.log(`${agent.agent_id} lives`)
 await svc.nudge(agent.agent_id, 'Write about the sea.')

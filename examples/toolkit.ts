@@ -1,6 +1,6 @@
 // A toolkit: tools for agents. Arguments are checked against `parameters` before `execute` sees them.
-// What it returns goes to the model; what it throws is told to the model as an error, so it is written for it.
-import { definePlugin, tool, z } from 'svc'
+// What it returns goes to the model. So does the message of a ToolError; any other error also counts as a failure of the plugin.
+import { definePlugin, ToolError, tool, z } from 'svc'
 
 const METRES = { m: 1, km: 1000, mi: 1609.344, nmi: 1852, ft: 0.3048 }
 const Unit = z.enum(['m', 'km', 'mi', 'nmi', 'ft'])
@@ -19,7 +19,7 @@ export default definePlugin({
           parameters: z.object({ value: z.number(), from: Unit, to: Unit }),
           idempotent: true,
           execute({ value, from, to }) {
-            if (value < 0) throw new Error('A distance is not negative; give its absolute value.')
+            if (value < 0) throw new ToolError({ problem: 'A distance is not negative; give its absolute value.' })
             return `${Number(((value * METRES[from]) / METRES[to]).toPrecision(6))} ${to}`
           },
         }),

@@ -38,8 +38,8 @@ export interface ActivityParts {
 }
 
 export interface CallOptions<A extends unknown[]> {
-  /** What it throws is an answer, and no failure of the code. */
-  answers?: boolean
+  /** Tells the errors that are no failure of the code from those that are; an SvcError is never one. */
+  expected?: (error: unknown, ...args: A) => boolean
   /** How long one call may take, in milliseconds; waiting at the gate does not count. */
   limit_ms?: number
   /** Checks arguments that were made for another version. @throws when they do not fit this one */
@@ -144,7 +144,7 @@ export class Activity {
     what: string,
     fn: (...args: A) => R,
     args: A,
-    { answers, limit_ms, streams }: CallOptions<A>,
+    { expected, limit_ms, streams }: CallOptions<A>,
   ): Promise<Awaited<R>> {
     if (this.#gate) await this.#gate
     const { plugin, max_failures: failures } = this.#parts
@@ -169,7 +169,7 @@ export class Activity {
       follows = true
       return this.#followed(what, result as AsyncIterable<unknown>) as Awaited<R>
     } catch (error) {
-      if (!answers) this.#judge(what, error)
+      if (!expected?.(error, ...args)) this.#judge(what, error)
       throw error
     } finally {
       if (!follows) this.#left()
@@ -181,9 +181,13 @@ export class Activity {
     if (this.#running === 0) for (const ended of this.#ended) ended()
   }
 
-  /** A domain error is an answer, not a failure of the code. */
+  /** Whether what a plugin's code threw is a failure of it: a domain error is an answer. */
+  static isFailure(error: unknown): boolean {
+    return !(error instanceof SvcError) || error.code === 'time_limit'
+  }
+
   #judge(what: string, error: unknown): void {
-    if (!(error instanceof SvcError) || error.code === 'time_limit') this.fail(what, error)
+    if (Activity.isFailure(error)) this.fail(what, error)
   }
 
   /** A stream of the plugin, which counts as running until it has ended, was left, or is cut off with its version. */

@@ -1,6 +1,6 @@
 import { basename, dirname, join } from 'node:path'
 import { z } from 'zod'
-import { type Issue, SvcError } from './errors.ts'
+import { DiskFullError, type Issue, SvcError } from './errors.ts'
 import {
   type ConfigKey,
   type ConfigKeyInfo,
@@ -269,6 +269,8 @@ export class Config {
   #cannotWrite(error: unknown): never {
     const { code } = error as NodeJS.ErrnoException
     if (error instanceof SvcError || code === undefined) throw error
+    if (code === 'ENOSPC' || code === 'EDQUOT')
+      throw new DiskFullError({ what: this.#name, next: ' and try again' }, { cause: error, retryAfter: 5 })
     throw new BadFileError({ file: this.#name, problem: `cannot be written (${code})` }, { cause: error })
   }
 
@@ -323,15 +325,12 @@ export class Config {
       .map(([path, value]) => ({ path, shown: SECRET_NAME.test(path.at(-1)!) && value ? MASK : value }))
   }
 
-  /** The file as it is now. One that vanished or was emptied is taken for a write in progress, not for a wish. */
+  /** The file as it is now. One that vanished or was emptied may be half-written; comments alone, as `svc init` writes them, are not. */
   async #readAgain(): Promise<YamlFile> {
     const yaml = await readYaml(this.#ports.files, this.file, this.#name, this.#yaml)
-    if (yaml.document.contents === null && this.#yaml.document.contents !== null) {
-      throw new BadFileError({
-        file: this.#name,
-        problem: 'is gone or empty',
-        remedy: 'restore it, or restart to take the defaults',
-      })
+    if (yaml.text.trim() === '' && this.#yaml.text.trim() !== '') {
+      const remedy = 'restore it, or restart to take the defaults'
+      throw new BadFileError({ file: this.#name, problem: 'is gone or empty', remedy })
     }
     return yaml
   }

@@ -87,12 +87,16 @@ export interface GeneratedGoal {
   reasoning?: string
   cost_usd: number
   tokens: number
+  /** Found by a strategy that has no duplicates. */
+  no_duplicates?: boolean
 }
 
 export interface GoalStrategy {
   name?: string
   /** Strategies of a lower stage are asked first; the built-in existence loop is last. */
   stage?: number
+  /** Each of its goals is a new one, also when it reads like an earlier one, such as an entry of a queue: none is refused as a repetition. */
+  no_duplicates?: boolean
   /** undefined leaves the decision to the next strategy. */
   generateGoal(context: GoalContext): GeneratedGoal | undefined | Promise<GeneratedGoal | undefined>
 }
@@ -101,7 +105,10 @@ export const GoalStrategies = point<GoalStrategy & { name: string }>('goal_strat
   has: { generateGoal: 'function' },
   asked: 'generateGoal',
   stage: strategy => strategy.stage,
-  ask: (strategy, context: GoalContext) => strategy.generateGoal(context),
+  async ask(strategy, context: GoalContext) {
+    const goal = await strategy.generateGoal(context)
+    return goal && strategy.no_duplicates ? { ...goal, no_duplicates: true } : goal
+  },
 })
 
 /** For whom, and under which limits, a tool runs. */

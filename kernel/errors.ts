@@ -101,6 +101,17 @@ function nameOf(code: string): string {
   return `${stem.replace(/(^|_)(\w)/g, (_, _bar, letter: string) => letter.toUpperCase())}Error`
 }
 
+/**
+ * What a tool cannot do, as the model should read it: an answer, and no failure of the plugin that the tool is from. Any other
+ * error that is thrown reaches the model too, and is also logged and counted.
+ * @example throw new ToolError({ problem: 'There is no city of this name; list them with list_cities.' })
+ */
+export const ToolError = defineError({
+  code: 'tool_error',
+  status: 422,
+  title: 'Tool error',
+  sentence: (p: { problem: string }) => p.problem,
+})
 export const InvalidInputError = defineError({
   code: 'invalid_input',
   status: 422,
@@ -125,6 +136,12 @@ export const ScopeClosedError = defineError({
   status: 409,
   title: 'Scope closed',
   sentence: (p: { owner: string; label: string }) => `Plugin "${p.owner}" is gone and can no longer hold ${p.label}.`,
+})
+export const DiskFullError = defineError({
+  code: 'disk_full',
+  status: 503,
+  title: 'Disk full',
+  sentence: (p: { what: string; next: string }) => `The disk that holds ${p.what} is full; make space${p.next}.`,
 })
 export const TimeLimitError = defineError({
   code: 'time_limit',

@@ -27,8 +27,12 @@ export interface HttpFace {
 export interface CliFace {
   /** Words and arguments: `nudge <agent> <message>`; `[x]` is optional, `<x...>` takes the rest of the line. Other inputs become `--options`. */
   usage: string
+  /** What these words do, where they share an operation: its summary by default. */
+  summary?: string
   /** Values that these words fix, for words that share an operation. */
   preset?: Record<string, unknown>
+  /** Inputs that make no sense with these words, and are no options of theirs. */
+  hidden?: readonly string[]
   /** Values of options that are not given, where they are others than over HTTP. */
   defaults?: Record<string, unknown>
   /** Options that name a JSON file which holds the value of a field: `{ response_schema: 'schema' }` is `--schema <file>`. */

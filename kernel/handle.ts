@@ -9,7 +9,6 @@ import {
   type Guard,
   type GuardOptions,
   Guards,
-  type ToolCall,
   type Toolkit,
   Toolkits,
   type WakeSource,
@@ -35,6 +34,7 @@ import { type Ports, within } from './ports.ts'
 import type { Project, Resource, Role } from './project.ts'
 import type { Scope, Undo } from './scope.ts'
 import type { Services, Token } from './services.ts'
+import { countedTool } from './tool-code.ts'
 
 export interface HandleParts {
   scope: Scope
@@ -318,6 +318,7 @@ export class PluginHandle {
     return this.add(GoalStrategies, {
       name: strategy.name ?? this.name,
       ...(strategy.stage === undefined ? {} : { stage: strategy.stage }),
+      ...(strategy.no_duplicates ? { no_duplicates: true } : {}),
       generateGoal: this.#watched('goal strategy', (context: GoalContext) => strategy.generateGoal(context)),
     })
   }
@@ -325,17 +326,10 @@ export class PluginHandle {
   /** Adds tools that agents may be given. */
   toolkit(toolkit: Toolkit): Undo {
     checkFields(Toolkits.name, Toolkits.options.has, toolkit, this.name)
-    const { builtin, ofFile, activity } = this.#parts
+    const { builtin, ofFile, activity, where } = this.#parts
     const given: Toolkit = ofFile ? { everyday: true, ...toolkit, group: 'plugins' } : toolkit
     if (builtin) return this.add(Toolkits, given)
-    // What a tool throws is its answer to the model, and no failure of the plugin.
-    const tools = toolkit.tools.map(tool => ({
-      ...tool,
-      execute: activity.wrap(`tool ${tool.name}`, (args: never, call: ToolCall) => tool.execute(args, call), {
-        answers: true,
-        fit: (args, call): [never, ToolCall] => [tool.parameters.parse(args) as never, call],
-      }),
-    }))
+    const tools = toolkit.tools.map(tool => countedTool(tool, { activity, where, log: this.log }))
     return this.add(Toolkits, { ...given, tools })
   }
 

@@ -1,6 +1,6 @@
 import type { Activity } from './activity.ts'
 import { sentenceOf } from './errors.ts'
-import { checkDefinition, isFile, Loader, stemOf } from './loader.ts'
+import { checkDefinition, isFile, Loader, type LoaderParts, stemOf } from './loader.ts'
 import { circle, type NeedsError, needsError, order } from './order.ts'
 import type { PluginDefinition, PluginFile } from './plugin.ts'
 import { failureOf } from './plugin-error.ts'
@@ -15,10 +15,10 @@ import { type Waits, waitsFor } from './waiting.ts'
 /** A version that fails so soon after it replaced another gives way to it again, in milliseconds. */
 const PROBATION_MS = 300_000
 
-export interface HostParts extends Omit<VersionParts, 'max_failures' | 'failed' | 'watch' | 'heir'> {
+export interface HostParts
+  extends Omit<VersionParts, 'max_failures' | 'failed' | 'watch' | 'heir'>,
+    Pick<LoaderParts, 'modules' | 'hindrance'> {
   settings: PluginsConfig
-  /** Modules that plugin files import by name: the package's front door as `svc`. */
-  modules: () => Promise<Record<string, unknown>>
 }
 
 /** What was last seen of a plugin file. */
@@ -33,6 +33,7 @@ interface Seen extends PluginFile {
 
 /** Loads plugins, orders them by their needs, makes them live, replaces them and undoes them. */
 export class Host {
+  readonly hindrance: LoaderParts['hindrance']
   readonly #parts: HostParts
   readonly #loader: Loader
   readonly #stage: Stage
@@ -45,13 +46,9 @@ export class Host {
 
   constructor(parts: HostParts) {
     this.#parts = parts
-    const { ports, project, log, modules, settings } = parts
-    this.#loader = new Loader({ ports, project, log, modules, watch: this.#watch, allowlist: () => settings.allowlist })
-    this.#stage = new Stage({ clock: ports.clock, log, signal: this.#stop.signal })
-  }
-
-  get #live(): Map<string, Version> {
-    return this.#stage.live
+    this.hindrance = parts.hindrance
+    this.#loader = new Loader({ ...parts, watch: this.#watch, allowlist: () => parts.settings.allowlist })
+    this.#stage = new Stage({ clock: parts.ports.clock, log: parts.log, signal: this.#stop.signal })
   }
 
   get #supervisor(): Supervisor | undefined {
@@ -66,14 +63,14 @@ export class Host {
     const versions = ordered.map(each => this.#declare(each))
     // Together, because builtins may name each other's points whichever comes first.
     for (const rank of [0, 1] as const) for (const version of versions) version.show(rank)
-    for (const version of versions) this.#live.set(version.name, version)
+    for (const version of versions) this.#stage.live.set(version.name, version)
     await this.#apply({ started: false })
-    this.#parts.log.info({}, `${this.#live.size} plugins are live`)
+    this.#parts.log.info({}, `${this.#stage.live.size} plugins are live`)
   }
 
   /** Starts the resources of the live plugins, in their order. */
   async start(): Promise<void> {
-    for (const version of this.#live.values()) {
+    for (const version of this.#stage.live.values()) {
       try {
         const hindered = this.#hindered(version.definition)
         if (hindered) throw hindered
@@ -127,7 +124,9 @@ export class Host {
   async #tried<T>(origin: string, work: (loaded: Loaded) => T): Promise<T> {
     let plugin = stemOf(origin)
     try {
-      const loaded = { ...(await this.#loader.load(await this.#loader.look(origin))), origin }
+      const file = await this.#loader.look(origin)
+      this.#supervisor?.examine(file)
+      const loaded = { ...(await this.#loader.load(file)), origin }
       plugin = loaded.definition.name
       return work(loaded)
     } catch (cause) {
@@ -139,7 +138,7 @@ export class Host {
   async add(definition: PluginDefinition, origin = 'code'): Promise<void> {
     try {
       const version = this.#declare({ definition: checkDefinition(definition), origin, load_ms: 0 })
-      const other = this.#live.get(version.name)
+      const other = this.#stage.live.get(version.name)
       if (other) throw taken(other)
       await this.#stage.replace(undefined, version, true)
     } catch (cause) {
@@ -149,7 +148,7 @@ export class Host {
 
   /** Undoes one plugin, with what it is at. What its undoings throw is logged; a name that is not live is passed over. */
   async remove(name: string): Promise<void> {
-    const version = this.#live.get(name)
+    const version = this.#stage.live.get(name)
     if (version) await this.#stage.end(version)
   }
 
@@ -157,18 +156,18 @@ export class Host {
   async close(): Promise<void> {
     this.#stop.abort()
     await this.#applying
-    for (const name of [...this.#live.keys()].reverse()) await this.remove(name)
+    for (const name of [...this.#stage.live.keys()].reverse()) await this.remove(name)
     await this.#stage.close()
   }
 
   /** Counts a failure that reached the process itself against the plugin that it comes from. One that is not live is passed over. */
   blame(plugin: string, what: string, error: unknown): void {
-    this.#live.get(plugin)?.activity.fail(what, error)
+    this.#stage.live.get(plugin)?.activity.fail(what, error)
   }
 
   /** All plugins with their state: the live ones in their order, then the failed and the disabled. */
   list(): PluginState[] {
-    const live = [...this.#live.values()].map(version => {
+    const live = [...this.#stage.live.values()].map(version => {
       const { activity, origin } = version
       const { count = 0, ms = null, at = null } = this.#swaps.get(version.name) ?? {}
       const error = this.#seen.get(origin)?.error ?? (activity.suspended ? activity.lastFailure : null)
@@ -179,22 +178,22 @@ export class Host {
 
   /** The same in brief, for who asks often. */
   outline(): Pick<PluginState, 'name' | 'version' | 'origin' | 'state'>[] {
-    const live = [...this.#live.values()].map(version => version.outline)
+    const live = [...this.#stage.live.values()].map(version => version.outline)
     return [...live, ...this.#absent()]
   }
 
   #absent(): PluginState[] {
-    const liveFiles = new Set([...this.#live.values()].map(({ origin }) => origin))
+    const liveFiles = new Set([...this.#stage.live.values()].map(({ origin }) => origin))
     const failed = [...this.#seen.values()]
       .filter(({ file, error }) => error !== undefined && !liveFiles.has(file))
       .map(({ file, stem, name, error }) => absent(name ?? stem, file, 'failed', error ?? null))
     const disabled = [...this.#disabledPlugins].map(([name, origin]) => absent(name, origin, 'disabled', null))
-    return [...failed, ...disabled]
+    return [...failed, ...disabled, ...this.#loader.unloaded]
   }
 
   /** What the files' plugins that are live were made of, with their own keys: to be tried out in a house apart from this one. */
   ofFiles(): PluginDefinition[] {
-    return [...this.#live.values()]
+    return [...this.#stage.live.values()]
       .filter(({ origin }) => isFile(origin))
       .map(({ definition }) => ({ section: `plugins.config.${definition.name}`, ...definition }))
   }
@@ -252,7 +251,7 @@ export class Host {
   async #clear(found: readonly PluginFile[], arriving: ReadonlySet<string>, only?: string): Promise<Outcome[]> {
     const here = new Set(found.map(({ file }) => file))
     for (const file of this.#seen.keys()) if (!here.has(file)) this.#seen.delete(file)
-    const gone = [...this.#live.values()].filter(({ name, origin }) => {
+    const gone = [...this.#stage.live.values()].filter(({ name, origin }) => {
       const named = only === undefined || [name, origin, stemOf(origin)].includes(only)
       return isFile(origin) && !here.has(origin) && !arriving.has(name) && named
     })
@@ -262,7 +261,7 @@ export class Host {
   /** Removes plugins together with those that need them, last first. */
   async #leave(gone: ReadonlySet<Version>): Promise<Outcome[]> {
     const outcomes: Outcome[] = []
-    const versions = [...this.#live.values()].reverse()
+    const versions = [...this.#stage.live.values()].reverse()
     const staying = new Set(versions.filter(version => !gone.has(version)).map(({ name }) => name))
     const missing = ({ definition }: Version) => (definition.needs ?? []).filter(need => !staying.has(need))
     const orphan = (version: Version) => version.origin !== 'builtin' && missing(version).length > 0
@@ -274,7 +273,7 @@ export class Host {
       const { name, origin } = version
       await this.#stage.remove(version)
       if (gone.has(version)) outcomes.push(await this.#told({ plugin: name, origin, outcome: 'removed', error: null }))
-      else outcomes.push(this.#failed(name, origin, needsError(missing(version), this.#live.keys())))
+      else outcomes.push(this.#failed(name, origin, needsError(missing(version), this.#stage.live.keys())))
     }
     return outcomes
   }
@@ -306,8 +305,8 @@ export class Host {
 
   /** The version that a file's plugin replaces: its own, also by another name, or one whose file is gone. @throws when the name is another's */
   #placeOf({ definition, origin }: Loaded): Version | undefined {
-    const fromHere = [...this.#live.values()].find(version => version.origin === origin)
-    const old = this.#live.get(definition.name) ?? fromHere
+    const fromHere = [...this.#stage.live.values()].find(version => version.origin === origin)
+    const old = this.#stage.live.get(definition.name) ?? fromHere
     if (old && old !== fromHere && (!isFile(old.origin) || this.#seen.has(old.origin))) throw taken(old)
     return old
   }
@@ -331,22 +330,22 @@ export class Host {
     const { max_failures } = settings
     const failed: VersionParts['failed'] = (version, what, error, suspended) =>
       this.#codeFailed(version, `${what}: ${sentenceOf(error)}`, suspended)
-    const heir = (name: string): Activity | undefined => this.#live.get(name)?.activity
+    const heir = (name: string): Activity | undefined => this.#stage.live.get(name)?.activity
     return new Version(loaded, { ...parts, max_failures, failed, heir, watch: this.#watch }, old?.handOver())
   }
 
   /** Why a plugin has to wait for others, by what is live and what the files say as they are now. */
   #hindered({ name = '', needs = [] }: { name?: string; needs?: readonly string[] }): NeedsError | undefined {
     const seen = new Map([...this.#seen.values()].map(each => [each.name, each.needs]))
-    const found = circle(name, needs, need => seen.get(need) ?? this.#live.get(need)?.definition.needs ?? [])
-    const missing = needs.filter(need => !this.#live.has(need))
-    return found ?? (missing.length > 0 ? needsError(missing, this.#live.keys()) : undefined)
+    const found = circle(name, needs, need => seen.get(need) ?? this.#stage.live.get(need)?.definition.needs ?? [])
+    const missing = needs.filter(need => !this.#stage.live.has(need))
+    return found ?? (missing.length > 0 ? needsError(missing, this.#stage.live.keys()) : undefined)
   }
 
   /** A plugin's code failed. When it does so too often, it gives way to the version that it replaced and that did better, or is suspended. */
   #codeFailed(version: Version, problem: string, suspended: boolean): void {
     const { previous, activity } = version
-    if (this.#live.get(version.name) !== version) return
+    if (this.#stage.live.get(version.name) !== version) return
     const young = this.#parts.ports.clock.monotonic() - version.since < PROBATION_MS
     const worse = previous !== undefined && activity.failureRate > 2 * previous.activity.failureRate
     if (previous && young && worse && (suspended || activity.ailing)) {
@@ -361,7 +360,7 @@ export class Host {
   }
 
   async #rollBack(version: Version, previous: Version, problem: string): Promise<void> {
-    if (this.#live.get(version.name) !== version) return
+    if (this.#stage.live.get(version.name) !== version) return
     const { name, origin } = version
     await this.#stage.replace(version, previous, true)
     const error = `The newest version failed and was taken back: ${problem}`

@@ -19,13 +19,14 @@ import type { Scheduler } from './scheduler.ts'
 import { secretsOf } from './secrets.ts'
 import { Services, type Token, token } from './services.ts'
 import { RestartToken } from './supervisor.ts'
+import { isTrusted, untrustedSentence } from './trust.ts'
 import { PluginWatch } from './watch.ts'
 
 /** The store's part of scheduling, as the heartbeat sees it. */
 export const SchedulerToken: Token<Scheduler> = token('scheduler')
 /** The plugins of this process, for those that show or steer them. */
 export const HostToken: Token<
-  Pick<Host, 'list' | 'apply' | 'changed' | 'check' | 'load' | 'blame' | 'ofFiles' | 'outline'>
+  Pick<Host, 'list' | 'apply' | 'changed' | 'check' | 'load' | 'blame' | 'ofFiles' | 'outline' | 'hindrance'>
 > = token('host')
 
 /** Opens another project with the same builtins and some more, apart from this one: for what is tried out in a house of its own. */
@@ -60,9 +61,14 @@ export interface KernelOptions {
   builtins: readonly PluginDefinition[]
   ports?: Partial<Ports>
   log?: LogOptions
+  /**
+   * Which plugin files run, and programs that the configuration names: those of a project that this user trusts (see
+   * trust.ts), `all` whatever the user has decided, or `none`. `trusted` by default.
+   */
+  pluginFiles?: 'trusted' | 'all' | 'none'
   /** For plugins in the making: what changes on disk is live as soon as it is written. */
   dev?: boolean
-  /** The command that starts this process again, where the process is the service's own and no other program's. */
+  /** The command that starts this process again, where the process is the service's own and no other program's; empty to end it. */
   restart?: readonly string[]
   /** Called before any plugin is there: what is added to a point then comes before what they add. */
   prepare?: (kernel: Kernel) => void
@@ -141,11 +147,15 @@ export class Kernel {
       guardsFailClosed: () => beat.guards_fail_closed,
       invoke: (name, input, call) => this.invoke(name, input, call),
       modules: options.modules ?? (async () => ({})),
+      hindrance: hindranceOf(options, project, ports, this.log),
     })
     this.services.provide(HostToken, this.host, 'kernel')
     const { builtins, modules } = options
-    const open: Opener['open'] = ({ also = [], ...other }) =>
-      Kernel.open({ builtins: [...builtins, ...also], ...(modules ? { modules } : {}), ...other })
+    const open: Opener['open'] = ({ also = [], ...other }) => {
+      // A project of trials has no plugin files: what it needs of this one's plugins is in `also`.
+      const own = { builtins: [...builtins, ...also], pluginFiles: 'none' as const }
+      return Kernel.open({ ...own, ...(modules ? { modules } : {}), ...other })
+    }
     this.services.provide(OpenerToken, { open }, 'kernel')
     if (options.restart) this.services.provide(RestartToken, options.restart, 'kernel')
     const dev = options.dev ?? false
@@ -233,6 +243,22 @@ export class Kernel {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
+  }
+}
+
+/**
+ * Returns why no code of the project may run now; undefined where it may. Warns once that the project is not trusted.
+ * @param found number of plugin files that do not run for it; without any there is nothing to warn of
+ */
+function hindranceOf({ pluginFiles = 'trusted' }: KernelOptions, { root }: Project, ports: Ports, log: Log) {
+  let hasWarned = false
+  return async (found = 0): Promise<string | undefined> => {
+    if (pluginFiles === 'all') return undefined
+    if (pluginFiles === 'none') return 'is not run by this process'
+    if (await isTrusted(root, ports)) return undefined
+    if (found > 0 && !hasWarned) log.warn({}, untrustedSentence(root))
+    hasWarned ||= found > 0
+    return untrustedSentence(root)
   }
 }
 

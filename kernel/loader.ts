@@ -8,6 +8,8 @@ import type { Log } from './log.ts'
 import { INDEX_FILES, type PluginDefinition, type PluginFile } from './plugin.ts'
 import { type Ports, within } from './ports.ts'
 import type { Project } from './project.ts'
+import { readRegular } from './regular.ts'
+import { absent, type PluginState } from './state.ts'
 import type { Supervisor } from './supervisor.ts'
 
 /** How long a file may take to load, in milliseconds. */
@@ -26,6 +28,8 @@ export interface LoaderParts {
   allowlist: () => readonly string[]
   /** Modules that plugin files import by name: the package's front door as `svc`. */
   modules: () => Promise<Record<string, unknown>>
+  /** Why no plugin file may run now; undefined where they may. Asked where there are some. */
+  hindrance: (found?: number) => Promise<string | undefined>
   /** Told what code is about to run, and when it gave back control. */
   watch: Supervisor['watch']
 }
@@ -48,6 +52,8 @@ export class Loader {
   /** Where jiti keeps what is compiled. */
   readonly #cache: string
   #runner: Promise<Runner> | undefined
+  /** The plugin files that are there and may not run, as `find` saw them last. */
+  unloaded: readonly PluginState[] = []
 
   constructor(parts: LoaderParts) {
     this.#parts = parts
@@ -68,7 +74,9 @@ export class Loader {
         if (look) found.push(look)
       }
     }
-    return found
+    const reason = found.length > 0 ? await this.#parts.hindrance(found.length) : undefined
+    this.unloaded = reason === undefined ? [] : found.map(({ stem, file }) => absent(stem, file, 'unloaded', reason))
+    return reason === undefined ? found : []
   }
 
   /** The same, once nobody writes on those files any more that `concerns` picks out. */
@@ -99,10 +107,12 @@ export class Loader {
     return isThere ? { file, stem: stemOf(file), fingerprint: sentenceOf(error), written_ms: 0 } : undefined
   }
 
-  /** Runs the file. @throws what it throws; TimeLimitError; TypeError when it exports no plugin */
+  /** Runs the file. @throws what it throws; TimeLimitError; TypeError when it exports no plugin; why no file may run */
   async load({ file, stem, fingerprint }: PluginFile): Promise<{ definition: PluginDefinition; load_ms: number }> {
     const { clock } = this.#parts.ports
     if (!SCRIPT.test(file)) throw new TypeError(`is no plugin by its name, which must end in ${ENDINGS.join(', ')}`)
+    const reason = await this.#parts.hindrance()
+    if (reason !== undefined) throw new Error(reason)
     const began = clock.monotonic()
     const runner = await this.#getRunner()
     const { sources } = await this.#look(file)
@@ -168,7 +178,7 @@ export class Loader {
     for (let path = waiting.shift(); path !== undefined && seen.size < MAX_FILES; path = waiting.shift()) {
       if (seen.has(path)) continue
       seen.add(path)
-      const text = await files.readFile(path, 'utf8')
+      const text = (await readRegular(files, path)).toString('utf8')
       written_ms = Math.max(written_ms, (await files.stat(path)).mtimeMs)
       hash.update(`${relative(folder, path)}\0${text}\0`)
       if (SCRIPT.test(path))

@@ -78,20 +78,22 @@ export async function invoke(definition: Operation, raw: unknown, call: Operatio
   const input = parse(definition.input, raw, what)
   // What it takes beyond its own fields it looks at itself, such as keys of the configuration.
   const fields = call.face === 'code' ? [] : Object.keys(definition.input.shape)
-  const path = fields.map(field => infinite(input[field], [field])).find(found => found !== undefined)
-  if (path !== undefined) {
-    const issues = [{ path, message: 'is a number too large to be kept' }]
-    throw new InvalidInputError({ what, issues }, { errors: issues })
-  }
+  const issue = fields.map(field => unstorable(input[field], [field])).find(found => found !== undefined)
+  if (issue !== undefined) throw new InvalidInputError({ what, issues: [issue] }, { errors: [issue] })
   return shaped(definition.output, await definition.run(input as never, call))
 }
 
-/** Where a text of JSON held a number such as 1e999, of which null would be kept; undefined when it held none. */
-function infinite(value: unknown, path: readonly string[] = []): string | undefined {
-  if (typeof value === 'number') return Number.isFinite(value) ? undefined : path.join('.')
+/** Deeper JSON is refused: code that walks it by recursion would overflow the stack. */
+const MAX_DEPTH = 200
+
+/** Finds what JSON cannot keep or code cannot walk: a number such as 1e999, or too many levels. */
+function unstorable(value: unknown, path: readonly string[]): Issue | undefined {
+  if (typeof value === 'number' && !Number.isFinite(value))
+    return { path: path.join('.'), message: 'is a number too large to be kept' }
   if (typeof value !== 'object' || value === null) return undefined
+  if (path.length > MAX_DEPTH) return { path: path[0]!, message: `is nested more than ${MAX_DEPTH} levels deep` }
   for (const [key, below] of Object.entries(value)) {
-    const found = infinite(below, [...path, key])
+    const found = unstorable(below, [...path, key])
     if (found !== undefined) return found
   }
   return undefined

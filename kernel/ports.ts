@@ -54,7 +54,10 @@ export interface Ports {
   filesNow?: (folder: string, files: Readonly<Record<string, string | Uint8Array>>) => void
   /** Which file lies at a path, undefined for none; at once, for what is asked before every write. */
   inodeOf: (path: string) => bigint | undefined
-  /** What is another text whenever the file at a path is another or has changed; undefined for none. At once, as above. */
+  /**
+   * What is another text whenever the file at a path is another or has changed; undefined for none. At once, as above. It ends with
+   * a colon and the size in bytes.
+   */
   stampOf: (path: string) => string | undefined
   /** Sets when the file at a path was changed, in milliseconds since 1970; does nothing where there is none. At once, as above. */
   touch: (path: string, ms: number) => void

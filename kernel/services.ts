@@ -28,6 +28,12 @@ interface Provider {
 /** Who provides what. The newest provider of a token wins; when it leaves, the one before it is back. */
 export class Services {
   readonly #providers = new Map<string, Provider[]>()
+  readonly #withheld = new Map<string, () => Error>()
+
+  /** Makes each use of a service throw this error, whatever plugin provides it. */
+  withhold(name: string, error: () => Error): void {
+    this.#withheld.set(name, error)
+  }
 
   provide<T>(token: Token<T>, value: T, owner: string): Undo {
     const provider = { owner, value }
@@ -40,15 +46,17 @@ export class Services {
     }
   }
 
-  /** The current provider's value. @throws ServiceMissingError */
+  /** The current provider's value. @throws ServiceMissingError, or why it is withheld */
   use<T>(token: Token<T>): T {
+    const refused = this.#withheld.get(token.name)
+    if (refused) throw refused()
     const provider = this.#providers.get(token.name)?.at(-1)
     if (!provider) throw new ServiceMissingError({ name: token.name })
     return provider.value as T
   }
 
   has(token: Token<unknown>): boolean {
-    return this.#providers.has(token.name)
+    return this.#providers.has(token.name) || this.#withheld.has(token.name)
   }
 
   list(): { name: string; owner: string }[] {

@@ -4,8 +4,11 @@ export interface PluginState {
   version: string
   /** `builtin`, `code`, or the file that it was loaded from. */
   origin: string
-  /** `live` with an error: an older version lives on, because the newest could not take its place. */
-  state: 'live' | 'suspended' | 'failed' | 'disabled'
+  /**
+   * `live` with an error: an older version lives on, because the newest could not take its place. `unloaded`: no plugin file
+   * may run in this process, and the error says why.
+   */
+  state: 'live' | 'suspended' | 'failed' | 'disabled' | 'unloaded'
   /** What it registered: the labels of its scope. */
   registered: string[]
   error: string | null
@@ -30,7 +33,12 @@ export interface Outcome {
 }
 
 /** The state of a plugin that is not live. */
-export function absent(name: string, origin: string, state: 'failed' | 'disabled', error: string | null): PluginState {
+export function absent(
+  name: string,
+  origin: string,
+  state: 'failed' | 'disabled' | 'unloaded',
+  error: string | null,
+): PluginState {
   return {
     ...{ name, origin, state, error, description: '', version: '', registered: [] },
     ...{ calls: 0, failures: 0, last_failure: null, load_ms: 0, swaps: 0, swap_ms: null, swapped_at: null },

@@ -1,7 +1,8 @@
 import { type Document, isMap, isScalar, Lexer, LineCounter, Parser, parseDocument } from 'yaml'
 import { crashPoint } from './crash.ts'
-import { defineError } from './errors.ts'
+import { defineError, sentenceOf } from './errors.ts'
 import type { Ports } from './ports.ts'
+import { readRegular } from './regular.ts'
 import { deleteIn, isTree, same, setIn, type Tree } from './tree.ts'
 
 const MAX_BYTES = 1024 * 1024
@@ -35,11 +36,12 @@ export interface YamlFile {
 export async function readYaml(files: Ports['files'], file: string, name = file, known?: YamlFile): Promise<YamlFile> {
   let bytes: Buffer
   try {
-    bytes = await files.readFile(file)
+    bytes = await readRegular(files, file)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT') return parseYaml(name, '')
-    throw new BadFileError({ file: name, problem: `cannot be read (${code ?? error})` })
+    if (code) throw new BadFileError({ file: name, problem: `cannot be read (${code})` })
+    throw new BadFileError({ file: name, problem: sentenceOf(error), remedy: 'put a text file in its place' })
   }
   if (bytes.length > MAX_BYTES) throw tooLarge(name)
   const text = bytes.toString('utf8')

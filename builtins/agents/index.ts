@@ -1,11 +1,12 @@
 import { type Cycle, definePlugin, nobody, z } from '#kernel'
 import { ActiveAgent } from '../goals/contract.ts'
-import { Effects } from '../store/contract.ts'
+import { ModelUsers } from '../models/contract.ts'
+import { Effects, Store } from '../store/contract.ts'
 import { AgentDirectory } from './agents.ts'
 import { Agents, Holds, NudgeReceived, ProfileShapes } from './contract.ts'
 import { noteGuard, ownHolds } from './next.ts'
 import { agentOperations } from './operations.ts'
-import { AGENT_EFFECTS } from './repository.ts'
+import { AGENT_EFFECTS, modelsOfLiving } from './repository.ts'
 import { agentsForget } from './retention.ts'
 
 const OfAgent = z.object({ agent_id: z.string() })
@@ -25,6 +26,7 @@ export default definePlugin({
       // Most have the role of their preset, and share its profile as it is.
       shape: ({ given_role: role }, profile) => (role ? { ...profile, role } : profile),
     })
+    svc.add(ModelUsers, { name: 'agents', models: () => modelsOfLiving(svc.use(Store)) })
     for (const hold of ownHolds(svc)) svc.add(Holds, hold)
     svc.tap('cleanup', { name: 'agents', busy: nobody }, (cycle: Cycle) => noteGuard(cycle, cycle.get(ActiveAgent)))
     svc.event('agent_spawned', OfAgent.extend({ name: z.string(), preset: z.string() }).describe('An agent was made'))

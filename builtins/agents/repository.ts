@@ -5,12 +5,14 @@ import { type AgentRow, type AgentStatus, type AgentSummary, NUDGES_AT_ONCE } fr
 /** `run_at` of what never comes due by itself; the store parks leases there. */
 export const NEVER = Number.MAX_SAFE_INTEGER
 
+/** Of the pending approvals, those that hold the daemon's work on an agent: not those of tasks, nor leave to call a model. */
+const HOLDING = "status = 'pending' AND task_id IS NULL AND tool_name <> 'model:call'"
+
 /** The one place where a status comes from: facts that are stored once, in the order in which they count. `?` is up to when leases are over. */
 const STATUS = `CASE
   WHEN a.died_at IS NOT NULL THEN 'dead'
   WHEN a.paused_at IS NOT NULL THEN 'paused'
-  WHEN EXISTS (SELECT 1 FROM approvals p WHERE p.agent_id = a.agent_id AND p.status = 'pending'
-    AND p.task_id IS NULL) THEN 'waiting_approval'
+  WHEN EXISTS (SELECT 1 FROM approvals WHERE agent_id = a.agent_id AND ${HOLDING}) THEN 'waiting_approval'
   WHEN l.owner IS NOT NULL AND l.run_at > ? THEN 'working'
   WHEN a.waiting_for IS NOT NULL THEN 'waiting'
   ELSE 'idle' END`
@@ -155,7 +157,7 @@ export async function countAgents(
   const busy = await store.all<{ status: AgentStatus; n: number; waiting: number }>(
     `SELECT ${STATUS} AS status, count(*) AS n, count(a.waiting_for) AS waiting
      FROM agents a LEFT JOIN leases l ON l.id = a.agent_id
-     WHERE a.agent_id IN (SELECT agent_id FROM approvals WHERE status = 'pending' AND task_id IS NULL
+     WHERE a.agent_id IN (SELECT agent_id FROM approvals WHERE ${HOLDING}
        UNION SELECT agent_id FROM leases WHERE kind = 'agent' AND owner IS NOT NULL) GROUP BY 1`,
     [over],
   )
@@ -165,6 +167,12 @@ export async function countAgents(
   const waiting = waits - working.waiting - parked.waiting
   const idle = total - dead - paused - waiting - working.n - parked.n
   return { working: working.n, waiting_approval: parked.n, waiting, idle, paused, dead, goals_active, total }
+}
+
+/** The models that living agents are given, each once; an empty string is the default model. */
+export async function modelsOfLiving(store: Store): Promise<string[]> {
+  const rows = await store.all<{ model: string }>('SELECT DISTINCT model FROM agents WHERE died_at IS NULL')
+  return rows.map(({ model }) => model)
 }
 
 /** The newest agents: bounded, so that a prompt does not grow with their number. */

@@ -80,6 +80,27 @@ export interface GatedCall {
   arguments: unknown
 }
 
+/** As what leave to call a model of unknown price is asked for and granted: no tool can have this name. */
+export const MODEL_CALL = 'model:call'
+
+/** Something that is allowed once for all agents, or not, rather than call by call. */
+export interface PermitRequest {
+  /** For whom it is asked; null where no agent of the project does it. */
+  agent_id: string | null
+  /** Stands in the place of a tool's name. */
+  name: typeof MODEL_CALL
+  /** What tells it from others of that name. */
+  arguments: unknown
+  /** What it can do harm to. */
+  danger: string
+}
+
+/** `unasked`: there is no agent that it could be asked for. `off`: approvals are not enabled. */
+export type Permit =
+  | { state: 'granted' | 'unasked' | 'off' }
+  | { state: 'pending'; approval_id: string }
+  | { state: 'denied'; approval_id: string; by: string; reason: string | null }
+
 export interface Approvals {
   /** Whether calls of this tool need an approval, as things are configured: their intent is then journalled as `planned`. */
   needed(tool: Tool): boolean
@@ -88,6 +109,11 @@ export interface Approvals {
    * transaction that writes `started` into the journal; a call that waits is `parked` there.
    */
   gate(call: GatedCall): Promise<Verdict>
+  /**
+   * Whether people allow this, for all agents. They are asked once: an approval becomes a standing rule, a denial stays. What
+   * was not decided in time is asked again.
+   */
+  permit(request: PermitRequest): Promise<Permit>
   /** Pending approvals that hold the daemon's work on this agent; those of tasks don't. */
   holding(agent_id: string): Promise<string[]>
 }

@@ -11,7 +11,7 @@ import { Agents } from '../agents/contract.ts'
 import { Store, wakeAgents } from '../store/contract.ts'
 import { canonical } from './canonical.ts'
 import type { ApprovalConfig } from './config.ts'
-import { AgentCannotDecideError, ApprovalNotFoundError, ApprovalResolvedError } from './contract.ts'
+import { AgentCannotDecideError, ApprovalNotFoundError, ApprovalResolvedError, MODEL_CALL } from './contract.ts'
 import { resolvedEvent } from './gate.ts'
 import {
   type ApprovalRow,
@@ -21,7 +21,7 @@ import {
   resolveApproval,
   settledByThemselves,
 } from './repository.ts'
-import { type RuleRow, useRule } from './rule-repository.ts'
+import { insertRule, type RuleRow, useRule } from './rule-repository.ts'
 import { isMatch } from './rules.ts'
 
 export interface Decision {
@@ -40,7 +40,7 @@ export async function resolve(svc: PluginHandle, row: ApprovalRow, decision: Dec
   const { approval_id } = row
   if (row.status !== 'pending') throw resolvedError(row)
   await refuseAgents(svc, decision.resolved_by)
-  const edited = decision.arguments === undefined ? null : checked(svc, row, decision.arguments)
+  const edited = decision.arguments === undefined ? null : await checked(svc, row, decision.arguments)
   if (await decide(svc, row, decision, edited)) return (await findApproval(svc.use(Store), approval_id))!
   const now = await findApproval(svc.use(Store), approval_id)
   if (!now) throw new ApprovalNotFoundError({ approval_id })
@@ -65,13 +65,16 @@ async function decide(
   svc: PluginHandle,
   row: ApprovalRow,
   { decision, reason, resolved_by }: Decision,
-  edited: ReturnType<typeof checked> | null,
+  edited: Awaited<ReturnType<typeof checked>>,
   also: readonly Effect[] = [],
 ): Promise<boolean> {
   const { approval_id, agent_id } = row
   const status = decision === 'approve' ? 'approved' : 'denied'
   return svc.use(Store).apply([
     ...also,
+    ...(decision === 'approve' && row.tool_name === MODEL_CALL && also.length === 0
+      ? [standing(svc, row, reason, resolved_by)]
+      : []),
     resolveApproval({ approval_id, status, reason, resolved_by, edited }),
     resolvedEvent(row, decision, resolved_by),
     // A task's approval is none of the daemon's business.
@@ -79,8 +82,21 @@ async function decide(
   ])
 }
 
+/** The rule that leave to call a model becomes: for all agents, until it is revoked. */
+function standing(
+  svc: PluginHandle,
+  { tool_name, arguments: args }: ApprovalRow,
+  reason: string | null,
+  created_by: string,
+) {
+  const rule_id = svc.ports.ids.make('rule', 8)
+  return insertRule({
+    ...{ rule_id, agent_id: null, tool_name, arguments: args, until: null, uses: null, reason, created_by },
+  })
+}
+
 /** Other arguments, if the tool takes them. Nothing is edited where they are the same. */
-function checked(svc: PluginHandle, { tool_name, arguments: asked }: ApprovalRow, args: unknown) {
+async function checked(svc: PluginHandle, { tool_name, arguments: asked }: ApprovalRow, args: unknown) {
   const tool = svc
     .list(Toolkits)
     .flatMap((toolkit): readonly Tool[] => toolkit.tools)
@@ -89,7 +105,7 @@ function checked(svc: PluginHandle, { tool_name, arguments: asked }: ApprovalRow
     const sentence = `The tool ${tool_name} is not there, so other arguments for it cannot be checked; approve or deny what was asked.`
     throw new ConflictError({ sentence })
   }
-  const parsed = tool.parameters.safeParse(args)
+  const parsed = await tool.parameters.safeParseAsync(args)
   if (!parsed.success) {
     const issues = issuesOf(parsed.error, 'arguments')
     throw new InvalidInputError({ what: `What ${tool_name} is to be run with`, issues }, { errors: issues })

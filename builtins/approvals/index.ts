@@ -8,6 +8,7 @@ import { settle } from './decisions.ts'
 import { Gate } from './gate.ts'
 import { warnOfTools } from './names.ts'
 import { approvalOperations } from './operations.ts'
+import { permit } from './permits.ts'
 import { APPROVAL_EFFECTS, heldAmong, holding, isHeld } from './repository.ts'
 import { approvalsForget } from './retention.ts'
 import { ruleOperations } from './rule-operations.ts'
@@ -22,7 +23,12 @@ export default definePlugin({
   setup(svc, config) {
     const gate = new Gate(svc, config)
     const held = (agent_id: string) => holding(svc.use(Store), agent_id)
-    svc.provide(Approvals, { needed: tool => gate.needed(tool), gate: call => gate.gate(call), holding: held })
+    svc.provide(Approvals, {
+      needed: tool => gate.needed(tool),
+      gate: call => gate.gate(call),
+      permit: request => permit(svc, config, request),
+      holding: held,
+    })
     for (const effect of [...APPROVAL_EFFECTS, ...RULE_EFFECTS]) svc.add(Effects, effect.kind)
     for (const operation of approvalOperations(svc, config)) svc.operation(operation)
     approvalsForget(svc)

@@ -37,11 +37,11 @@ const Decision = z.strictObject({
     .unknown()
     .optional()
     .meta({ type: 'string', enum: ['approve', 'deny'], examples: ['approve'], description: '`approve` or `deny`' }),
-  reason: z.string().max(2000).nullish().describe('Why; of a denial the agent is told'),
+  reason: z.string().max(2000).nullish().describe('Reason for the decision; an agent receives it with a denial'),
   arguments: z
     .record(z.string(), z.unknown())
     .optional()
-    .describe('What is approved in place of what was asked for, as the tool takes it'),
+    .describe('Arguments to approve in place of the requested ones'),
 })
 type Decision = z.output<typeof Decision>
 
@@ -155,8 +155,19 @@ export function approvalOperations(svc: PluginHandle, config: ApprovalConfig) {
       output: Approval,
       http: { method: 'POST', path: '/approvals/{approval_id}' },
       cli: [
-        { usage: 'approve <approval_id>', preset: { decision: 'approve' }, short: { reason: 'r' } },
-        { usage: 'deny <approval_id>', preset: { decision: 'deny' }, short: { reason: 'r' } },
+        {
+          usage: 'approve <approval_id>',
+          summary: 'Approve a pending tool call',
+          preset: { decision: 'approve' },
+          short: { reason: 'r' },
+        },
+        {
+          usage: 'deny <approval_id>',
+          summary: 'Deny a pending tool call',
+          preset: { decision: 'deny' },
+          hidden: ['arguments'],
+          short: { reason: 'r' },
+        },
       ],
       errors: decides,
       run: async (input, call) => decided(await found(input.approval_id), input, call),

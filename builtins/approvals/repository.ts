@@ -1,5 +1,6 @@
 import { z } from '#kernel'
 import { AMONG, defineEffect, listed, type Statement, type Store } from '../store/contract.ts'
+import { MODEL_CALL } from './contract.ts'
 
 export interface ApprovalRow {
   approval_id: string
@@ -58,6 +59,23 @@ export function pendingFor(store: Store, same: Same): Promise<{ approval_id: str
   )
 }
 
+/** Returns the newest request of this name and these arguments, by any agent; a pending one comes first. */
+export function lastFor(
+  store: Store,
+  { tool_name, args_hash }: Pick<Same, 'tool_name' | 'args_hash'>,
+): Promise<ApprovalRow | undefined> {
+  return store.get<ApprovalRow>(
+    `SELECT ${COLUMNS} FROM approvals WHERE tool_name = ? AND args_hash = ?
+     ORDER BY CASE WHEN status = 'pending' THEN 0 ELSE 1 END, created_at DESC, approval_id DESC LIMIT 1`,
+    [tool_name, args_hash],
+  )
+}
+
+/** Whether the project has an agent of this id. */
+export async function hasAgent(store: Store, agent_id: string): Promise<boolean> {
+  return (await store.get('SELECT 1 FROM agents WHERE agent_id = ?', [agent_id])) !== undefined
+}
+
 export interface Filter {
   agent_id?: string | undefined
   tool_name?: string
@@ -89,10 +107,13 @@ function whereOf({ agent_id, tool_name, status }: Filter): { where: string; para
   return { where, params: parts.map(([, value]) => value) }
 }
 
+/** Leave to call a model is asked for once for all agents, and holds no cycle: who calls it is refused until then. */
+const HOLDS = `status = 'pending' AND task_id IS NULL AND tool_name <> '${MODEL_CALL}'`
+
 /** Pending ones that hold the daemon's work on an agent. */
 export async function holding(store: Store, agent_id: string): Promise<string[]> {
   const rows = await store.all<{ approval_id: string }>(
-    `SELECT approval_id FROM approvals WHERE agent_id = ? AND status = 'pending' AND task_id IS NULL
+    `SELECT approval_id FROM approvals WHERE agent_id = ? AND ${HOLDS}
      ORDER BY created_at, approval_id`,
     [agent_id],
   )
@@ -101,17 +122,14 @@ export async function holding(store: Store, agent_id: string): Promise<string[]>
 
 /** Whether there are any. */
 export async function isHeld(store: Store, agent_id: string): Promise<boolean> {
-  const row = await store.get(
-    "SELECT 1 FROM approvals WHERE agent_id = ? AND status = 'pending' AND task_id IS NULL LIMIT 1",
-    [agent_id],
-  )
+  const row = await store.get(`SELECT 1 FROM approvals WHERE agent_id = ? AND ${HOLDS} LIMIT 1`, [agent_id])
   return row !== undefined
 }
 
 /** Of these agents, those that have any. */
 export async function heldAmong(store: Store, agents: readonly string[]): Promise<string[]> {
   const rows = await store.all<{ agent_id: string }>(
-    `SELECT DISTINCT agent_id FROM approvals WHERE status = 'pending' AND task_id IS NULL AND agent_id ${AMONG}`,
+    `SELECT DISTINCT agent_id FROM approvals WHERE ${HOLDS} AND agent_id ${AMONG}`,
     [listed(agents)],
   )
   return rows.map(({ agent_id }) => agent_id)
@@ -190,6 +208,29 @@ export const requestApproval = defineEffect({
       `WHERE NOT EXISTS (SELECT 1 FROM approvals WHERE agent_id = ? AND tool_name = ? AND args_hash = ?
          AND coalesce(task_id, '') = ? AND status = 'pending')`,
       [request.agent_id, request.tool_name, request.args_hash, request.task_id ?? ''],
+    ),
+  ],
+})
+
+/** A new request that is one for all agents, unless the same is waiting already, of whomever. */
+export const askOnce = defineEffect({
+  name: 'approvals.ask_once',
+  mustChange: true,
+  schema: z.object({
+    approval_id: z.string(),
+    agent_id: z.string(),
+    tool_name: z.string(),
+    danger: z.string(),
+    arguments: z.string(),
+    args_hash: z.string(),
+  }),
+  statements: (request, now) => [
+    insert(
+      { ...request, session_id: null, goal_id: null, task_id: null, original_arguments: null },
+      now,
+      UNDECIDED,
+      "WHERE NOT EXISTS (SELECT 1 FROM approvals WHERE tool_name = ? AND args_hash = ? AND status = 'pending')",
+      [request.tool_name, request.args_hash],
     ),
   ],
 })
@@ -297,6 +338,7 @@ export const resolveApproval = defineEffect({
 
 export const APPROVAL_EFFECTS = [
   requestApproval,
+  askOnce,
   recordApproval,
   parkCall,
   attachDecision,

@@ -26,7 +26,7 @@ export async function review(svc: PluginHandle, call: GatedCall): Promise<Review
       await svc.clock.yield()
       if (!answer) continue
       if (answer.decision === 'edit') {
-        tool.parameters.parse(answer.arguments)
+        await tool.parameters.parseAsync(answer.arguments)
         reviewed.edited = canonical(answer.arguments)
       } else if (answer.decision !== 'approve' && answer.decision !== 'deny') {
         throw new TypeError('it answered neither approve, deny nor edit')

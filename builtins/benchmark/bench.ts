@@ -40,7 +40,7 @@ export async function measure(svc: PluginHandle, asked: string, plan: Plan): Pro
     notice = target.provider.notice ?? null
     const { available, reason: missing } = await target.provider.availability()
     if (!available) reason = missing ?? 'it cannot be called now'
-    else reason = await putToAll(svc, asked, plan, meter, results)
+    else reason = await putToAll(svc, asked, !target.provider.simulated, plan, meter, results)
   } catch (error) {
     plan.signal.throwIfAborted()
     reason = sentenceOf(error)
@@ -52,10 +52,14 @@ export async function measure(svc: PluginHandle, asked: string, plan: Plan): Pro
   return summed({ asked, model, notice, reason }, scenarios, meter.since(0), plan, svc.clock.monotonic() - began)
 }
 
-/** @returns why not all of them were run */
+/**
+ * @param counts whether its calls count against the project's budget
+ * @returns why not all of them were run
+ */
 async function putToAll(
   svc: PluginHandle,
   asked: string,
+  counts: boolean,
   plan: Plan,
   meter: Meter,
   results: Map<string, { runs: ScenarioRun[]; reading: Reading[] }>,
@@ -66,7 +70,8 @@ async function putToAll(
   for (let run = 1; run <= plan.runs; run++) {
     for (const scenario of plan.scenarios) {
       plan.signal.throwIfAborted()
-      if (svc.has(Budget) && (await svc.use(Budget).exceeded())) return (await svc.use(Budget).status()).message
+      if (counts && svc.has(Budget) && (await svc.use(Budget).exceeded()))
+        return (await svc.use(Budget).status()).message
       const mark = meter.mark
       const done = await once(trial.kernel, variantOf(scenario, run, trial.ports.random), asked, run, plan)
       const reading = meter.since(mark)

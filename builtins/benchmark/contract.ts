@@ -127,7 +127,7 @@ export const ModelResult = Measured.extend({
   reason: z.string().nullable().describe('Why not'),
   score_interval: ShareInterval.nullable().describe('95 %, by bootstrap within scenarios; null below three runs'),
   failed_calls: z.number().int(),
-  priced: z.enum(['catalogue', 'free', 'default', 'mixed']).nullable().describe('Where the prices are from'),
+  priced: z.enum(['catalogue', 'free', 'unknown', 'mixed']).nullable().describe('Where the prices are from'),
   estimated: z.boolean().describe('Some tokens were estimated'),
   latency_ms: z.object({ p50: z.number(), p95: z.number() }).nullable().describe('Of calls that were answered'),
   duration_ms: z.number(),

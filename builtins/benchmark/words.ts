@@ -12,7 +12,8 @@ export function duration(ms: number): string {
 }
 
 export function cost({ cost_usd, priced, estimated }: Pick<ModelResult, 'cost_usd' | 'priced' | 'estimated'>): string {
-  const unsure = priced === 'default' || priced === 'mixed' || estimated ? ' (in part estimated)' : ''
+  if (priced === 'unknown') return 'unknown: no price is known'
+  const unsure = priced === 'mixed' || estimated ? ' (in part estimated)' : ''
   return `$${cost_usd.toFixed(cost_usd > 0 && cost_usd < 0.01 ? 6 : 4)}${unsure}`
 }
 

@@ -25,6 +25,12 @@ export const BudgetConfig = z.object({
   budget_reserve_usd_pursuit: usd.default(0.1).describe('The least that is held for a call of a pursuit or a task'),
   budget_reserve_tokens_generation: tokens.default(100).describe('The same in tokens'),
   budget_reserve_tokens_pursuit: tokens.default(500).describe('The same in tokens'),
+  budget_unknown_price: z
+    .enum(['refuse', 'approve'])
+    .default('refuse')
+    .describe(
+      'What becomes of calls to a model of unknown price while there is a dollar limit. refuse: they are refused; approve: they wait for an approval, asked for once for each model (approval.enabled), and then count as $0',
+    ),
   budget_persist: z
     .boolean()
     .default(false)

@@ -15,14 +15,27 @@ export const BudgetStatus = z.object({
   tight: z.boolean().describe('Less is left than a call may cost: whoever would make it waits'),
   unlimited: z.boolean(),
   message: z.string(),
-  approximate: Amount.describe('The part of what is spent that rests on default prices or estimated tokens'),
+  approximate: Amount.describe('The part of what is spent that rests on estimated tokens'),
+  unpriced_tokens: z
+    .number()
+    .int()
+    .describe('Tokens of models whose price is unknown: what they cost is not among what is spent'),
   window_began_at: z.iso.datetime().nullable().describe('What was spent since then counts'),
   problem: z.string().nullable().describe('Why it is not known what was spent'),
 })
 export type BudgetStatus = z.infer<typeof BudgetStatus>
 
+/** Why a dollar limit may not hold what somebody expects of it, and what to do about it. */
+export interface BudgetWarning {
+  code: 'unknown_price' | 'limit_never_reached'
+  message: string
+  remedy: string
+}
+
 export interface Budget {
   status(): Promise<BudgetStatus>
+  /** What the prices of the models in use mean for the dollar limit; none where no limit is set. May ask local model servers. */
+  warnings(): Promise<BudgetWarning[]>
   /** Nothing that costs may begin: a limit was reached. Cheap enough to ask before each phase. */
   exceeded(): Promise<boolean>
 }
@@ -31,6 +44,18 @@ export const Budget = token<Budget>('budget')
 export const BudgetExceeded = z
   .object({ spent_usd: z.number(), spent_tokens: z.number().int() })
   .describe('A limit of the budget is reached; told once')
+const usd = z.number()
+const tokens = z.number().int()
+export const BudgetTight = z
+  .object({
+    ...{ spent_usd: usd, spent_tokens: tokens },
+    reserved_usd: usd.describe('Held for model calls that are under way'),
+    ...{ reserved_tokens: tokens, reserved_calls: z.number().int() },
+    ...{ limit_usd: usd.nullable(), limit_tokens: tokens.nullable() },
+    needed_usd: usd.describe('What the call that was refused may cost'),
+    needed_tokens: tokens,
+  })
+  .describe('What is left cannot hold one more call; emitted once until it can again')
 export const BudgetReset = z
   .object({ spent_usd: z.number(), spent_tokens: z.number().int() })
   .describe('What is spent counts from 0 again; the figures are those before')
@@ -39,6 +64,8 @@ declare module '#kernel' {
   interface Events {
     /** Told once in each window. */
     budget_exceeded: z.infer<typeof BudgetExceeded>
+    /** Emitted once each time that this becomes so. */
+    budget_tight: z.infer<typeof BudgetTight>
     /** What had been spent until then. */
     budget_reset: z.infer<typeof BudgetReset>
   }
@@ -48,12 +75,19 @@ export const BudgetExhaustedError = defineError({
   code: 'budget_exhausted',
   status: 409,
   title: 'Budget exhausted',
-  sentence: ({ spent, limit, next }: { spent: string; limit: string; next?: string }) => {
-    const remedy = 'raise daemon.budget_usd or daemon.budget_tokens, or run: svc budget reset'
+  sentence: ({ spent, limit, next, frees }: { spent: string; limit: string; next?: string; frees?: string[] }) => {
+    const reset = 'or run: svc budget reset'
     return next
-      ? `The budget is too tight for another model call: ${spent} of ${limit} are spent or reserved, and this one may cost ${next}; ${remedy}`
-      : `The budget is used up (${spent} spent or reserved of ${limit}); ${remedy}`
+      ? `The budget is too tight for another model call: ${spent} of ${limit} are spent or reserved, and this one may cost ${next}; ${[...(frees ?? []), reset].join(', ')}`
+      : `The budget is used up (${spent} spent or reserved of ${limit}); raise daemon.budget_usd or daemon.budget_tokens, ${reset}`
   },
+})
+export const UnknownPriceError = defineError({
+  code: 'unknown_price',
+  status: 409,
+  title: 'Unknown price',
+  sentence: (p: { model: string; why: string; remedy: string }) =>
+    `The price of ${p.model} is unknown, ${p.why}; ${p.remedy}.`,
 })
 export const AgentBudgetExhaustedError = defineError({
   code: 'agent_budget_exhausted',

@@ -1,14 +1,16 @@
 import { type Busy, definePlugin, idsOf } from '#kernel'
 import { DaemonStarts } from '../daemon/contract.ts'
+import { DoctorChecks } from '../doctor/contract.ts'
 import { CallLimits } from '../models/contract.ts'
 import { Effects } from '../store/contract.ts'
 import { BudgetConfig } from './config.ts'
-import { Budget, BudgetExceeded, BudgetReset, bookSpend } from './contract.ts'
+import { Budget, BudgetExceeded, BudgetReset, BudgetTight, bookSpend } from './contract.ts'
 import { Ledger } from './ledger.ts'
 import { budgetOperations } from './operations.ts'
 import { BUDGET_EFFECTS } from './repository.ts'
 import { budgetForgets } from './retention.ts'
 import { spendingOperation } from './spending.ts'
+import { pricesFinding } from './warnings.ts'
 
 export default definePlugin({
   name: 'budget',
@@ -23,6 +25,7 @@ export default definePlugin({
     for (const operation of budgetOperations(ledger)) svc.operation(operation)
     svc.operation(spendingOperation(svc))
     svc.event('budget_exceeded', BudgetExceeded)
+    svc.event('budget_tight', BudgetTight)
     svc.event('budget_reset', BudgetReset)
     svc.provide(Budget, ledger)
     svc.add(CallLimits, ledger)
@@ -30,6 +33,7 @@ export default definePlugin({
     for (const phase of ['goal_pursuit', 'goal_generation'] as const)
       svc.guard(phase, { name: 'budget', shouldProceed: () => ledger.allows() }, { busy })
 
+    svc.add(DoctorChecks, { name: 'prices', run: () => pricesFinding(svc, config) })
     svc.add(DaemonStarts, { name: 'budget', begin: () => ledger.begin() })
     svc.on('cycle_end', () => ledger.tell())
     svc.on('beat', () => ledger.tidy())

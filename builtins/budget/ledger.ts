@@ -5,16 +5,20 @@ import { type BudgetConfig, estimateOf, type Limits, limitsOf, microsOf } from '
 import {
   AgentBudgetExhaustedError,
   type Budget,
-  BudgetExhaustedError,
   type BudgetStatus,
   BudgetUnreadableError,
+  type BudgetWarning,
   bookSpend,
 } from './contract.ts'
 import {
+  type BudgetRow,
   budgetRow,
   countAbandoned,
+  countReserved,
   heldBy,
   holdSpend,
+  noteEased,
+  noteTight,
   noteTold,
   openWindow,
   presumeSpent,
@@ -23,7 +27,10 @@ import {
   unsureSpend,
 } from './repository.ts'
 import { SavedBudget } from './saved.ts'
-import { count, dollars, reached, statusOf, usage } from './status.ts'
+import { dollars, reached, statusOf, usage } from './status.ts'
+import { fits, tightOf, tooTight, usedUp } from './tight.ts'
+import { admitUnknownPrice } from './unknown-price.ts'
+import { budgetWarnings } from './warnings.ts'
 
 /** An answer that was not booked so long after it came will not be booked by whoever asked, in milliseconds. */
 const BOOKED_WITHIN_MS = 10_000
@@ -60,7 +67,13 @@ export class Ledger implements Budget, CallLimit {
     await this.#presume(null)
     const row = await budgetRow(this.#store)
     const unsure = await unsureSpend(this.#store, row.budget_window)
-    return statusOf(this.#config, { row, unsure, refused: this.#refused, problem: problem?.message ?? null })
+    // A process that has made no call yet goes by what the others found.
+    const refused = this.#refused === undefined ? (tightOf(row) ?? undefined) : this.#refused
+    return statusOf(this.#config, { row, unsure, refused, problem: problem?.message ?? null })
+  }
+
+  warnings(): Promise<BudgetWarning[]> {
+    return budgetWarnings(this.#svc, this.#config)
   }
 
   async exceeded(): Promise<boolean> {
@@ -89,14 +102,16 @@ export class Ledger implements Budget, CallLimit {
     return this.status()
   }
 
-  /** Holds what the call may cost. @throws BudgetExhaustedError, AgentBudgetExhaustedError, BudgetUnreadableError */
+  /** Holds what the call may cost. @throws BudgetExhaustedError, AgentBudgetExhaustedError, UnknownPriceError, BudgetUnreadableError */
   async hold(call: PlannedSpend): Promise<void> {
+    if (call.purpose.is_simulated) return
     const trouble = await this.#trouble()
     if (trouble) throw trouble
     await this.#checkAgent(call.purpose)
+    await admitUnknownPrice(this.#svc, this.#config, call)
     if (this.#unlimited) return
     if (this.#config.budget_mode === 'record_only') {
-      if (!(await this.allows())) throw await this.#exhausted()
+      if (!(await this.allows())) throw usedUp(await budgetRow(this.#store), this.#limits)
       return
     }
     const estimate = estimateOf(this.#config, call.purpose.kind, call.priced === 'free')
@@ -110,11 +125,16 @@ export class Ledger implements Budget, CallLimit {
     this.#refused = held ? null : amount
     if (held) return
     await this.tell()
-    throw await this.#exhausted(amount)
+    const row = await budgetRow(this.#store)
+    if (reached(row, this.#limits)) throw usedUp(row, this.#limits)
+    const calls = await countReserved(this.#store)
+    await this.#tellTight(row, amount, calls)
+    throw tooTight(this.#config, { row, kind: call.purpose.kind, bound, amount, calls })
   }
 
   /** Books a call that nobody else will book; of an answer, looks later whether that was done. */
   async settle({ call_id, purpose, spend, answered }: Parameters<CallLimit['settle']>[0]): Promise<void> {
+    if (purpose.is_simulated) return
     const held = this.#held.get(call_id)
     if (held && spend) held.over = { spend, at: this.#svc.clock.monotonic() }
     if (held?.over || this.#config.budget_persist) this.#later()
@@ -132,10 +152,21 @@ export class Ledger implements Budget, CallLimit {
   /** In the process that has just become the project's daemon, before its first cycle. */
   async begin(): Promise<void> {
     await this.#presume(this.#owner)
+    this.#warn()
     if (!this.#config.budget_persist) return void (await this.#store.apply([openWindow({})]))
     const trouble = await this.#trouble()
     if (trouble) this.#svc.log.error({ code: trouble.code }, trouble.message)
     await this.#saved.show()
+  }
+
+  /** Not waited for: it may ask a model server, which need not be up. */
+  #warn(): void {
+    this.warnings()
+      .then(all => {
+        for (const { code, message, remedy } of all)
+          this.#svc.log.warn({ code }, `${message}. To change that: ${remedy}.`)
+      })
+      .catch(error => this.#svc.log.warn({}, `the prices of the models in use are not known: ${sentenceOf(error)}`))
   }
 
   /** What is held for calls of processes that are gone is booked. */
@@ -151,6 +182,8 @@ export class Ledger implements Budget, CallLimit {
 
   async #tell(): Promise<void> {
     const row = await budgetRow(this.#store)
+    const tight = tightOf(row)
+    if (tight && fits(row, this.#limits, tight)) await this.#store.apply([noteEased(tight)])
     if (row.told_window === row.budget_window || !reached(row, this.#limits)) return
     const { budget_window, spent_micros, spent_tokens } = row
     const data = { spent_usd: usdOf(spent_micros), spent_tokens }
@@ -160,6 +193,20 @@ export class Ledger implements Budget, CallLimit {
     ])
     const used = usage({ micros: spent_micros, tokens: spent_tokens }, this.#limits)
     if (first) this.#svc.log.warn({ code: 'budget_exceeded' }, `The budget is used up: ${used} are spent.`)
+  }
+
+  /** Tells, once until a call like it fits again, that what is left cannot hold one more call. */
+  async #tellTight(row: BudgetRow, needed: Limits, reserved_calls: number): Promise<void> {
+    if (tightOf(row)) return
+    const limits = this.#limits
+    const data = {
+      ...{ spent_usd: usdOf(row.spent_micros), spent_tokens: row.spent_tokens },
+      ...{ reserved_usd: usdOf(row.reserved_micros), reserved_tokens: row.reserved_tokens, reserved_calls },
+      limit_usd: limits.micros > 0 ? usdOf(limits.micros) : null,
+      limit_tokens: limits.tokens > 0 ? limits.tokens : null,
+      ...{ needed_usd: usdOf(needed.micros), needed_tokens: needed.tokens },
+    }
+    await this.#store.apply([noteTight(needed), appendEvent({ type: 'budget_tight', agent_id: null, data })])
   }
 
   /** Leaves nothing open behind this process. */
@@ -235,17 +282,6 @@ export class Ledger implements Budget, CallLimit {
     ])
     if (held) this.#held.set(call_id, { purpose })
     return held
-  }
-
-  async #exhausted(next?: Limits): Promise<SvcError> {
-    const row = await budgetRow(this.#store)
-    const { micros, tokens } = this.#limits
-    const used = { micros: row.spent_micros + row.reserved_micros, tokens: row.spent_tokens + row.reserved_tokens }
-    const byMoney = micros > 0 && (row.spent_micros >= micros || used.micros + (next?.micros ?? 0) > micros)
-    const [spent, limit, more] = byMoney
-      ? [dollars(used.micros), dollars(micros), dollars(next?.micros ?? 0)]
-      : [count(used.tokens), `${count(tokens)} tokens`, `${count(next?.tokens ?? 0)} tokens`]
-    return new BudgetExhaustedError({ spent, limit, ...(next && !reached(row, this.#limits) ? { next: more } : {}) })
   }
 
   /** Books what is held for calls that nobody can be waiting for. @returns whether there were any */

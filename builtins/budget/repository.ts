@@ -9,6 +9,9 @@ export interface BudgetRow {
   spent_tokens: number
   /** The window of which it was told that a limit is reached. */
   told_window: number
+  /** What the call may cost that was refused when too little was left; null as long as that is not so. */
+  tight_micros: number | null
+  tight_tokens: number | null
   reserved_micros: number
   reserved_tokens: number
 }
@@ -18,17 +21,22 @@ const RESERVED_TOKENS = '(SELECT coalesce(sum(tokens), 0) FROM budget_reservatio
 
 export async function budgetRow(store: Store): Promise<BudgetRow> {
   const row = await store.get<BudgetRow>(
-    `SELECT budget_window, began_at, spent_micros, spent_tokens, told_window, ${RESERVED_MICROS} AS reserved_micros,
+    `SELECT budget_window, began_at, spent_micros, spent_tokens, told_window, tight_micros, tight_tokens, ${RESERVED_MICROS} AS reserved_micros,
        ${RESERVED_TOKENS} AS reserved_tokens FROM budget`,
   )
   return row!
 }
 
-/** What of the window's spend rests on default prices or estimated tokens. */
-export async function unsureSpend(store: Store, budget_window: number): Promise<{ micros: number; tokens: number }> {
-  const row = await store.get<{ micros: number; tokens: number }>(
-    `SELECT coalesce(sum(cost_micros), 0) AS micros, coalesce(sum(input_tokens + output_tokens), 0) AS tokens
-     FROM spend WHERE budget_window = ? AND (priced = 'default' OR estimated = 1)`,
+/** What of the window's spend rests on estimated tokens, or on prices that were guessed; and the tokens that have no known price. */
+export async function unsureSpend(
+  store: Store,
+  budget_window: number,
+): Promise<{ micros: number; tokens: number; unpriced: number }> {
+  const row = await store.get<{ micros: number; tokens: number; unpriced: number }>(
+    `SELECT coalesce(sum(cost_micros), 0) AS micros,
+       coalesce(sum(CASE WHEN priced = 'unknown' AND estimated = 0 THEN 0 ELSE input_tokens + output_tokens END), 0) AS tokens,
+       coalesce(sum(CASE WHEN priced = 'unknown' THEN input_tokens + output_tokens ELSE 0 END), 0) AS unpriced
+     FROM spend WHERE budget_window = ? AND (priced IN ('default', 'unknown') OR estimated = 1)`,
     [budget_window],
   )
   return row!
@@ -61,6 +69,11 @@ export async function isVirgin(store: Store): Promise<boolean> {
     'SELECT budget_window > 1 OR EXISTS (SELECT 1 FROM spend) AS used FROM budget',
   )
   return !row!.used
+}
+
+/** The number of calls for which something is held, whoever makes them. */
+export async function countReserved(store: Store): Promise<number> {
+  return (await store.get<{ n: number }>('SELECT count(*) AS n FROM budget_reservations'))?.n ?? 0
 }
 
 /** The calls of this owner for which something is held. */
@@ -139,28 +152,30 @@ export async function countAbandoned(store: Store, now: number, daemon: string |
   return row!.n
 }
 
+/** The reservations that `ENDED` has marked: no call that is under way has such a time. */
+const ENDED = 'expires_at = 0'
+
 /** Books what is held for them as spent, for the models may have been paid. A booking that comes all the same takes its place. */
 export const presumeSpent = defineEffect({
   name: 'budget.presume',
   schema: z.object({ daemon: z.string().nullable() }),
   statements: ({ daemon }, now) => {
-    const abandoned = `${ABANDONED} AND NOT EXISTS (SELECT 1 FROM spend WHERE spend.call_id = budget_reservations.call_id)`
-    const params = abandonedBy(now, daemon)
+    const unbooked = `${ENDED} AND NOT EXISTS (SELECT 1 FROM spend WHERE spend.call_id = budget_reservations.call_id)`
     return [
+      // Which ones is decided once: on PostgreSQL leases are claimed meanwhile, and each statement would see another set.
+      { sql: `UPDATE budget_reservations SET expires_at = 0 WHERE ${ABANDONED}`, params: abandonedBy(now, daemon) },
       {
         sql: `UPDATE budget SET
-                spent_micros = spent_micros + (SELECT coalesce(sum(cost_micros), 0) FROM budget_reservations WHERE ${abandoned}),
-                spent_tokens = spent_tokens + (SELECT coalesce(sum(tokens), 0) FROM budget_reservations WHERE ${abandoned})`,
-        params: [...params, ...params],
+                spent_micros = spent_micros + (SELECT coalesce(sum(cost_micros), 0) FROM budget_reservations WHERE ${unbooked}),
+                spent_tokens = spent_tokens + (SELECT coalesce(sum(tokens), 0) FROM budget_reservations WHERE ${unbooked})`,
       },
       {
         sql: `INSERT INTO spend (call_id, agent_id, root_agent_id, goal_id, kind, model, cost_micros, input_tokens,
                 output_tokens, priced, estimated, presumed, attempts, duration_ms, at, budget_window)
               SELECT call_id, agent_id, root_agent_id, goal_id, kind, model, cost_micros, tokens, 0, priced, 1, 1, 1, 0, held_at,
-                (SELECT budget_window FROM budget) FROM budget_reservations WHERE ${abandoned}`,
-        params,
+                (SELECT budget_window FROM budget) FROM budget_reservations WHERE ${unbooked}`,
       },
-      { sql: `DELETE FROM budget_reservations WHERE ${ABANDONED}`, params },
+      { sql: `DELETE FROM budget_reservations WHERE ${ENDED}` },
     ]
   },
 })
@@ -171,7 +186,8 @@ export const openWindow = defineEffect({
   schema: z.object({}),
   statements: (_, now) => [
     {
-      sql: 'UPDATE budget SET budget_window = budget_window + 1, began_at = ?, spent_micros = 0, spent_tokens = 0',
+      sql: `UPDATE budget SET budget_window = budget_window + 1, began_at = ?, spent_micros = 0, spent_tokens = 0,
+              tight_micros = NULL, tight_tokens = NULL`,
       params: [now],
     },
   ],
@@ -190,4 +206,29 @@ export const noteTold = defineEffect({
   ],
 })
 
-export const BUDGET_EFFECTS = [holdSpend, releaseSpend, presumeSpent, openWindow, noteTold]
+/** Notes that a call of this amount was refused; refused itself when too little was left already. */
+export const noteTight = defineEffect({
+  name: 'budget.tight',
+  mustChange: true,
+  schema: Limits,
+  statements: ({ micros, tokens }) => [
+    {
+      sql: 'UPDATE budget SET tight_micros = ?, tight_tokens = ? WHERE tight_micros IS NULL',
+      params: [micros, tokens],
+    },
+  ],
+})
+
+/** Notes that a call of this amount could be held again. */
+export const noteEased = defineEffect({
+  name: 'budget.eased',
+  schema: Limits,
+  statements: ({ micros, tokens }) => [
+    {
+      sql: 'UPDATE budget SET tight_micros = NULL, tight_tokens = NULL WHERE tight_micros = ? AND tight_tokens = ?',
+      params: [micros, tokens],
+    },
+  ],
+})
+
+export const BUDGET_EFFECTS = [holdSpend, releaseSpend, presumeSpent, openWindow, noteTold, noteTight, noteEased]

@@ -4,7 +4,7 @@ import { AMONG, defineEffect, Effects, listed, Store } from '../store/contract.t
 
 const PRESENT = '(SELECT budget_window FROM budget)'
 /** Rows that are one for each call, and sums of a window that was the present one then and is over. */
-const OLD = `at < ? AND budget_window > 0 AND (budget_window < ${PRESENT} OR priced <> 'sum')`
+const OLD = `at < ? AND budget_window > 0 AND (budget_window < ${PRESENT} OR substr(call_id, 1, 4) <> 'sum:')`
 
 /**
  * Puts what calls cost together, by who paid whom for what: the sums stay what they were. Window 0 holds those of windows that are
@@ -21,9 +21,11 @@ const addUp = defineEffect({
                 cached_tokens, cache_write_tokens, priced, estimated, presumed, attempts, duration_ms, at, budget_window)
               SELECT 'sum:' || part || kind || ':' || coalesce(agent_id, '') || ':' || coalesce(root_agent_id, ''), agent_id,
                 root_agent_id, kind, '', sum(cost_micros), sum(input_tokens), sum(output_tokens), sum(cached_tokens),
-                sum(cache_write_tokens), 'sum', CASE WHEN part LIKE '%unsure:' THEN 1 ELSE 0 END, 0, sum(attempts),
+                sum(cache_write_tokens), CASE WHEN part LIKE '%unknown:' THEN 'unknown' ELSE 'sum' END,
+                CASE WHEN part LIKE '%unsure:' THEN 1 ELSE 0 END, 0, sum(attempts),
                 sum(duration_ms), max(at), CASE WHEN part = '' THEN 0 ELSE max(budget_window) END
-              FROM (SELECT *, CASE WHEN budget_window < ${PRESENT} THEN '' WHEN priced = 'default' OR estimated = 1
+              FROM (SELECT *, CASE WHEN budget_window < ${PRESENT} THEN '' WHEN priced = 'unknown'
+                  THEN budget_window || ':unknown:' WHEN priced = 'default' OR estimated = 1
                   THEN budget_window || ':unsure:' ELSE budget_window || ':' END AS part
                 FROM spend WHERE call_id ${AMONG}) old
               GROUP BY agent_id, root_agent_id, kind, part

@@ -11,7 +11,7 @@ export function reached(row: BudgetRow, limits: Limits): boolean {
 
 export interface Facts {
   row: BudgetRow
-  unsure: Limits
+  unsure: Limits & { unpriced: number }
   /** What the last call may cost, if too little was left for it; null where it could be held, undefined before any. */
   refused: Limits | null | undefined
   /** Why it is not known what was spent: nothing may be spent as long as that is so. */
@@ -43,8 +43,16 @@ export function statusOf(config: BudgetConfig, facts: Facts): BudgetStatus {
     exceeded,
     tight: tight !== undefined,
     unlimited,
-    message: about ? `${told} ${about} of it rest on default prices or estimated tokens.` : told,
+    message: [
+      told,
+      about && `${about} of it rest on estimated tokens.`,
+      unsure.unpriced > 0 &&
+        `${count(unsure.unpriced)} tokens went to models whose price is unknown: what they cost is not counted.`,
+    ]
+      .filter(Boolean)
+      .join(' '),
     approximate: shown(unsure),
+    unpriced_tokens: unsure.unpriced,
     window_began_at: row.began_at > 0 ? isoTime(row.began_at) : null,
     problem,
   }

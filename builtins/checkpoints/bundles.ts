@@ -20,7 +20,11 @@ import { dangerIn } from './stranger.ts'
 const FORMAT = 'svc-agent'
 const VERSION = 1
 
-const name = z.string().min(1).max(64)
+const name = z
+  .string()
+  .min(1)
+  .max(64)
+  .regex(/^\P{Cc}*$/u, 'holds control characters')
 const Content = z.strictObject({
   exported_at: z.iso.datetime(),
   agent: z.strictObject({

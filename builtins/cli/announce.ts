@@ -1,5 +1,6 @@
 import { type Kernel, sentenceOf } from '#kernel'
 import { Agents } from '../agents/contract.ts'
+import { Budget } from '../budget/contract.ts'
 import { Models } from '../models/contract.ts'
 import { Profiles } from '../profiles/contract.ts'
 
@@ -78,9 +79,20 @@ export async function modelLine(kernel: Kernel): Promise<Said> {
       return { label, text: `${id} (${provider.notice}). ${remedy}`, facts }
     }
     const { available, reason } = await provider.availability()
-    if (available) return { label, text: reason ? `${id}; ${reason}` : id, facts: { model: id } }
+    if (available) {
+      const { price, free_because } = await kernel.use(Models).describe(null)
+      const free = price === 'free' ? ` (free: ${free_because}, and models.yaml has no price for it)` : ''
+      const text = `${id}${price === 'unknown' ? ' (price unknown)' : free}`
+      return { label, text: reason ? `${text}; ${reason}` : text, facts: { model: id } }
+    }
     return { label, text: `${id}, which cannot be called: ${reason}`, facts: { model: id, model_problem: reason } }
   } catch (error) {
     return { label, text: `none: ${sentenceOf(error)}`, facts: { model: null, model_problem: sentenceOf(error) } }
   }
+}
+
+/** What the prices of the models in use mean for the dollar limit, where a person should know. */
+export async function budgetLines(kernel: Kernel): Promise<Said[]> {
+  const warnings = kernel.services.has(Budget) ? await kernel.use(Budget).warnings() : []
+  return warnings.map(({ message, remedy }) => ({ label: 'Budget', text: `${message}. To change that: ${remedy}.` }))
 }

@@ -2,6 +2,8 @@ import type { Kernel, StreamEvent } from '#kernel'
 import { askDaemon } from './ask.ts'
 import type { Context } from './context.ts'
 import type { OperationRef } from './contract.ts'
+import { invokeMasked } from './masked.ts'
+import { openReading } from './reading.ts'
 
 type Input = Readonly<Record<string, unknown>>
 
@@ -17,7 +19,8 @@ export function operationRef(name: string, method: string, path: string): Operat
 export class Calls implements AsyncDisposable {
   readonly #root: string
   readonly #context: Context
-  #kernel: Promise<Kernel> | undefined
+  /** By what it is for: one that only reads runs no plugin. */
+  readonly #kernels = new Map<'reading' | 'acting', Promise<Kernel>>()
 
   constructor(root: string, context: Context) {
     this.#root = root
@@ -28,8 +31,8 @@ export class Calls implements AsyncDisposable {
   async call<T>(operation: OperationRef, input: Input = {}, signal?: AbortSignal): Promise<T> {
     const told = await askDaemon(this.#root, operation, input, this.#context, signal)
     if (told) return told.output as T
-    const kernel = await this.#here()
-    return (await kernel.invoke(operation.name, input, { face: 'cli', ...(signal ? { signal } : {}) })) as T
+    const kernel = await this.#here(operation.http?.method === 'GET' ? 'reading' : 'acting')
+    return invokeMasked<T>(kernel, operation.name, input, signal ? { signal } : {})
   }
 
   /** The same for one that streams. */
@@ -38,17 +41,20 @@ export class Calls implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const kernel = await this.#kernel?.catch(() => undefined)
-    await kernel?.close()
+    for (const opened of this.#kernels.values()) await (await opened.catch(() => undefined))?.close()
   }
 
-  #here(): Promise<Kernel> {
+  #here(purpose: 'reading' | 'acting'): Promise<Kernel> {
+    const begun = this.#kernels.get(purpose)
+    if (begun) return begun
     const { house } = this.#context
+    const opened =
+      purpose === 'reading'
+        ? openReading(this.#root, this.#context, ['cli'], { level: 'silent' })
+        : house.open({ root: this.#root, roles: ['cli'], log: { level: 'silent' } })
+    this.#kernels.set(purpose, opened)
     // One that could not come up is tried again: the configuration may be corrected meanwhile.
-    this.#kernel ??= house.open({ root: this.#root, roles: ['cli'], log: { level: 'silent' } }).catch(error => {
-      this.#kernel = undefined
-      throw error
-    })
-    return this.#kernel
+    opened.catch(() => this.#kernels.delete(purpose))
+    return opened
   }
 }

@@ -18,6 +18,8 @@ export interface House {
     log: LogOptions
     /** The command that starts this process again. */
     restart?: readonly string[]
+    /** Which plugin files run: those of a trusted project by default, or none. */
+    pluginFiles?: 'trusted' | 'none'
     /** Called before any plugin is there. */
     prepare?: (kernel: Kernel) => void
     /** Changes of plugin files are live as soon as they are saved. */
@@ -37,7 +39,9 @@ export interface House {
   /** How the machine, the project and its processes are looked at. */
   doctor(): Promise<DoctorModule>
   /** How a database is read at each Tab. Gives no rows when it cannot be read. */
-  peek(): Promise<{ peek(file: string, sql: string): Promise<Record<string, unknown>[]> }>
+  peek(): Promise<{
+    peek(file: string, sql: string, ports: Pick<Ports, 'files'>): Promise<Record<string, unknown>[]>
+  }>
 }
 
 /** What every command is given. */

@@ -63,6 +63,8 @@ export interface CommandTree {
   rooms: readonly string[]
   /** Exit codes by error code, where they are not 1. */
   exits: Readonly<Record<string, number>>
+  /** Services that the project's plugins provide. */
+  provides?: readonly { service: string; plugin: string; file: string }[]
 }
 
 export const UnknownCommandError = defineError({
@@ -84,8 +86,8 @@ export const NoProjectError = defineError({
   code: 'no_project',
   status: 404,
   title: 'No project',
-  sentence: (p: { at: string; searched: 'upwards' | 'there' }) =>
-    `There is no project in ${p.at}${p.searched === 'upwards' ? ' or a folder above it' : ''}; make one with: svc init`,
+  sentence: (p: { at: string; searched: 'upwards' | 'there'; remedy?: string }) =>
+    `There is no project in ${p.at}${p.searched === 'upwards' ? ' or a folder above it' : ''}; ${p.remedy ?? 'make one with: svc init'}`,
 })
 export const CannotWriteError = defineError({
   code: 'cannot_write',
@@ -93,6 +95,13 @@ export const CannotWriteError = defineError({
   title: 'Cannot write',
   sentence: (p: { path: string; problem: string; remedy: string }) =>
     `${p.path} cannot be written: ${p.problem}; ${p.remedy}.`,
+})
+export const ReplacedError = defineError({
+  code: 'replaced_by_plugin',
+  status: 503,
+  title: 'Replaced by a plugin',
+  sentence: (p: { service: string; plugin: string; file: string }) =>
+    `The plugin "${p.plugin}" (${p.file}) provides "${p.service}" in this project, and a command that only reads runs no plugin; ask its daemon: svc start`,
 })
 export const NeedsDaemonError = defineError({
   code: 'needs_daemon',

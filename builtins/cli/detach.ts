@@ -3,6 +3,7 @@ import { SvcError } from '#kernel'
 import type { Context } from './context.ts'
 import { DETACHED, type Message } from './detached.ts'
 import { makeFolder } from './making.ts'
+import { SPAWNED } from './trust.ts'
 
 /** How long whoever takes the place of a process that was killed has to come up, in milliseconds. */
 const SUCCESSOR_MS = 30_000
@@ -18,7 +19,7 @@ export async function detach(root: string, words: readonly string[], context: Co
   const child = ports.spawn(process.execPath, [...process.execArgv, process.argv[1]!, ...words, '--root', root], {
     cwd: root,
     detached: true,
-    env: { ...ports.env, [DETACHED]: '1' },
+    env: { ...ports.env, [DETACHED]: '1', [SPAWNED]: '1' },
     stdio: ['ignore', log.fd, log.fd, 'ipc'],
   })
   const message = await new Promise<Message>(resolve => {

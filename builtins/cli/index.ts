@@ -23,21 +23,36 @@ async function writeCommands(svc: PluginHandle): Promise<void> {
   const file = join(svc.project.svc, 'commands.json')
   const { files } = svc.ports
   try {
+    // Nothing is known of plugins that may not run here.
+    if ((await svc.use(HostToken).hindrance()) !== undefined) return
     const commands = commandsOf(pluginOperations(svc))
-    const text = `${JSON.stringify({ version: '', commands, rooms: [], exits: {} } satisfies CommandTree)}\n`
+    const provides = pluginServices(svc)
+    const text = `${JSON.stringify({ version: '', commands, rooms: [], exits: {}, provides } satisfies CommandTree)}\n`
     const there = await files.readFile(file, 'utf8').catch(() => undefined)
-    if (there === undefined && commands.length === 0) return
+    if (there === undefined && commands.length === 0 && provides.length === 0) return
     if (there !== text) await replaceFile(files, file, text)
   } catch (error) {
     svc.log.warn({}, `${file} was not written: ${sentenceOf(error)}`)
   }
 }
 
-function pluginOperations(svc: PluginHandle) {
-  const foreign = svc
+function livePlugins(svc: PluginHandle) {
+  return svc
     .use(HostToken)
     .list()
     .filter(({ origin, state }) => origin !== 'builtin' && state === 'live')
+}
+
+function pluginServices(svc: PluginHandle): NonNullable<CommandTree['provides']> {
+  return livePlugins(svc).flatMap(({ name: plugin, origin: file, registered }) =>
+    registered
+      .filter(label => label.startsWith('provides '))
+      .map(label => ({ service: label.slice('provides '.length), plugin, file })),
+  )
+}
+
+function pluginOperations(svc: PluginHandle) {
+  const foreign = livePlugins(svc)
   const labels = new Set(foreign.flatMap(({ registered }) => registered))
   return svc.list(Operations).filter(({ name }) => labels.has(`operations: ${name}`))
 }

@@ -14,6 +14,7 @@ import { findProject } from './project.ts'
 import { report } from './report.ts'
 import { watchStrays } from './strays.ts'
 import { Terminal } from './terminal.ts'
+import { hasPlugins, trustByCommand } from './trust.ts'
 
 /**
  * The command line: finds the command, reads its words, runs it. Everything that costs time is imported by the command.
@@ -54,6 +55,11 @@ async function run(argv: readonly string[], house: House, ports: Ports, terminal
   const context = { house, ports, terminal, tree, commands, named, json: false }
   // What shells ask at each Tab is not parsed: it is half a line.
   if (words[0] === '__complete') return (await import('./completion/answer.ts')).answer(words.slice(1), context)
+  if (words[0] === '__schema') {
+    const { writeConfigSchema } = await import('./schemas.ts')
+    terminal.out(String(await writeConfigSchema(await findProject(ports, named), context)))
+    return 0
+  }
   const wantsHelp = asksFor(words, '--help', '-h')
   if (words.length === 0 || (wantsHelp && words[0]!.startsWith('-'))) {
     terminal.out(overviewOf(commands, tree, terminal))
@@ -73,7 +79,10 @@ async function run(argv: readonly string[], house: House, ports: Ports, terminal
 
 async function execute(spec: CommandSpec, input: Record<string, unknown>, context: Context): Promise<number> {
   const own = OWN_COMMANDS.find(command => command === spec)
-  if (own) return (await own.load()).default(input, context)
+  if (own) {
+    await trustByCommand(own.path, context)
+    return (await own.load()).default(input, context)
+  }
   const { runOperation } = await import('./operation.ts')
   return runOperation(spec, input, context)
 }
@@ -113,12 +122,4 @@ async function lateCommand(context: Context, words: readonly string[]): Promise<
   if (!root || !(await hasPlugins(context.ports, root))) return undefined
   const { commandsOfProject } = await import('./operation.ts')
   return find(await commandsOfProject(root, context), words)
-}
-
-async function hasPlugins({ files }: Ports, root: string): Promise<boolean> {
-  for (const folder of [join(root, 'plugins'), join(root, '.svc', 'plugins')]) {
-    const names = await files.readdir(folder).catch(() => [])
-    if (names.some(name => !/^\.|\.md$/.test(name))) return true
-  }
-  return false
 }

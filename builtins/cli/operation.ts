@@ -1,10 +1,13 @@
 import { type Kernel, type Operation, type Role, type StreamEvent, type SvcError, sentenceOf } from '#kernel'
 import { askDaemon } from './ask.ts'
+import { isChild, runInChild } from './child.ts'
 import type { Context } from './context.ts'
 import { type CommandSpec, NeedsDaemonError, type OperationRef } from './contract.ts'
 import { interruptible } from './interrupt.ts'
+import { invokeMasked } from './masked.ts'
 import { printable, printableJson } from './printable.ts'
 import { findProject } from './project.ts'
+import { openReading, readsWithBuiltins } from './reading.ts'
 import { draw } from './table.ts'
 import { whileWaiting } from './waiting.ts'
 import { warningsOn } from './warnings.ts'
@@ -18,7 +21,8 @@ export async function runOperation(
 ): Promise<number> {
   const { json, ports, named, terminal } = context
   const root = await findProject(ports, named)
-  const { rendered, judged, endless } = spec.operation!
+  const { name, rendered, judged, endless } = spec.operation!
+  if (name === 'plugins.check' && !isChild(context)) return checkInChild(root, input, context)
   return interruptible(ports.clock, async signal => {
     const ask = () => askDaemon(root, spec.operation!, input, context, signal)
     const told = await whileWaiting(terminal, ports.clock, ask)
@@ -28,6 +32,15 @@ export async function runOperation(
     const shown = show(told.output, as, narrowing(spec, input), context)
     return await (endless ? shown.catch(error => stopped(error, context)) : shown)
   })
+}
+
+/** A file that is tried may do anything. */
+async function checkInChild(root: string, input: Record<string, unknown>, context: Context): Promise<number> {
+  const words = ['plugins', 'check', ...(context.json ? ['--json'] : []), '--', String(input.file)]
+  const { code, stdout, errors } = await runInChild(root, words, context)
+  for (const line of errors) context.terminal.err(printable(line))
+  context.terminal.part(stdout)
+  return code
 }
 
 /** What is followed for as long as it goes on has come to its end with the daemon that told it. */
@@ -83,24 +96,27 @@ async function runHere(
   const { name, reach } = spec.operation!
   const { terminal, ports } = context
   if (reach === 'daemon') throw new NeedsDaemonError({ command: spec.path.join(' ') })
-  await using kernel = await openProject(root, context, ['cli'], name)
+  await using kernel = await openProject(root, context, ['cli'], spec.operation!)
   const progress = (message: string) => terminal.err(printable(message))
   const output = await whileWaiting(terminal, ports.clock, () =>
-    kernel.invoke(name, input, { face: 'cli', signal, progress }),
+    invokeMasked(kernel, name, input, { signal, progress }),
   )
   // Awaited here: a stream needs the process that it comes from.
   return await show(output, await defined(kernel, name), narrowing(spec, input), context)
 }
 
 /** How to tell what the daemon has done. It is told as it is where this process cannot come up, as with a bad configuration. */
-async function shownAs({ name, judged }: OperationRef, root: string, context: Context): Promise<ShownAs | undefined> {
+async function shownAs(operation: OperationRef, root: string, context: Context): Promise<ShownAs | undefined> {
+  const { name, judged } = operation
   try {
-    await using kernel = await openProject(root, context, [], name)
+    // The daemon has done the work: all that is needed is how the answer is written.
+    const asRead = { ...operation, http: { method: 'GET', path: '' } }
+    await using kernel = await openProject(root, context, [], asRead)
     return await defined(kernel, name)
   } catch (error) {
-    if (judged) throw error
     context.terminal.err(`svc: warning: ${printable(sentenceOf(error))}`)
-    return undefined
+    // The answer is shown; whether it means success is unknown.
+    return judged ? { exit: () => 1 } : undefined
   }
 }
 
@@ -116,9 +132,16 @@ export async function commandsOfProject(root: string, context: Context): Promise
   return commandsOf(kernel.list(Operations))
 }
 
-/** A process of the project that says only what people should know. */
-function openProject(root: string, { house, terminal }: Context, roles: readonly Role[], asked = ''): Promise<Kernel> {
+/** A process of the project that says only what people should know. Where it only reads with the program's own, it runs no plugin. */
+async function openProject(
+  root: string,
+  context: Context,
+  roles: readonly Role[],
+  operation?: Pick<OperationRef, 'name' | 'http'>,
+): Promise<Kernel> {
+  const { house, terminal } = context
+  if (operation && readsWithBuiltins(operation, context)) return openReading(root, context, roles)
   // Who asks about plugins is told of the bad ones by the answer.
-  if (asked.startsWith('plugins.')) return house.open({ root, roles, log: { level: 'silent' } })
+  if (operation?.name.startsWith('plugins.')) return house.open({ root, roles, log: { level: 'silent' } })
   return house.open({ root, roles, log: { level: 'warn', write: warningsOn(terminal) } })
 }

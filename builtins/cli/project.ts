@@ -20,7 +20,8 @@ export async function findProject(ports: Pick<Ports, 'files' | 'env'>, named: st
   }
 }
 
-async function isProject({ files }: Pick<Ports, 'files'>, root: string): Promise<boolean> {
+/** Whether a folder holds a project. */
+export function isProject({ files }: Pick<Ports, 'files'>, root: string): Promise<boolean> {
   return files.stat(join(root, '.svc')).then(
     found => found.isDirectory(),
     () => false,

@@ -1,6 +1,8 @@
 import { join } from 'node:path'
 import { type ConfigKeyInfo, type Ports, replaceFile } from '#kernel'
+import { isChild, runInChild } from './child.ts'
 import type { Context } from './context.ts'
+import { hasPlugins } from './trust.ts'
 
 /**
  * What an editor needs to know beside a YAML file, as its first line; the path is relative to the file. The package has both
@@ -39,8 +41,17 @@ function closed(part: unknown): unknown {
   return made.type === 'object' && made.properties ? { additionalProperties: false, ...made } : made
 }
 
-/** Writes the schema of the configuration for editors: with the keys of all plugins, the project's own too. @throws SvcError when they cannot be brought up */
-export async function writeConfigSchema(root: string, { house, ports }: Context): Promise<boolean> {
+/**
+ * Writes the schema of the configuration for editors: with the keys of all plugins, the project's own too.
+ * @throws SvcError when they cannot be brought up
+ */
+export async function writeConfigSchema(root: string, context: Context): Promise<boolean> {
+  const { house, ports } = context
+  if (!isChild(context) && (await hasPlugins(ports, root))) {
+    const { code, stdout, errors } = await runInChild(root, ['__schema'], context)
+    if (code !== 0) throw new Error(errors.join(' ').replace(/^svc: /, ''))
+    return stdout.trim() === 'true'
+  }
   await using kernel = await house.open({ root, roles: [], log: { level: 'silent' } })
   return write(ports.files, root, 'config.json', configSchema(kernel.config.keys()))
 }

@@ -46,7 +46,8 @@ export async function serveUntilSignal(
     const begin = () => before(kernel)
     kernel.points.add(DaemonStarts, { name: 'cli', begin, join: begin }, 'cli')
   }
-  const restart = sameAgain(context)
+  // Only the client on its pipes can start it again.
+  const restart = roles.includes('mcp') ? [] : sameAgain(context)
   const kernel = await context.house.open({ root, roles, restart, log, prepare }).catch(async error => {
     await journal.close()
     throw error
@@ -60,7 +61,8 @@ export async function serveUntilSignal(
     const told = await service.begin(kernel, journal)
     if (told && context.json) await life('ready', told.facts)
     else if (told && !(await tell(context.ports.env, { ready: told.text }))) context.terminal.out(told.text)
-    const ends = Promise.race(ended ? [signal, ended] : [signal]).then(why => ({ why, exit: 0 }))
+    const reasons = [signal, ...(ended ? [ended] : []), ...(watchdog ? [watchdog.orphaned] : [])]
+    const ends = Promise.race(reasons).then(why => ({ why, exit: 0 }))
     const breaks = watchdog?.broken.then(() => ({ why: 'an error of its own', exit: 1 }))
     const { why, exit } = await Promise.race(breaks ? [ends, breaks] : [ends])
     kernel.log.info({}, `${why}: stopping`)

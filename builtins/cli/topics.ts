@@ -23,6 +23,7 @@ export const TOPICS: Readonly<Record<string, { title: string; rows: readonly (re
       ['NO_COLOR', 'No colours, whatever else is set'],
       ['FORCE_COLOR', 'Colours also where no terminal is; 0 for none'],
       ['SVC_PLUGINS', 'false leaves the project’s plugin files unloaded'],
+      ['SVC_TRUST_PROJECT', 'true runs the project’s plugins, whether you trust it or not: for containers and units'],
       ['OPENAI_API_KEY', 'A provider’s key; svc models says which providers there are and what each needs'],
       ['SVC_…', 'Keys of the configuration that a variable overrides; svc config get <key> names it'],
     ],

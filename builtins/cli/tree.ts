@@ -23,11 +23,12 @@ function commandOf(operation: Operation, face: CliFace): CommandSpec {
   const { path, places } = readUsage(face.usage)
   const preset = { ...face.defaults, ...face.preset }
   const positional = places.map(place => argumentOf(place, fields))
-  const taken = new Set([...Object.keys(face.preset ?? {}), ...positional.map(argument => argument.field)])
+  const fixed = [...Object.keys(face.preset ?? {}), ...(face.hidden ?? [])]
+  const taken = new Set([...fixed, ...positional.map(argument => argument.field)])
   const options = [...fields].filter(([field]) => !taken.has(field))
   return {
     path,
-    summary: operation.summary,
+    summary: face.summary ?? operation.summary,
     description: operation.description ?? '',
     arguments: positional,
     example: face.example ? `svc ${face.example}` : exampleOf(path, places, fields),

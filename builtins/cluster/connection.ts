@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import type pg from 'pg'
-import { type Clock, MissingDependencyError, sentenceOf } from '#kernel'
-import { DatabaseLockedError, DatabaseUnreachableError, DiskFullError } from '../store/contract.ts'
+import { type Clock, DiskFullError, MissingDependencyError, sentenceOf } from '#kernel'
+import { DATABASE_FULL, DatabaseLockedError, DatabaseUnreachableError } from '../store/contract.ts'
 import { stored } from './dialect.ts'
 import { type Asked, once } from './kept.ts'
 import { type Answer, type Column, type Done, Message, type Said } from './message.ts'
@@ -291,6 +291,6 @@ function isBroken(error: unknown): boolean {
 }
 
 function told(error: unknown): unknown {
-  if (codeOf(error) === '53100') return new DiskFullError(undefined, { cause: error, retryAfter: 5 })
+  if (codeOf(error) === '53100') return new DiskFullError(DATABASE_FULL, { cause: error, retryAfter: 5 })
   return error
 }

@@ -24,6 +24,10 @@ export interface Holder {
   socket: string
   /** Where its process serves the REST app to others too, if it does. */
   serves?: TcpAddress
+  /** It was started with `--detach`, so `svc restart` brings it back without a terminal. */
+  detached?: boolean
+  /** It was started with `--dev`. */
+  dev?: boolean
   /** Milliseconds since 1970, like all times here. */
   started_at: number
 }

@@ -5,6 +5,7 @@ import {
   identityOf,
   inRound,
   type PluginHandle,
+  RestartToken,
   replaceFile,
   sentenceOf,
   sleepToRound,
@@ -109,7 +110,9 @@ export class DaemonLife {
     const { ports, clock } = this.#svc
     const place = await socketPlace(this.#svc, id)
     const identity = await identityOf(ports, process.pid)
-    return { pid: process.pid, process: identity ?? '', ...place, started_at: clock.ms() }
+    const words = this.#svc.has(RestartToken) ? this.#svc.use(RestartToken) : []
+    const started = { detached: words.includes('--detach'), dev: words.includes('--dev') }
+    return { pid: process.pid, process: identity ?? '', ...place, ...started, started_at: clock.ms() }
   }
 
   async #writeFiles(name: string, holder: Holder): Promise<Undo> {

@@ -13,7 +13,8 @@ export function daemonOperations(svc: PluginHandle) {
   return [
     operation({
       name: 'daemon.status',
-      summary: 'Whether the daemon runs and moves, and what its agents do',
+      summary: "Show the daemon's status",
+      description: 'The command exits with 1 when the heartbeat is stalled.',
       input: z.object({}),
       output: DaemonStatus,
       http: { method: 'GET', path: '/daemon' },
@@ -21,6 +22,7 @@ export function daemonOperations(svc: PluginHandle) {
       mcp: true,
       run: () => daemonStatus(svc),
       render,
+      exit: ({ health }) => (health === 'stalled' ? 1 : 0),
     }),
     operation({
       name: 'daemon.pause',

@@ -1,5 +1,5 @@
 import { defineError, type Ports } from '#kernel'
-import type { StaticRoute } from '../rest/contract.ts'
+import { readPageFile, type StaticRoute } from '../rest/contract.ts'
 
 const FILES = [
   { path: '/', file: 'index.html', contentType: 'text/html; charset=utf-8' },
@@ -43,12 +43,10 @@ export function pageRoutes(files: Ports['files']): StaticRoute[] {
     path,
     contentType,
     headers: HEADERS,
-    async body() {
-      for (const folder of FOLDERS) {
-        const bytes = await files.readFile(new URL(file, folder)).catch(() => undefined)
-        if (bytes) return bytes
-      }
-      throw new PageMissingError({ file })
+    async body(encodings) {
+      const body = await readPageFile(files, FOLDERS, file, encodings)
+      if (!body) throw new PageMissingError({ file })
+      return body
     },
   }))
 }

@@ -1,5 +1,5 @@
 import { defineError, type Ports } from '#kernel'
-import type { StaticRoute } from '../rest/contract.ts'
+import { readPageFile, type StaticRoute } from '../rest/contract.ts'
 
 const HTML = 'text/html; charset=utf-8'
 const SCRIPT = 'text/javascript; charset=utf-8'
@@ -56,12 +56,10 @@ export function explorerRoutes(files: Ports['files']): StaticRoute[] {
       'cache-control': 'no-cache',
       ...(page ? { 'content-security-policy': POLICIES[page].join('; '), 'x-frame-options': 'DENY' } : {}),
     },
-    async body() {
-      for (const folder of FOLDERS) {
-        const bytes = await files.readFile(new URL(file, folder)).catch(() => undefined)
-        if (bytes) return bytes
-      }
-      throw new ExplorerMissingError({ file })
+    async body(encodings) {
+      const body = await readPageFile(files, FOLDERS, file, encodings)
+      if (!body) throw new ExplorerMissingError({ file })
+      return body
     },
   }))
 }

@@ -69,12 +69,13 @@ async function plugins(svc: PluginHandle) {
   const foreign = svc
     .use(HostToken)
     .list()
-    .filter(({ origin }) => origin !== 'builtin' && origin !== 'code')
+    .filter(({ origin, state }) => origin !== 'builtin' && origin !== 'code' && state !== 'unloaded')
   const bad = foreign.filter(({ state, error }) => state === 'failed' || state === 'suspended' || error !== null)
   const [first] = bad
   if (first)
     return warn(`${first.name} is ${first.state}: ${first.error ?? first.last_failure}`, 'svc plugins says more')
-  if (svc.config.get('plugins.enabled') === true) return ok(`${foreign.length} live`)
+  const hindrance = await svc.use(HostToken).hindrance()
+  if (svc.config.get('plugins.enabled') === true && hindrance === undefined) return ok(`${foreign.length} live`)
   return ok('not run to be looked at; try one with: svc plugins check <file>')
 }
 

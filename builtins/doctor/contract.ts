@@ -47,8 +47,8 @@ export interface Patient {
   needsNode: string
   database: () => Promise<DatabaseFiles>
   findDaemons(svc: string): Promise<FoundDaemon[]>
-  /** A process of the project without its plugin files, and what it warned of. */
-  open(roles: readonly ('cli' | 'daemon')[]): Promise<{ kernel: Kernel; warnings: readonly string[] }>
+  /** A process of the project without its plugin files, and what it warned of. @param copy opened instead of the database */
+  open(roles: readonly ('cli' | 'daemon')[], copy?: string): Promise<{ kernel: Kernel; warnings: readonly string[] }>
   /** The checks of the running daemon; undefined when none answers. */
   askDaemon(): Promise<readonly DoctorReport[] | undefined>
   /** Told what is looked at. */

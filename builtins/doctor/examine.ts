@@ -23,7 +23,8 @@ export async function examine(patient: Patient): Promise<DoctorReport[]> {
   const native = await look('native_module', () => nativeModule(patient))
   await look('open_files', () => openFiles(ports))
   await look('watches', () => watches(ports, 'root' in project ? project.root : '.'))
-  await look('port', () => port(ports))
+  const daemons = 'root' in project ? await patient.findDaemons(join(project.root, '.svc')) : []
+  await look('port', () => port(ports, daemons.find(({ alive }) => alive)?.holder.serves))
   if ('missing' in project) {
     await look('project', () => fail(project.missing, 'make one with: svc init'))
     return found
@@ -35,7 +36,7 @@ export async function examine(patient: Patient): Promise<DoctorReport[]> {
   await look('disk', () => diskSpace(join(root, '.svc'), ports))
   await look('clock', () => clock(root, ports))
   await look('logs', () => logs(root, ports))
-  await look('daemon', async () => daemon(await patient.findDaemons(join(root, '.svc')), ports))
+  await look('daemon', async () => daemon(daemons, ports))
   const whole = ours && native && (await look('database', () => database(root, patient)))
   const free = whole && (await look('database_lock', () => databaseLock(root, patient)))
   progress('rooms')

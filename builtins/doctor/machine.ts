@@ -1,6 +1,7 @@
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { type Ports, sentenceOf } from '#kernel'
+import type { TcpAddress } from '../rest/contract.ts'
 import { type DoctorFinding, finding, type Patient } from './contract.ts'
 
 const { ok, warn, fail } = finding
@@ -148,20 +149,35 @@ export async function watches({ files }: Ports, folder: string): Promise<DoctorF
   return warn(`Only ${limit} files may be watched`, remedy)
 }
 
-/** Whether `svc serve` would find its port free. One that answers there as we do is taken by a server of ours. */
-export async function port({ fetch, clock }: Ports): Promise<DoctorFinding> {
+/**
+ * Whether this project's server answers, where its daemon's process has one; else whether `svc serve` would find its default
+ * port free, which a server of any project may hold.
+ */
+export async function port(ports: Ports, serves: TcpAddress | undefined): Promise<DoctorFinding> {
+  if (serves) {
+    const url = urlOf(serves)
+    if (await answers(url, ports)) return ok(`this project's server answers at ${url}`)
+    return warn(`This project's server does not answer at ${url}`, 'look into svc logs; if it stays so: svc restart')
+  }
   if (await isFree(PORT)) return ok(`port ${PORT} is free`)
+  if (await answers(`http://127.0.0.1:${PORT}`, ports)) return ok(`a server answers at port ${PORT}`)
+  return warn(`Another program has port ${PORT}, the default of svc serve`, 'take another: svc serve --port 8001')
+}
+
+/** Where to ask a server that may listen on all addresses. */
+function urlOf({ host, port }: TcpAddress): string {
+  const own = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
+  return `http://${own.includes(':') ? `[${own}]` : own}:${port}`
+}
+
+async function answers(url: string, { fetch, clock }: Ports): Promise<boolean> {
   const stop = new AbortController()
   const cancel = clock.after(1_000, () => stop.abort())
-  const health = await fetch(`http://127.0.0.1:${PORT}/healthz`, { signal: stop.signal })
+  const health = await fetch(`${url}/healthz`, { signal: stop.signal })
     .then(answer => answer.json() as Promise<{ status?: unknown }>)
     .catch(() => ({ status: undefined }))
     .finally(cancel)
-  if (health.status !== undefined) return ok(`a server answers at port ${PORT}`)
-  return warn(
-    `Another program has port ${PORT}, which svc serve takes unless told`,
-    'take another: svc serve --port 8001',
-  )
+  return health.status !== undefined
 }
 
 function isFree(number: number): Promise<boolean> {

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
-import { type Ports, SvcError, sentenceOf } from '#kernel'
+import { DiskFullError, type Ports, projectAt, readYaml, SvcError, sentenceOf } from '#kernel'
 import type { FoundDaemon } from '../daemon/contract.ts'
-import { DatabaseUnusableError, DiskFullError } from '../store/contract.ts'
+import { DatabaseUnusableError } from '../store/contract.ts'
 import { type DoctorFinding, type DoctorReport, finding, type Patient } from './contract.ts'
 import { shellWord } from './machine.ts'
 
@@ -12,8 +12,10 @@ const MIB = 1024 * 1024
 
 export async function database(root: string, { ports, database }: Patient): Promise<DoctorFinding> {
   const file = join(root, '.svc', 'svc.db')
-  if (!(await ports.files.stat(file).catch(() => undefined))) return ok('none yet; the first start makes it')
   try {
+    const loss = await (await database()).lossOf(file, ports)
+    if (loss) throw loss
+    if (!(await ports.files.stat(file).catch(() => undefined))) return noDatabase(root, ports)
     const { version, bytes, faults } = await (await database()).checkDatabase(file, ports)
     const [fault] = faults
     if (fault) return fail(`${file} is damaged: ${fault}`, 'stop the service, then: svc db restore .svc/backups/<file>')
@@ -21,6 +23,18 @@ export async function database(root: string, { ports, database }: Patient): Prom
   } catch (error) {
     return ofDatabase(error) ?? fail(sentenceOf(error), 'look at it with: svc db check')
   }
+}
+
+async function noDatabase(root: string, { files, env }: Ports): Promise<DoctorFinding> {
+  const { values } = await readYaml(files, projectAt(root).config).catch(() => ({
+    values: {} as Record<string, unknown>,
+  }))
+  const url = env.SVC_STORE_URL ?? (values.store as { url?: unknown } | undefined)?.url
+  if (url) return ok('is one of several machines')
+  const lived = await files.readdir(join(root, '.svc', 'workspaces')).catch(() => [])
+  if (lived.length === 0) return ok('none yet; the first start makes it')
+  const remedy = 'put a backup in its place: svc db restore .svc/backups/<file>; a start makes a new one without agents'
+  return fail(`${join(root, '.svc', 'svc.db')} is gone, though agents have lived here`, remedy)
 }
 
 /** What its sentence says, which ends with what to do. */
@@ -79,7 +93,25 @@ export async function logs(root: string, { files }: Ports): Promise<DoctorFindin
 
 /** What only rooms know: in the daemon, if one answers, with its plugins and its environment; else in a process without them. */
 export async function rooms(patient: Patient, usable: boolean): Promise<DoctorReport[]> {
-  const opened = await patient.open(usable ? ['cli'] : []).catch((error: unknown) => ({ error }))
+  const told = usable ? await patient.askDaemon() : undefined
+  // Without a daemon the modules look at a copy: an opened database is written to.
+  const file = join('root' in patient.project ? patient.project.root : '.', '.svc', 'svc.db')
+  const isHere = usable && told === undefined
+  const copy = isHere ? await (await patient.database()).snapshot(file, patient.ports) : undefined
+  try {
+    return await look(patient, usable, told, copy?.file)
+  } finally {
+    await copy?.discard()
+  }
+}
+
+async function look(
+  patient: Patient,
+  usable: boolean,
+  told: readonly DoctorReport[] | undefined,
+  copy: string | undefined,
+): Promise<DoctorReport[]> {
+  const opened = await patient.open(copy ? ['cli'] : [], copy).catch((error: unknown) => ({ error }))
   if ('error' in opened) {
     const found = ofDatabase(opened.error)
     if (found) return [{ name: 'start', ...found }]
@@ -107,7 +139,7 @@ export async function rooms(patient: Patient, usable: boolean): Promise<DoctorRe
     if (!usable) return config
     const others = warnings.filter(line => !unknown.some(({ path }) => line.includes(path)))
     const said = others.map((line): DoctorReport => ({ name: 'start', ...warn(line, 'see above') }))
-    const checks = (await patient.askDaemon()) ?? ((await kernel.invoke('doctor.checks', {})) as DoctorReport[])
+    const checks = told ?? ((await kernel.invoke('doctor.checks', {})) as DoctorReport[])
     return [...config, ...checks, ...said]
   } finally {
     await kernel.close()

@@ -45,7 +45,7 @@ export const GoalsConfig = z.object({
     .default(true)
     .meta({ reload: 'applied' })
     .describe(
-      'Whether an idle agent whose model found nothing to do is asked less and less often while nothing changes',
+      'Whether an idle agent for which nothing to do was found is asked less and less often while nothing changes',
     ),
   idle_backoff_limit: z
     .number()

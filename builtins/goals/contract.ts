@@ -87,8 +87,13 @@ export const GoalChanged = z
   .object({ agent_id: z.string(), goal_id: z.string(), changes: z.array(z.string()) })
   .describe('A goal has another priority, or was restored')
 
+export const GoalRefused = z
+  .object({ agent_id: z.string(), objective: z.string(), reason: z.string() })
+  .describe('A goal that an agent or a goal strategy came up with was not taken')
+
 declare module '#kernel' {
   interface Events {
+    goal_refused: z.infer<typeof GoalRefused>
     tool_result: z.infer<typeof ToolResult>
     goal_added: z.infer<typeof GoalAdded>
     goal_changed: z.infer<typeof GoalChanged>
@@ -97,8 +102,6 @@ declare module '#kernel' {
     profile: Profile
     /** The agent's model as its row names it; null for the default. */
     model: string | null
-    /** Its model has just said, of this same situation, that there is nothing to do. */
-    asleep: boolean
     recent_goals: readonly GoalRow[]
     peer_summaries: readonly string[]
     /** What the operator said. */
@@ -113,8 +116,6 @@ declare module '#kernel' {
   interface GeneratedGoal {
     /** What the model call cost, where there was one; it then stands for cost_usd and tokens. */
     spend?: Spend
-    /** The agent's own model was asked: it is not asked about the same again soon when nothing comes of it. */
-    asked?: true
   }
 }
 

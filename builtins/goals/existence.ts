@@ -3,18 +3,18 @@ import { Models } from '../models/contract.ts'
 import { outlineOf, Profiles } from '../profiles/contract.ts'
 import { generationMessage, selfPrompt } from './prompt.ts'
 
-const Answer = z.object({ goal: z.string(), reasoning: z.string().optional() })
+/** No goal is the answer that there is nothing to do. */
+const Answer = z.object({ goal: z.string().nullable(), reasoning: z.string().nullish() })
 
 export const EXISTENCE_LOOP = 'existence-loop'
 
-/** The built-in strategy, asked last: the agent's own model is asked what is worth doing, unless it just said that nothing is. */
+/** The built-in strategy, asked last: the agent's own model is asked what is worth doing, if anything is. */
 export function existenceLoop(svc: PluginHandle): GoalStrategy {
   return {
     name: EXISTENCE_LOOP,
     stage: 1000,
     async generateGoal(context: GoalContext): Promise<GeneratedGoal> {
-      const { profile, agent_id, cycle_num, signal, asleep, nudges, news } = context
-      if (asleep && nudges.length === 0 && news.length === 0) return { objective: null, cost_usd: 0, tokens: 0 }
+      const { profile, agent_id, cycle_num, signal } = context
       const skills = outlineOf(await svc.use(Profiles).skills(profile))
       const answer = await svc.use(Models).call({
         model: context.model,
@@ -33,11 +33,10 @@ export function existenceLoop(svc: PluginHandle): GoalStrategy {
       const { cost_micros, input_tokens, output_tokens } = answer.spend
       return {
         objective: found?.goal ?? null,
-        ...(found?.reasoning ? { reasoning: found.reasoning } : {}),
+        reasoning: found ? (found.reasoning ?? '') : 'Its model did not answer in the form that it was asked for.',
         cost_usd: cost_micros / 1e6,
         tokens: input_tokens + output_tokens,
         spend: answer.spend,
-        asked: true,
       }
     },
   }
@@ -48,7 +47,7 @@ const SEARCHED = 20_000
 const TRIED = 20
 
 /** The JSON object in an answer that may have fences, thoughts or prose around it. */
-function readGoal(text: string): { goal: string; reasoning?: string | undefined } | undefined {
+function readGoal(text: string): z.infer<typeof Answer> | undefined {
   const plain = text.slice(-SEARCHED).replace(/<think>[\s\S]*?<\/think>/g, '')
   let from = plain.indexOf('{')
   for (let tries = 0; from >= 0 && tries < TRIED; tries++, from = plain.indexOf('{', from + 1)) {

@@ -1,11 +1,9 @@
 import {
   type Cycle,
-  type Due,
   describeIssues,
   type GeneratedGoal,
   type GoalContext,
   GoalStrategies,
-  idsOf,
   issuesOf,
   type PluginHandle,
   taken,
@@ -19,21 +17,26 @@ import type { GoalsConfig } from './config.ts'
 import type { GoalRow } from './contract.ts'
 import { EXISTENCE_LOOP } from './existence.ts'
 import { heard, newsFor } from './guarded.ts'
-import { isAsleep, modelOf, restless, sleepLonger, sleepsOn, standingOf, wokeUp } from './idle.ts'
+import { isAsleep, modelOf, sleepLonger, sleepsOn, standingOf, wokeUp } from './idle.ts'
 import { fared, spent } from './outcome.ts'
 import { remembered } from './recall.ts'
 import { insertGoal, listGoals } from './repository.ts'
+import { isSameGoal } from './sameness.ts'
 import { partsFor, sectionsFor, toolsDescription } from './sections.ts'
 
 const RECENT = 5
 const PEERS = 8
 /** Characters of the last objective by which the agent's memory is searched, beside its role. */
 const ABOUT = 80
+/** Characters of an objective. */
+const SHORTEST = 10
+const LONGEST = 500
 
 /** What a strategy may answer: anything else counts as no goal. */
 const Generated = z.object({
   objective: z.string().max(100_000).nullable(),
   reasoning: z.string().max(20_000).optional(),
+  no_duplicates: z.boolean().optional(),
   cost_usd: z.number().min(0).default(0),
   tokens: z.number().int().min(0).default(0),
 })
@@ -43,9 +46,8 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
   const { agent_id } = cycle
   // Before it hears anything: what comes from now on wakes it.
   const standing = await standingOf(svc, sleeperOf(cycle))
-  const asleep = isAsleep(svc, config, standing)
   // Who has nothing to do is found so at each heartbeat: without all that a strategy would be told, of which nobody asks.
-  if (asleep && isLeftToItsModel(svc) && (await taken('asleep', () => sleepsOn(svc, agent_id)))) {
+  if (isAsleep(svc, config, standing) && (await taken('asleep', () => sleepsOn(svc, agent_id)))) {
     cycle.effects.push(...fared(svc, cycle))
     return
   }
@@ -60,7 +62,6 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
     await Promise.all(nudges.map(nudge => heard(svc, agent_id, nudge.message))),
     news.texts,
     recent,
-    asleep,
   )
   const answer = await svc.ask<typeof GoalStrategies, GoalContext, GeneratedGoal>(GoalStrategies as never, context)
   // Booked first, and by itself: what was spent is spent, whatever becomes of the goal.
@@ -71,9 +72,15 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
   if (nudges.length === NUDGES_AT_ONCE) cycle.run_at = svc.clock.ms()
   cycle.effects.push(...news.told, ...fared(svc, cycle))
   const goal = newGoal(svc, cycle, answer, recent)
-  if (!goal) {
+  if (goal.objective === null || goal.refusal !== undefined) {
+    const { objective: refused, reasoning, refusal } = goal
+    if (refused !== null && refusal) {
+      const data = { agent_id, objective: refused, reason: refusal }
+      cycle.effects.push(appendEvent({ type: 'goal_refused', agent_id, data }))
+    }
     const heardAll = nudges.length < NUDGES_AT_ONCE && !news.more
-    if (answer?.asked && heardAll) cycle.effects.push(...sleepLonger(svc, config, cycle, standing))
+    const noGoal = { said: refusal ?? reasoning, refused }
+    if (heardAll) cycle.effects.push(...sleepLonger(svc, config, cycle, standing, noGoal))
     return
   }
   const goal_id = svc.ports.ids.make('goal', 12)
@@ -97,29 +104,26 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
   cycle.run_at = svc.clock.ms()
 }
 
-/** Of these agents, those for whom somebody may be asked for something to do. */
-export async function mayGenerate(svc: PluginHandle, config: GoalsConfig, due: readonly Due[]): Promise<string[]> {
-  return isLeftToItsModel(svc) ? restless(svc, config, due) : idsOf(due)
-}
-
-/** No plugin's strategy is asked first: those are asked at each heartbeat. */
-function isLeftToItsModel(svc: PluginHandle): boolean {
-  const [first, ...others] = svc.list(GoalStrategies)
-  return first?.name === EXISTENCE_LOOP && others.length === 0
-}
-
 function sleeperOf(cycle: Cycle) {
   const { agent, profile } = assembled(cycle)
   return { agent_id: cycle.agent_id, profile, model: modelOf(agent, profile) }
 }
 
-/** What a strategy answered, if it is a goal and worth taking. */
+interface Search {
+  /** null when there is nothing to do. */
+  objective: string | null
+  reasoning: string | null
+  /** Why the objective is not taken. */
+  refusal?: string
+}
+
+/** What a strategy answered, and whether it is taken. */
 function newGoal(
   svc: PluginHandle,
   { agent_id, cycle_num }: Cycle,
   answer: GeneratedGoal | undefined,
   recent: readonly GoalRow[],
-): { objective: string; reasoning: string | null } | undefined {
+): Search {
   const generated = Generated.safeParse(answer)
   if (answer && !generated.success) {
     const others = svc.contributions(GoalStrategies).filter(({ key }) => key !== EXISTENCE_LOOP)
@@ -127,12 +131,14 @@ function newGoal(
     const why = describeIssues(issuesOf(generated.error))
     svc.log.warn({ agent_id }, `goal strategy ${names.join(' or ')} answered what is no goal: ${why}`)
   }
-  const objective = generated.data?.objective?.trim().replace(/\s+/g, ' ')
-  if (!objective) return undefined
-  const fault = faultOf(objective, recent)
-  if (!fault) return { objective, reasoning: generated.data?.reasoning ?? null }
-  svc.log.info({ agent_id, cycle_num }, `a generated goal was not taken: ${fault}`)
-  return undefined
+  const objective = generated.data?.objective?.trim().replace(/\s+/g, ' ') || null
+  const reasoning = generated.data?.reasoning || null
+  if (objective === null)
+    return { objective, reasoning: reasoning?.trim().replace(/\s+/g, ' ').slice(0, LONGEST) || null }
+  const refusal = faultOf(objective, generated.data?.no_duplicates ? [] : recent)
+  if (refusal === undefined) return { objective, reasoning }
+  svc.log.info({ agent_id, cycle_num }, `a generated goal was refused: ${refusal}`)
+  return { objective: objective.slice(0, LONGEST), reasoning, refusal }
 }
 
 async function contextFor(
@@ -141,7 +147,6 @@ async function contextFor(
   nudges: readonly string[],
   news: readonly string[],
   recent: readonly GoalRow[],
-  asleep: boolean,
 ): Promise<GoalContext> {
   const { agent, profile } = assembled(cycle)
   const { agent_id, cycle_num, signal } = cycle
@@ -152,7 +157,6 @@ async function contextFor(
     cycle_num,
     signal,
     profile,
-    asleep,
     nudges,
     news,
     sections: await sectionsFor(svc, 'goal_generation', agent, profile, known),
@@ -183,25 +187,10 @@ function spendOf(cycle: Cycle, answer: GeneratedGoal & { spend?: Spend }) {
   ]
 }
 
-/** Why an objective is not taken; undefined when it is. */
+/** Why an objective is refused; undefined when it is taken. */
 function faultOf(objective: string, recent: readonly Pick<GoalRow, 'objective' | 'status'>[]): string | undefined {
-  if (objective.length < 10 || objective.length > 500) return 'an objective has 10 to 500 characters'
-  const words = wordsOf(objective)
-  for (const goal of recent) {
-    if (goal.objective.toLowerCase() === objective.toLowerCase()) return 'it repeats a recent goal'
-    // To answer another message is another goal.
-    if (messageIn(objective) !== messageIn(goal.objective)) continue
-    const others = wordsOf(goal.objective)
-    const shared = [...words].filter(word => others.has(word)).length
-    if (shared / Math.max(words.size, others.size, 1) > 0.8) return 'it is nearly a recent goal again'
-  }
-  return undefined
-}
-
-function messageIn(objective: string): string | undefined {
-  return /\bmsg-[\w-]+/.exec(objective)?.[0]
-}
-
-function wordsOf(text: string): Set<string> {
-  return new Set(text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [])
+  if (objective.length < SHORTEST || objective.length > LONGEST)
+    return `an objective has ${SHORTEST} to ${LONGEST} characters, and it has ${objective.length}`
+  const same = recent.find(goal => goal.status !== 'completed' && isSameGoal(goal.objective, objective))
+  return same && `it repeats a goal that is ${same.status}`
 }

@@ -20,7 +20,7 @@ interface World {
 /** Whose sleep it is. */
 type Sleeper = Pick<GoalContext, 'agent_id' | 'profile' | 'model'>
 
-/** How an agent stands that may have nothing to do: its world, and how it was when its model found nothing to do the last time. */
+/** How an agent stands that may have nothing to do: its world, and how it was when nothing to do was found the last time. */
 interface Standing extends World {
   before: { times: number; asked_at: number; ask_again_at: number } | undefined
   /** The operator has said something that no model has answered yet. */
@@ -58,7 +58,7 @@ function settled({ temperature: _, max_steps: __, persona, ...lasting }: Profile
   return { ...lasting, persona: persona && { ...persona, ...moving } }
 }
 
-/** Whether the model has just said of this world that there is nothing to do. */
+/** Whether a search in this world has just found nothing to do. */
 export function isAsleep(svc: PluginHandle, { idle_backoff }: GoalsConfig, { before }: Standing): boolean {
   if (!idle_backoff || !before) return false
   const now = svc.clock.ms()
@@ -139,18 +139,27 @@ export function modelOf(agent: Pick<NewAgent, 'model'>, profile: Profile): strin
   return agent.model || profile.model || null
 }
 
-/** The model found nothing to do: it is asked again after twice as long as the last time, as long as nothing changes. */
+/** Why nothing came of a search for a goal. */
+export interface NoGoal {
+  /** Why there is nothing to do, or why the objective was refused; null when nothing was said. */
+  said: string | null
+  /** The objective that was refused. */
+  refused: string | null
+}
+
+/** No goal was found: the next search is after twice as long as the last time, unless something changes. */
 export function sleepLonger(
   svc: PluginHandle,
   config: GoalsConfig,
   { agent_id }: Cycle,
   { world, wakes, before }: Standing,
+  noGoal: NoGoal,
 ): Effect[] {
-  if (!config.idle_backoff) return []
+  if (!config.idle_backoff) return [fellAsleep({ agent_id, times: 0, world, wakes, rest: 0, ...noGoal })]
   const times = (before?.times ?? 0) + 1
   const heartbeat = Number(svc.config.get('daemon.heartbeat')) * 1000
   const rest = Math.min(heartbeat * 2 ** Math.min(times, 30), Math.max(config.idle_backoff_limit * 1000, heartbeat))
-  return [fellAsleep({ agent_id, times, world, wakes, rest: Math.round(rest) })]
+  return [fellAsleep({ agent_id, times, world, wakes, rest: Math.round(rest), ...noGoal })]
 }
 
 /** There is something to do again. */
@@ -176,25 +185,29 @@ const fellAsleep = defineEffect({
     wakes: z.number().int(),
     /** Milliseconds. */
     rest: z.number().int(),
+    said: z.string().nullable().default(null),
+    refused: z.string().nullable().default(null),
   }),
-  statements: ({ agent_id, times, world, wakes, rest }, now) => [
+  statements: ({ agent_id, times, world, wakes, rest, said, refused }, now) => [
     {
-      sql: `INSERT INTO idle_agents (agent_id, times, world, wakes, asked_at, ask_again_at) VALUES (?, ?, ?, ?, ?, ?)
+      sql: `INSERT INTO idle_agents (agent_id, times, world, wakes, asked_at, ask_again_at, said, refused) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT (agent_id) DO UPDATE SET times = excluded.times, world = excluded.world, wakes = excluded.wakes,
-            asked_at = excluded.asked_at, ask_again_at = excluded.ask_again_at`,
-      params: [agent_id, times, world, wakes, now, now + rest],
+            asked_at = excluded.asked_at, ask_again_at = excluded.ask_again_at, said = excluded.said, refused = excluded.refused`,
+      params: [agent_id, times, world, wakes, now, now + rest, said, refused],
     },
   ],
 })
 
 export const IDLE_EFFECTS = [wokeUp, allWokeUp, fellAsleep]
 
-/** Until when an agent's model is not asked as things stand, in milliseconds; null when it would be. */
-export async function asleepUntil(svc: PluginHandle, agent_id: string): Promise<number | null> {
-  const row = await svc.use(Store).get<{ ask_again_at: number }>(
-    `SELECT i.ask_again_at FROM idle_agents i JOIN leases l ON l.id = i.agent_id AND l.wakes = i.wakes
-     WHERE i.agent_id = ? AND i.ask_again_at > ?`,
-    [agent_id, svc.clock.ms()],
+/** Why an agent has no goal, as of its last search, and until when it rests, in milliseconds; undefined once it was woken. */
+export function lastSearch(
+  svc: PluginHandle,
+  agent_id: string,
+): Promise<(NoGoal & { ask_again_at: number }) | undefined> {
+  return svc.use(Store).get(
+    `SELECT i.ask_again_at, i.said, i.refused FROM idle_agents i JOIN leases l ON l.id = i.agent_id AND l.wakes = i.wakes
+     WHERE i.agent_id = ?`,
+    [agent_id],
   )
-  return row?.ask_again_at ?? null
 }

@@ -1,4 +1,4 @@
-import { type Busy, type Cycle, definePlugin, nobody } from '#kernel'
+import { type Busy, type Cycle, definePlugin, GoalStrategies, nobody } from '#kernel'
 import { Holds } from '../agents/contract.ts'
 import { BundleParts, CheckpointParts } from '../checkpoints/contract.ts'
 import { DaemonStarts } from '../daemon/contract.ts'
@@ -7,11 +7,11 @@ import { assemble } from './assembly.ts'
 import { goalsBundle, insertHistory } from './bundle.ts'
 import { goalsCheckpoint, restoreGoal } from './checkpoint.ts'
 import { GoalsConfig } from './config.ts'
-import { ActiveGoal, GoalAdded, GoalChanged, Goals, ToolResult } from './contract.ts'
+import { ActiveGoal, GoalAdded, GoalChanged, GoalRefused, Goals, ToolResult } from './contract.ts'
 import { existenceLoop } from './existence.ts'
-import { generate, mayGenerate } from './generation.ts'
+import { generate } from './generation.ts'
 import { abandoned, added } from './goals.ts'
-import { allWokeUp, IDLE_EFFECTS } from './idle.ts'
+import { allWokeUp, IDLE_EFFECTS, restless } from './idle.ts'
 import { goalOperations } from './operations.ts'
 import { ended, orFail } from './outcome.ts'
 import { pursue } from './pursuit.ts'
@@ -41,6 +41,7 @@ export default definePlugin({
     svc.event('tool_result', ToolResult)
     svc.event('goal_added', GoalAdded)
     svc.event('goal_changed', GoalChanged)
+    svc.event('goal_refused', GoalRefused)
     svc.goalStrategy(existenceLoop(svc))
     svc.toolkit(goalsToolkit(svc))
     for (const hold of goalHolds(svc)) svc.add(Holds, hold)
@@ -48,7 +49,7 @@ export default definePlugin({
     svc.tap('context_assembly', { name: 'goals', busy: nobody }, (cycle: Cycle) =>
       orFail(svc, config, cycle, () => assemble(svc, cycle)),
     )
-    const busy: Busy = due => mayGenerate(svc, config, due)
+    const busy: Busy = due => restless(svc, config, due)
     svc.tap('goal_generation', { name: 'goals', busy }, (cycle: Cycle) =>
       orFail(svc, config, cycle, () => generate(svc, config, cycle)),
     )
@@ -60,6 +61,9 @@ export default definePlugin({
     })
 
     svc.on('config_changed', () => svc.use(Store).apply([allWokeUp({})]))
+    svc.onChange(GoalStrategies, () => {
+      if (svc.heartbeat.live) void svc.use(Store).apply([allWokeUp({})])
+    })
     svc.add(DaemonStarts, {
       name: 'goals',
       async begin() {

@@ -1,12 +1,12 @@
 import { type Cycle, type Effect, FencedError, type PluginHandle, SvcError, sentenceOf } from '#kernel'
 import { Agents } from '../agents/contract.ts'
-import { AgentBudgetExhaustedError, BudgetExhaustedError, bookSpend } from '../budget/contract.ts'
+import { AgentBudgetExhaustedError, BudgetExhaustedError, bookSpend, UnknownPriceError } from '../budget/contract.ts'
 import { DaemonFrozenError } from '../daemon/contract.ts'
 import type { Spend } from '../models/contract.ts'
 import { appendEvent } from '../store/contract.ts'
 import type { GoalsConfig } from './config.ts'
 import { ActiveAgent } from './contract.ts'
-import { dropTranscript, endGoal } from './repository.ts'
+import { archiveTranscript, endGoal } from './repository.ts'
 
 /** The longest that an agent whose model fails stays away, in milliseconds. */
 const LONGEST_REST_MS = 600_000
@@ -21,7 +21,7 @@ export function ended(
   const { goal_id, agent_id } = goal
   return [
     endGoal({ goal_id, status, result, unconfirmed }),
-    dropTranscript({ goal_id }),
+    archiveTranscript({ goal_id }),
     appendEvent({ type: `goal_${status}`, agent_id, data: { agent_id, goal_id } }),
   ]
 }
@@ -67,7 +67,8 @@ export async function orFail(
     // Told to stop or out of time: that is not the agent's failure.
     if (cycle.signal.aborted) throw cycle.signal.reason
     if (error instanceof FencedError) throw error
-    if (error instanceof BudgetExhaustedError || error instanceof AgentBudgetExhaustedError) {
+    const isBudget = error instanceof BudgetExhaustedError || error instanceof AgentBudgetExhaustedError
+    if (isBudget || error instanceof UnknownPriceError) {
       return outOfBudget(svc, cycle, error.message)
     }
     if (error instanceof DaemonFrozenError) {

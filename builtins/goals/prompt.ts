@@ -46,7 +46,13 @@ export function nudgeMessage(message: string): string {
   return `Message from the operator: ${sanitize(message)}`
 }
 
-/** What an idle agent is asked: its situation, and for the one thing worth doing now. */
+const QUESTION = `What is the single most valuable thing that you could do now, with these tools, in a few steps? Messages from the operator come first. Do not do again what is completed, and do not repeat a goal that was abandoned; the next one of a series is a new goal.
+
+Answer with one JSON object and nothing else: {"goal": "<one sentence, 10 to 500 characters>", "reasoning": "<why>"}
+
+If there is nothing worth doing now, do not invent work. Answer {"goal": null, "reasoning": "<why, or what you wait for>"}: you are asked again later, and at once when something happens, such as a message.`
+
+/** What an idle agent is asked: its situation, and for the one thing worth doing now, if there is one. */
 export function generationMessage(context: GoalContext): string {
   return section(generationParts(context).map(({ text }) => text))
 }
@@ -70,7 +76,7 @@ export function generationParts(context: GoalContext): { name: string; text: str
     { name: 'tools', text: tools_description && `Tools:\n${tools_description}` },
     {
       name: 'question',
-      text: 'What is the single most valuable thing that you could do now, with these tools, in a few steps? Do not repeat a recent goal. Messages from the operator come first.\n\nAnswer with one JSON object and nothing else: {"goal": "<one sentence, 10 to 500 characters>", "reasoning": "<why>"}',
+      text: QUESTION,
     },
   ]
 }

@@ -166,6 +166,22 @@ export const endGoal = defineEffect({
   ],
 })
 
+/** Keeps what was said for a goal that ends, and takes it out of the way of the pursuits that go on. */
+export const archiveTranscript = defineEffect({
+  name: 'goals.archive_transcript',
+  schema: z.object({ goal_id: z.string() }),
+  statements: ({ goal_id }, now) => [
+    // Of a goal that a checkpoint had brought back.
+    { sql: 'DELETE FROM ended_transcripts WHERE goal_id = ?', params: [goal_id] },
+    {
+      sql: `INSERT INTO ended_transcripts (goal_id, seq, message, created_at, ended_at)
+            SELECT goal_id, seq, message, created_at, ? FROM pursuit_transcripts WHERE goal_id = ?`,
+      params: [now, goal_id],
+    },
+    { sql: 'DELETE FROM pursuit_transcripts WHERE goal_id = ?', params: [goal_id] },
+  ],
+})
+
 export const dropTranscript = defineEffect({
   name: 'goals.drop_transcript',
   schema: z.object({ goal_id: z.string() }),
@@ -185,10 +201,13 @@ export async function loadTranscript(store: Store, goal_id: string): Promise<Tra
   return rows.map(({ seq, message }) => ({ seq, message: JSON.parse(message) as Message }))
 }
 
+/** What was said for a goal, also for one that has ended, oldest first. */
 export function goalMessages(store: Store, goal_id: string) {
   return store.all<{ message: string; created_at: number }>(
-    'SELECT message, created_at FROM pursuit_transcripts WHERE goal_id = ? ORDER BY seq',
-    [goal_id],
+    `SELECT message, created_at FROM (SELECT seq, message, created_at FROM pursuit_transcripts WHERE goal_id = ?
+       UNION ALL SELECT seq, message, created_at FROM ended_transcripts WHERE goal_id = ? AND EXISTS
+         (SELECT 1 FROM goals g WHERE g.goal_id = ended_transcripts.goal_id AND g.status <> 'active')) said ORDER BY seq`,
+    [goal_id, goal_id],
   )
 }
 
@@ -309,6 +328,7 @@ export const GOAL_EFFECTS = [
   setPriority,
   endGoal,
   subgoalsTold,
+  archiveTranscript,
   dropTranscript,
   recordAnswer,
   recordOutcome,

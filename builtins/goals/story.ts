@@ -33,7 +33,8 @@ export function storyOperations(svc: PluginHandle) {
   return [
     operation({
       name: 'goals.transcript',
-      summary: 'What was said so far in the pursuit of an active goal, oldest first; it goes with the goal',
+      summary: 'Show what was said in the pursuit of a goal, oldest first',
+      description: 'Of a goal that has ended until retention removes it.',
       input: z.object({ goal_id }),
       output: z.array(Said),
       http: { method: 'GET', path: '/goals/{goal_id}/transcript' },

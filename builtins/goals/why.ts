@@ -1,7 +1,7 @@
 import type { PluginHandle } from '#kernel'
 import type { Hold } from '../agents/contract.ts'
 import { Store } from '../store/contract.ts'
-import { asleepUntil } from './idle.ts'
+import { lastSearch, type NoGoal } from './idle.ts'
 import { activeGoal } from './repository.ts'
 
 /** What this room knows of why an agent does not run. */
@@ -20,13 +20,19 @@ export function goalHolds(svc: PluginHandle): Hold[] {
     {
       name: 'idle',
       stage: 70,
-      async why({ agent_id, goal_id }) {
-        const until = goal_id === null ? await asleepUntil(svc, agent_id) : null
-        if (until === null) return undefined
-        const reason =
-          'It is idle: its model found nothing to do, and is asked again then, or as soon as something changes.'
-        return { reason, at: until }
+      async why({ agent_id, goal_id, run_at }) {
+        const search = goal_id === null ? await lastSearch(svc, agent_id) : undefined
+        const now = svc.clock.ms()
+        if (!search || (search.ask_again_at <= now && search.refused === null)) return undefined
+        return { reason: reasonOf(search), at: search.ask_again_at > now ? search.ask_again_at : run_at }
       },
     },
   ]
+}
+
+/** As one sentence of its model after another, and when it is asked again. */
+function reasonOf({ said, refused }: NoGoal): string {
+  const again = 'It is asked again then, or as soon as something happens to it.'
+  if (refused !== null) return `Its last goal was refused, because ${said}: "${refused}". ${again}`
+  return `It is idle: it found nothing to do${said ? ` ("${said}")` : ''}. ${again}`
 }

@@ -1,4 +1,4 @@
-import { type Clock, type PluginHandle, sentenceOf, within } from '#kernel'
+import { type Clock, HostToken, type PluginHandle, sentenceOf, within } from '#kernel'
 import type { McpServerSettings } from './config.ts'
 import { type McpServer, McpServerDownError } from './contract.ts'
 import { hiding } from './environment.ts'
@@ -148,6 +148,9 @@ export class Connection {
         this.#reading = undefined
       })
     }
+    const isProgram = this.#settings.command !== undefined
+    const hindrance = isProgram ? await this.#svc.use(HostToken).hindrance() : undefined
+    if (hindrance !== undefined) throw new Error(`its program is not run: ${hindrance}`)
     const session = await openSession(this.#svc, this.#name, this.#settings, { signal, listChanged })
     try {
       await this.#listed(await readListing(session, signal))

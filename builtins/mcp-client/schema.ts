@@ -1,4 +1,5 @@
 import { z } from '#kernel'
+import type { Schemas } from '../runtime/contract.ts'
 import { clean, cut } from './clean.ts'
 
 type Schema = Record<string, unknown>
@@ -10,10 +11,6 @@ const TEXTS = new Set(['description', 'title', '$comment'])
 const LONGEST_TEXT = 300
 /** Characters of a tool's schema as JSON: about 4,000 tokens. */
 export const LONGEST_SCHEMA = 16_000
-/** Words of a schema under which stand names that the server chose, not words of the standard. */
-const NAMED = new Set(['properties', '$defs', 'definitions', 'patternProperties', 'dependentSchemas'])
-/** What a check leaves out: expressions of others could run for years, and defaults are the server's to fill in. */
-const UNCHECKED = new Set(['pattern', 'patternProperties', 'default'])
 
 /** A server's schema for the arguments of a tool, cleaned and bounded. @returns undefined when it is too deep or too large */
 export function cleanSchema(raw: Schema): Schema | undefined {
@@ -42,44 +39,17 @@ function cleanValue(value: unknown, depth: number): unknown {
 }
 
 /**
- * The arguments of a tool by the server's own schema: that is what models are told, and what is checked as far as zod can
- * and dares to; the server has the last word.
+ * The arguments of a tool by the server's own schema: that is what models are told, and what they are checked by. Where it
+ * cannot be checked, or not in time, the server has the last word. To be parsed with `safeParseAsync`.
  */
-export function parametersOf(schema: Schema): z.ZodType {
-  const check = checkOf(schema)
+export function parametersOf(schema: Schema, check: Schemas['check']): z.ZodType {
   const names = Object.keys((schema.properties ?? {}) as Schema)
   const shape = Object.fromEntries(names.map(name => [name, z.unknown().optional()]))
-  const parameters = z.looseObject(shape).superRefine((args, context) => {
-    for (const { path, message } of faultsOf(check, args)) context.addIssue({ code: 'custom', path, message })
+  const parameters = z.looseObject(shape).superRefine(async (args, context) => {
+    const { issues } = await check(schema, args)
+    for (const { path, message } of issues) context.addIssue({ code: 'custom', path: path ? [path] : [], message })
   })
   // In the place of what zod would make of the shape.
   Object.assign(parameters._zod, { toJSONSchema: () => structuredClone(schema), parent: undefined })
   return parameters
-}
-
-function checkOf(schema: Schema): z.ZodType | undefined {
-  try {
-    return z.fromJSONSchema(without(schema, false) as Parameters<typeof z.fromJSONSchema>[0], {
-      registry: z.registry(),
-    })
-  } catch {
-    // It says more than zod can check.
-    return undefined
-  }
-}
-
-function without(value: unknown, isNames: boolean): unknown {
-  if (typeof value !== 'object' || value === null) return value
-  if (Array.isArray(value)) return value.map(each => without(each, false))
-  const kept = Object.entries(value).filter(([key]) => isNames || !UNCHECKED.has(key))
-  return Object.fromEntries(kept.map(([key, each]) => [key, without(each, !isNames && NAMED.has(key))]))
-}
-
-function faultsOf(check: z.ZodType | undefined, args: unknown) {
-  try {
-    return check?.safeParse(args).error?.issues ?? []
-  } catch {
-    // A schema that leads round in a circle.
-    return []
-  }
 }

@@ -1,4 +1,5 @@
 import { type PluginHandle, TimeLimitError, type ToolCall, turns, type Undo } from '#kernel'
+import { Schemas } from '../runtime/contract.ts'
 import { appendEvent, isoTime, Store } from '../store/contract.ts'
 import { answerOf, failureOf } from './answer.ts'
 import type { McpServerSettings } from './config.ts'
@@ -127,7 +128,8 @@ export class Server {
     const of = JSON.stringify(this.#known)
     if (this.#offer?.of === of || this.#stop.signal.aborted) return
     const run: CallTool = (...asked) => this.#call(...asked)
-    const { toolkit, shown } = toolkitOf(this.name, this.settings, this.#known, run)
+    const check: Schemas['check'] = (...asked) => this.#svc.use(Schemas).check(...asked)
+    const { toolkit, shown } = toolkitOf(this.name, this.settings, this.#known, run, check)
     this.#shown = shown
     void this.#offer?.undo()
     this.#offer = { of, undo: () => {} }

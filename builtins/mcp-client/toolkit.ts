@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Tool, type ToolCall, type Toolkit, tool } from '#kernel'
+import type { Schemas } from '../runtime/contract.ts'
 import type { McpServerSettings } from './config.ts'
 import type { McpServer } from './contract.ts'
 import type { ListedTool } from './listing.ts'
@@ -31,6 +32,7 @@ export function toolkitOf(
   settings: McpServerSettings,
   known: Known,
   run: CallTool,
+  check: Schemas['check'],
 ): { toolkit: Toolkit; shown: Shown[] } {
   const tools: Tool[] = []
   const names = new Set<string>()
@@ -38,7 +40,7 @@ export function toolkitOf(
     const name = nameFor(server, listed.name)
     const problem = names.has(name) ? 'another tool has this name already' : problemOf(listed, settings, known)
     names.add(name)
-    if (problem === null) tools.push(toolOf(server, name, settings, listed, run))
+    if (problem === null) tools.push(toolOf(server, name, settings, listed, run, check))
     return { name, tool: listed.name, description: listed.description, offered: problem === null, problem }
   })
   const left = known.left_out.map(({ name, why }): Shown => {
@@ -48,11 +50,18 @@ export function toolkitOf(
   return { toolkit: { name: toolkitName(server), group: GROUP, instructions, tools }, shown: [...shown, ...left] }
 }
 
-function toolOf(server: string, name: string, settings: McpServerSettings, listed: ListedTool, run: CallTool): Tool {
+function toolOf(
+  server: string,
+  name: string,
+  settings: McpServerSettings,
+  listed: ListedTool,
+  run: CallTool,
+  check: Schemas['check'],
+): Tool {
   return tool({
     name,
     description: `[MCP server ${server}] ${listed.description}`,
-    parameters: parametersOf(listed.schema),
+    parameters: parametersOf(listed.schema, check),
     idempotent: settings.trust_annotations && listed.repeatable,
     requires_approval: isAmong(settings.require_approval, listed.name),
     ...(listed.destructive ? { danger: `what the MCP server "${server}" keeps` } : {}),

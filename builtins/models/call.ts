@@ -58,6 +58,7 @@ interface Heard extends Attempt {
   came: number
   meant: number
   tool_calls: AskedCall[]
+  dropped_calls: number
   finish_reason?: ModelAnswer['finish_reason']
 }
 
@@ -106,7 +107,15 @@ export async function callModel(call: ModelCall, to: Understood, settings: CallS
         pass.leave('unknown')
         throw giveUp(failureOf(to, total.signal.reason, signal))
       }
-      const heard: Heard = { text: '', tool_calls: [], came: 0, meant: 0, output_chars: 0, billed: true }
+      const heard: Heard = {
+        text: '',
+        tool_calls: [],
+        dropped_calls: 0,
+        came: 0,
+        meant: 0,
+        output_chars: 0,
+        billed: true,
+      }
       attempts.push(heard)
       try {
         await (form === 'stream' ? hearStream : hearPlain)(talk, total.signal, heard, pass)
@@ -180,6 +189,9 @@ function take(to: Target, heard: Heard, event: ModelEvent): void {
     const { type: _, ...call } = event
     heard.tool_calls.push(call)
     heard.meant += event.name.length + event.arguments.length
+  } else if (event.type === 'dropped_calls') {
+    heard.dropped_calls += event.calls
+    heard.meant += event.chars
   } else if (event.type === 'usage') heard.usage = event.usage
   else if (event.type === 'done') heard.finish_reason = event.finish_reason
   heard.output_chars = Math.max(heard.came, heard.meant)
@@ -189,7 +201,7 @@ function take(to: Target, heard: Heard, event: ModelEvent): void {
 }
 
 function answerOf(
-  { text, tool_calls, finish_reason = 'stop' }: Heard,
+  { text, tool_calls, dropped_calls, finish_reason = 'stop' }: Heard,
   request: ModelRequest,
   { ids }: Pick<Ports, 'ids'>,
 ) {
@@ -203,6 +215,7 @@ function answerOf(
   return {
     text,
     tool_calls: Object.freeze(calls),
+    ...(dropped_calls > 0 ? { dropped_calls } : {}),
     finish_reason: ended ? (calls.length > 0 ? 'tool_calls' : 'stop') : finish_reason,
   } as const
 }

@@ -2,12 +2,13 @@ import { type Log, MissingDependencyError, type PluginHandle, sentenceOf } from 
 import { appendEvent, Store } from '../store/contract.ts'
 import { Abilities } from './abilities.ts'
 import { callModel } from './call.ts'
-import { type Catalogue, priceOf } from './catalogue.ts'
+import { type ProjectCatalogue, priceOf } from './catalogue.ts'
 import type { ModelConfig } from './config.ts'
 import {
   CallLimits,
   CallObservers,
   type CallPurpose,
+  MAX_TOOL_CALLS,
   type ModelAnswer,
   type ModelCall,
   ModelError,
@@ -24,7 +25,7 @@ import { boundOf, pricedOf } from './spend.ts'
 export interface CallerParts {
   config: ModelConfig
   retries: { readonly max_retries: number }
-  catalogue(): Promise<Catalogue>
+  catalogue(): Promise<ProjectCatalogue>
   resolve(name: string | null): Promise<Target>
   governorOf(provider: string): Governor
 }
@@ -82,7 +83,7 @@ export class Caller {
     const { ports, log } = this.#svc
     const { config, retries, catalogue, governorOf } = this.#parts
     const listed = await catalogue()
-    const price = target.provider.free ? 'free' : priceOf(listed, target.id)
+    const price = priceOf(listed, target.id, target.provider)
     const call_id = ports.ids.make('call', 12)
     const { purpose } = call
     const limits = this.#svc.list(CallLimits)
@@ -146,8 +147,15 @@ export class Caller {
   }
 }
 
-/** Says which calls of an answer were mended. */
-function tellRepairs({ tool_calls }: ModelAnswer, { agent_id, goal_id, cycle_num }: CallPurpose, log: Log): void {
+/** Logs which calls of an answer were mended, and how many were dropped. */
+function tellRepairs(answer: ModelAnswer, { agent_id, goal_id, cycle_num }: CallPurpose, log: Log): void {
+  const { tool_calls, dropped_calls } = answer
+  if (dropped_calls) {
+    log.warn(
+      { agent_id, goal_id, cycle_num, code: 'tool_calls_dropped', dropped_calls },
+      `An answer held ${tool_calls.length + dropped_calls} tool calls; ${dropped_calls} over the limit of ${MAX_TOOL_CALLS} were dropped.`,
+    )
+  }
   for (const { name, repaired } of tool_calls) {
     if (!repaired) continue
     const how = repaired.join(', ')

@@ -1,5 +1,8 @@
 import { defineError, point, token, z } from '#kernel'
 
+/** Maximum number of tool calls of one answer. Further ones are counted and dropped before anything is done with them. */
+export const MAX_TOOL_CALLS = 32
+
 /** One message of a conversation, as it is stored in transcripts. */
 export const Message = z.object({
   role: z.enum(['system', 'user', 'assistant', 'tool']),
@@ -13,6 +16,11 @@ export const Message = z.object({
     )
     .optional()
     .describe('Arguments are an object, or the raw text when it was not JSON'),
+  dropped_calls: z
+    .number()
+    .int()
+    .optional()
+    .describe('Number of further tool calls of the answer, which were dropped; absent when there were none'),
   tool_call_id: z.string().optional(),
   name: z.string().optional(),
   is_error: z.boolean().optional(),
@@ -44,7 +52,9 @@ export interface CallPurpose {
   task_id?: string
   /** Who pays, where the agent works for another; the agent itself unless told. */
   root_agent_id?: string
-  /** What its agent may spend on pursuits over its life, in USD; 0 or nothing sets no limit. */
+  /** A simulated model answers in a trial, such as a demo or a benchmark: that counts in the trial's own project only. */
+  is_simulated?: boolean
+  /** What its agent may spend on pursuits over its life, or a task in all, in USD; 0 or nothing sets no limit. */
   max_cost_usd?: number
 }
 
@@ -79,6 +89,8 @@ export type ModelEvent =
   /** `chars`: how many came with it, where they are more than its text: of a tool call that is being written. */
   | { type: 'text'; text: string; chars?: number }
   | ({ type: 'tool_call' } & AskedCall)
+  /** Tool calls over the limit that are not passed on, and the number of characters in them. */
+  | { type: 'dropped_calls'; calls: number; chars: number }
   | { type: 'usage'; usage: Usage }
   | { type: 'done'; finish_reason: 'stop' | 'tool_calls' | 'length' | 'content_filter' }
 
@@ -95,8 +107,12 @@ export interface ModelProvider {
   tool_calls?: ToolCalls
   /** Whether it takes `response_schema`; what the answer is to be is said in the prompt otherwise. */
   structured?: boolean
-  /** Costs nothing, whatever the catalogue says. */
+  /** No AI model: in demos and benchmarks its tokens do not count against the project's limits. */
+  simulated?: boolean
+  /** Costs nothing, unless `models.yaml` of the project has a price of the model. */
   free?: boolean
+  /** Why that is so, as in '127.0.0.1:4000 is on this machine'. */
+  free_because?: string
   /** Said wherever the model's name is shown, as in 'simulated, not an AI model'. */
   notice?: string
   /** Whether it can be called now, and if not, or where that is not known, why and what to do. */
@@ -129,8 +145,8 @@ export interface Spend {
   /** Parts of input_tokens that were read from, or written to, the provider's cache. */
   cached_tokens?: number
   cache_write_tokens?: number
-  /** `catalogue`: a known price; `free`; `default`: the price is unknown and a documented default was counted. */
-  priced: 'catalogue' | 'free' | 'default'
+  /** `catalogue`: a known price; `free`; `unknown`: it cost something that is not known, and `cost_micros` is 0. */
+  priced: 'catalogue' | 'free' | 'unknown'
   /** The provider gave no usage, so tokens were estimated. */
   estimated: boolean
   attempts: number
@@ -153,6 +169,8 @@ export interface ModelAnswer {
   readonly text: string
   /** In the order given. What could be read in one way only is mended; what could not is as it came. */
   readonly tool_calls: readonly Readonly<AskedCall>[]
+  /** Number of further calls, which were dropped because they were over `MAX_TOOL_CALLS`; absent when there were none. */
+  readonly dropped_calls?: number
   readonly finish_reason: 'stop' | 'tool_calls' | 'length' | 'content_filter'
   readonly spend: Readonly<Spend>
 }
@@ -223,9 +241,51 @@ export const CallObservers = point<CallObserver>('call_observers', {
   has: { name: 'text', began: 'function' },
 })
 
+/** USD per million tokens, which is micro-dollars per token. Cached input costs as much as other input where that isn't given. */
+export interface ModelRates {
+  input: number
+  output: number
+  /** Input that is read from the provider's cache. */
+  cached_input?: number | undefined
+  /** Input that is written to the provider's cache. */
+  cache_write?: number | undefined
+}
+
+export interface ModelPrice extends ModelRates {
+  /** What every token of a request costs whose input has more tokens than `above`. */
+  long_prompt?: (ModelRates & { above: number }) | undefined
+}
+
+/** What is known of one model: its price, and how much it reads and writes. */
+export interface ModelFacts {
+  /** `provider:model` */
+  model: string
+  price: ModelPrice | 'free' | 'unknown'
+  /** Why it is free; null where it is not. */
+  free_because: string | null
+  /** Tokens of input and output together; null where that is not known. */
+  context_window: number | null
+  /** Tokens that one answer may have; null where that is not known. */
+  max_output_tokens: number | null
+}
+
+/** Knows names of models that may be called, as people write them; null or an empty string is the default model. */
+export interface ModelUser {
+  name: string
+  models(): Promise<readonly (string | null)[]>
+}
+export const ModelUsers = point<ModelUser>('model_users', {
+  key: user => user.name,
+  has: { name: 'text', models: 'function' },
+})
+
 export interface Models {
   /** `provider:model` for what people write. @throws ModelNameError, or ModelError when nothing can be called */
   resolve(name: string | null): Promise<{ id: string; provider: ModelProvider; model: string }>
+  /** Price and limits of a model, from `models.yaml` and the shipped catalogue. @throws as `resolve` does */
+  describe(name: string | null): Promise<ModelFacts>
+  /** The same of every model that the configuration, profiles and living agents name. Names that mean nothing are left out. */
+  inUse(): Promise<ModelFacts[]>
   /**
    * One answer, with the retries and time limits of the configuration, of the model named or of its first fallback that
    * gives one. Once text was shown, no other model begins anew.

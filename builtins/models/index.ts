@@ -1,10 +1,11 @@
 import { definePlugin, type PluginHandle, taken } from '#kernel'
 import { Metrics } from '../metrics/contract.ts'
 import { Caller } from './caller.ts'
-import { CATALOGUE, tiersOf } from './catalogue.ts'
+import { CATALOGUE, factsOf, tiersOf } from './catalogue.ts'
 import { ModelConfig, RetryConfig } from './config.ts'
-import { askedIn, ModelFailover, ModelProviders, Models } from './contract.ts'
+import { askedIn, ModelFailover, ModelProviders, Models, ModelUsers } from './contract.ts'
 import { Governors } from './governors.ts'
+import { modelsInUse } from './in-use.ts'
 import { modelMetrics } from './metrics.ts'
 import { merge, projectCatalogue } from './models-file.ts'
 import { resolveName, type Target } from './names.ts'
@@ -35,8 +36,16 @@ export default definePlugin({
     svc.add(ModelProviders, anthropic(anthropicEndpoint(ports.env, config), ports))
     svc.add(ModelProviders, simulated(ports, config))
 
+    const inUse = () => modelsInUse(svc, { catalogue, resolve })
+    svc.add(ModelUsers, {
+      name: 'configuration',
+      // Who chooses goals is no other model where none is named.
+      models: async () => [null, ...(config.planning_model ? [config.planning_model] : [])],
+    })
     svc.provide(Models, {
       resolve,
+      describe: async name => factsOf(await catalogue(), await resolve(name)),
+      inUse,
       call: call =>
         taken(
           'model',
@@ -44,7 +53,13 @@ export default definePlugin({
           () => askedIn(call),
         ),
     })
-    svc.operation(modelsList({ providers, catalogue, governorOf, resolveDefault: () => resolve(null) }))
+    const unknownPrice = () =>
+      Number(svc.config.get('daemon.budget_usd') ?? 0) > 0
+        ? (svc.config.get('daemon.budget_unknown_price') as 'refuse' | 'approve')
+        : null
+    const resolveDefault = () => resolve(null)
+    const now = () => svc.clock.ms()
+    svc.operation(modelsList({ providers, catalogue, governorOf, resolveDefault, inUse, unknownPrice, now }))
     svc.event('model_failover', ModelFailover)
     for (const metric of modelMetrics(() => governors.all())) svc.add(Metrics, metric)
   },

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { BadFileError, issuesOf, type PluginHandle, type Ports, readYaml, sentenceOf } from '#kernel'
-import { Catalogue } from './catalogue.ts'
+import { Catalogue, type ProjectCatalogue } from './catalogue.ts'
 
 /**
  * The given catalogue with the project's `models.yaml` over it. The file is looked at before each use and read when it changed;
@@ -10,15 +10,16 @@ import { Catalogue } from './catalogue.ts'
 export function projectCatalogue(
   base: Catalogue,
   { ports: { files, stampOf }, project: { root }, log }: Pick<PluginHandle, 'ports' | 'project' | 'log'>,
-): () => Promise<Catalogue> {
+): () => Promise<ProjectCatalogue> {
   const file = join(root, 'models.yaml')
   let seen = ''
-  let catalogue: Catalogue | undefined
+  let catalogue: ProjectCatalogue | undefined
   return async () => {
     const version = stampOf(file) ?? ''
     if (catalogue && version === seen) return catalogue
     try {
-      catalogue = version ? merge(base, await read(files, file)) : base
+      const own = version ? await read(files, file) : undefined
+      catalogue = { ...(own ? merge(base, own) : base), configured: new Set(Object.keys(own?.prices ?? {})) }
     } catch (error) {
       if (!catalogue) throw error
       log.warn({ code: 'bad_models_file' }, `${sentenceOf(error)} The models and prices from before stay in force.`)
@@ -40,13 +41,16 @@ async function read(files: Ports['files'], file: string): Promise<Catalogue> {
     line: yaml.lineOf(path) ?? 1,
     problem: `${at}: ${message}`,
     remedy:
-      'it holds "tiers" (provider, then lite, standard, pro) and "prices" (provider:model, then input, output, cached_input, cache_write in USD per million tokens), and "tool_calls" (provider:model, then native, prompted or auto)',
+      'it holds "tiers" (provider, then lite, standard, pro), "prices" (provider:model, then input, output, cached_input, cache_write in USD per million tokens), "models" (provider:model, then context_window, max_output_tokens) and "tool_calls" (provider:model, then native, prompted or auto)',
   })
 }
 
-/** The tiers and prices of `over` in the place of those of `base`. */
+/** The entries of `over` in the place of those of `base`; of a model's limits, those that it gives. */
 export function merge(base: Catalogue, over: Catalogue): Catalogue {
   const tiers = { ...base.tiers }
   for (const [provider, names] of Object.entries(over.tiers)) tiers[provider] = { ...tiers[provider], ...names }
-  return { tiers, prices: { ...base.prices, ...over.prices }, tool_calls: { ...base.tool_calls, ...over.tool_calls } }
+  const models = { ...base.models }
+  for (const [name, limits] of Object.entries(over.models)) models[name] = { ...models[name], ...limits }
+  const prices = { ...base.prices, ...over.prices }
+  return { tiers, prices, models, tool_calls: { ...base.tool_calls, ...over.tool_calls } }
 }

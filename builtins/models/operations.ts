@@ -1,16 +1,22 @@
 import { type Operation, operation, sentenceOf, z } from '#kernel'
-import { type Catalogue, DEFAULT_PRICE } from './catalogue.ts'
-import type { ModelProvider } from './contract.ts'
+import { isStale, type Price, type ProjectCatalogue, STALE_DAYS } from './catalogue.ts'
+import type { ModelFacts, ModelProvider } from './contract.ts'
 import type { Governor } from './governor.ts'
 import type { Target } from './names.ts'
 import { ModelsOverview } from './overview.ts'
 import { renderModels } from './render.ts'
+import { pricedOf } from './spend.ts'
 
 export interface ModelsView {
   providers(): readonly ModelProvider[]
-  catalogue(): Promise<Catalogue>
+  catalogue(): Promise<ProjectCatalogue>
   governorOf(provider: string): Governor
   resolveDefault(): Promise<Target>
+  inUse(): Promise<ModelFacts[]>
+  /** What becomes of calls to models of unknown price; null where no dollar limit is set. */
+  unknownPrice(): ModelsOverview['unknown_price']
+  /** Milliseconds since 1970. */
+  now(): number
 }
 
 /** What an operator can ask about models. */
@@ -18,15 +24,20 @@ export function modelsList(view: ModelsView): Operation {
   return operation({
     name: 'models.list',
     summary: 'Providers, their tiers and prices, how they fare, and the default model',
-    input: z.strictObject({}),
+    input: z.strictObject({
+      stale: z
+        .boolean()
+        .default(false)
+        .describe(`Of the prices, only those whose date is more than ${STALE_DAYS} days ago`),
+    }),
     output: ModelsOverview,
     http: { method: 'GET', path: '/models' },
     cli: { usage: 'models' },
     mcp: true,
     render: renderModels,
-    async run() {
-      const { tiers, prices } = await view.catalogue()
-      const [found, ...providers] = await Promise.all([
+    async run({ stale }) {
+      const catalogue = await view.catalogue()
+      const [found, in_use, ...providers] = await Promise.all([
         view.resolveDefault().then(
           ({ id, provider }) => ({
             default: { model: id, provider: provider.name, notice: provider.notice ?? null },
@@ -34,24 +45,47 @@ export function modelsList(view: ModelsView): Operation {
           }),
           error => ({ default: null, error: sentenceOf(error) }),
         ),
+        view.inUse(),
         ...view.providers().map(async provider => ({
           name: provider.name,
           ...(await provider.availability()),
           notice: provider.notice ?? null,
           free: provider.free ?? false,
-          tiers: tiers[provider.name] ?? {},
+          free_because: provider.free ? (provider.free_because ?? null) : null,
+          tiers: catalogue.tiers[provider.name] ?? {},
           traffic: view.governorOf(provider.name).state(),
         })),
       ])
+      const prices = Object.entries(catalogue.prices).map(([model, price]) =>
+        listed(model, price, catalogue, view.now()),
+      )
       return {
         ...found,
+        in_use: in_use.map(({ price, ...facts }) => ({
+          ...facts,
+          priced: pricedOf(price === 'unknown' ? undefined : price),
+        })),
+        unknown_price: view.unknownPrice(),
         providers,
-        prices: Object.entries(prices).map(([model, price]) => {
-          const { input, output, cached_input = null, cache_write = null, as_of = null, unverified = false } = price
-          return { model, input, output, cached_input, cache_write, as_of, verified: !unverified }
-        }),
-        default_price: { input: DEFAULT_PRICE.input, output: DEFAULT_PRICE.output },
+        listed: stale ? ('stale' as const) : ('all' as const),
+        prices: stale ? prices.filter(price => price.stale) : prices,
       }
     },
   })
+}
+
+function listed(model: string, price: Price, { models, configured }: ProjectCatalogue, now: number) {
+  const { input, output, cached_input = null, cache_write = null, long_prompt, as_of, source } = price
+  const { context_window = null, max_output_tokens = null } = models[model] ?? {}
+  return {
+    ...{ model, input, output, cached_input, cache_write, context_window, max_output_tokens },
+    long_prompt: long_prompt
+      ? { ...long_prompt, cached_input: long_prompt.cached_input ?? null, cache_write: long_prompt.cache_write ?? null }
+      : null,
+    as_of: as_of ?? null,
+    source: source ?? null,
+    verified: !price.unverified,
+    configured: configured.has(model),
+    stale: isStale(as_of, now),
+  }
 }

@@ -1,5 +1,5 @@
 import { z } from '#kernel'
-import { TIERS } from './catalogue.ts'
+import { STALE_DAYS, TIERS } from './catalogue.ts'
 
 const Traffic = z.object({
   breaker: z
@@ -19,9 +19,43 @@ const ProviderState = z.object({
   available: z.boolean(),
   reason: z.string().nullable().describe('Why it is not available, or not known to be, and what to do'),
   notice: z.string().nullable().describe('Said wherever its models are shown'),
-  free: z.boolean().describe('Its calls cost nothing'),
+  free: z.boolean().describe('Calls of its models cost nothing, but for those with a price in models.yaml'),
+  free_because: z.string().nullable().describe('Why that is so'),
   tiers: z.partialRecord(z.enum(TIERS), z.string()),
   traffic: Traffic.describe('Between the process that answers and the provider'),
+})
+
+const limits = {
+  context_window: z.number().int().nullable().describe('Tokens of input and output together; null: unknown'),
+  max_output_tokens: z.number().int().nullable().describe('Tokens that one answer may have; null: unknown'),
+}
+const usd = z.number().nullable()
+
+const ModelInUse = z.object({
+  model: z.string(),
+  priced: z
+    .enum(['catalogue', 'free', 'unknown'])
+    .describe('`catalogue`: its price is known, and stands under `prices`; `unknown`: it costs something'),
+  free_because: z.string().nullable().describe('Why it is free'),
+  ...limits,
+})
+
+const Listed = z.object({
+  model: z.string(),
+  ...{ input: z.number(), output: z.number(), cached_input: usd, cache_write: usd },
+  long_prompt: z
+    .object({
+      above: z.number().int(),
+      ...{ input: z.number(), output: z.number(), cached_input: usd, cache_write: usd },
+    })
+    .nullable()
+    .describe('What requests cost whose input has more tokens than `above`'),
+  ...limits,
+  as_of: z.string().nullable().describe('Date of the source: year-month, or year-month-day'),
+  source: z.string().nullable().describe('The page that says so'),
+  verified: z.boolean().describe('Compared with the price list of its provider, or given by the project'),
+  configured: z.boolean().describe('From models.yaml of the project: counts wherever the provider runs'),
+  stale: z.boolean().describe(`Its date is more than ${STALE_DAYS} days ago`),
 })
 
 /** All that an operator wants to know of models: whom agents can ask, at what price, and how they fare. */
@@ -31,22 +65,13 @@ export const ModelsOverview = z.object({
     .nullable()
     .describe('What an agent without a model of its own uses'),
   error: z.string().nullable().describe('Why there is no default'),
+  in_use: z.array(ModelInUse).describe('The models that the configuration, profiles and living agents name'),
+  unknown_price: z
+    .enum(['refuse', 'approve'])
+    .nullable()
+    .describe('What becomes of calls to models of unknown price; null: there is no dollar limit, so they run'),
   providers: z.array(ProviderState),
-  prices: z
-    .array(
-      z.object({
-        model: z.string(),
-        input: z.number(),
-        output: z.number(),
-        cached_input: z.number().nullable(),
-        cache_write: z.number().nullable(),
-        as_of: z.string().nullable(),
-        verified: z.boolean().describe('Compared with the price list of its provider, or given by the project'),
-      }),
-    )
-    .describe('USD per million tokens'),
-  default_price: z
-    .object({ input: z.number(), output: z.number() })
-    .describe('What a model without a known price counts at'),
+  listed: z.enum(['all', 'stale']).describe('Which entries of the catalogue stand under `prices`'),
+  prices: z.array(Listed).describe('USD per million tokens'),
 })
 export type ModelsOverview = z.output<typeof ModelsOverview>

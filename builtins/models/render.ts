@@ -1,42 +1,82 @@
-import { columns } from '#kernel'
-import { TIERS } from './catalogue.ts'
+import { columns, counted } from '#kernel'
+import { STALE_DAYS, TIERS } from './catalogue.ts'
 import type { ModelsOverview } from './overview.ts'
 
 type Provider = ModelsOverview['providers'][number]
+type Listed = ModelsOverview['prices'][number]
 type Row = readonly [provider: string, model: string, tier: string, price: string, breaker: string, state: string]
 
 const HEAD: Row = ['PROVIDER', 'MODEL', 'TIER', 'USD/M IN, OUT', 'BREAKER', 'STATE']
+const ENTRY = ['MODEL', 'IN', 'CACHED', 'OUT', 'CONTEXT', 'OUTPUT', 'AS OF']
 
-/** Providers and models as a table for people. */
+/** Providers and models as tables for people; of the catalogue only what is stale, when that was asked for. */
 export function renderModels(overview: ModelsOverview): string {
-  const { default: chosen, error, providers, default_price } = overview
+  const { prices } = overview
+  if (overview.listed === 'stale') return renderStale(prices)
+  const { default: chosen, error, providers } = overview
   const notice = chosen?.notice ? ` (${chosen.notice})` : ''
-  const shown = new Set<string>()
-  const rows = providers.flatMap(provider => rowsOf(provider, overview, shown))
-  const others = overview.prices.filter(({ model }) => !shown.has(model))
+  const rows = providers.flatMap(provider => rowsOf(provider, overview))
   const marks = [
-    '* not compared with the price list of its provider',
-    `? no known price: counted at ${default_price.input}, ${default_price.output}`,
-  ].filter(
-    mark => rows.some(row => row[3].endsWith(mark[0]!)) || others.some(price => figures(price).endsWith(mark[0]!)),
-  )
+    prices.some(({ verified }) => !verified) && '* not compared with the price list of its provider',
+    prices.some(({ long_prompt }) => long_prompt) &&
+      '+ costs more where the input is long; svc models --json says from where',
+    rows.some(row => row[3].includes('unknown')) && `unknown: ${fate(overview)}`,
+  ].filter(mark => mark !== false)
   return [
     chosen ? `Default: ${chosen.model}${notice}` : `No default model: ${error}`,
+    ...usedLines(overview),
     '',
     ...columns([HEAD, ...rows]),
-    ...(others.length > 0 ? ['', 'Other prices:'] : []),
-    ...others.map(price => `  ${price.model}  ${figures(price)}`),
+    ...(prices.length > 0 ? ['', 'Catalogue, in USD per million tokens:', ...entries(prices)] : []),
     ...(marks.length > 0 ? ['', ...marks] : []),
   ].join('\n')
 }
 
+function renderStale(prices: readonly Listed[]): string {
+  if (prices.length === 0) return `no price is older than ${STALE_DAYS} days`
+  const rows = prices.map(entry => [...entryOf(entry), entry.source ?? ''])
+  return [
+    `${counted(prices.length, 'price')} older than ${STALE_DAYS} days; write what is right now into models.yaml:`,
+    ...columns([[...ENTRY, 'SOURCE'], ...rows]),
+  ].join('\n')
+}
+
+/** What the models in use cost, where that is not a known price. */
+function usedLines(overview: ModelsOverview): string[] {
+  return overview.in_use.flatMap(({ model, priced, free_because }) => {
+    if (priced === 'unknown') return [`In use: ${model}, whose price is unknown: ${fate(overview)}`]
+    return priced === 'free' ? [`In use: ${model}, which is free: ${free_because}`] : []
+  })
+}
+
+/** What becomes of calls to models of unknown price, and what to do about it. */
+function fate({ unknown_price }: ModelsOverview): string {
+  if (unknown_price === null) return 'what it costs is not counted; write its price into models.yaml'
+  return unknown_price === 'refuse'
+    ? 'refused while there is a dollar limit (daemon.budget_unknown_price); write its price into models.yaml'
+    : 'needs an approval while there is a dollar limit (daemon.budget_unknown_price), or a price in models.yaml'
+}
+
+function entries(prices: readonly Listed[]): string[] {
+  return columns([ENTRY, ...prices.map(entryOf)])
+}
+
+function entryOf(price: Listed): string[] {
+  const { model, input, output, cached_input, context_window, max_output_tokens, as_of } = price
+  const marks = `${price.long_prompt ? ' +' : ''}${price.verified ? '' : ' *'}`
+  return [
+    `${model}${marks}`,
+    ...[input, cached_input, output, context_window, max_output_tokens].map(value => String(value ?? '–')),
+    price.configured && as_of === null ? 'models.yaml' : (as_of ?? '–'),
+  ]
+}
+
 /** One for each tier, or one for a provider that cannot be called or has no tiers. What is said of a provider stands once. */
-function rowsOf(provider: Provider, overview: ModelsOverview, shown: Set<string>): Row[] {
+function rowsOf(provider: Provider, overview: ModelsOverview): Row[] {
   const { name, available, tiers } = provider
   const named = TIERS.flatMap(tier => (tiers[tier] ? [[tier, tiers[tier]] as const] : []))
   if (!available || named.length === 0) return [[name, '', '', '', breakerOf(provider), stateOf(provider)]]
   return named.map(([tier, model], n) => {
-    shown.add(`${name}:${model}`)
     const price = priceOf(provider, `${name}:${model}`, overview)
     return n === 0
       ? [name, model, tier, price, breakerOf(provider), stateOf(provider)]
@@ -44,22 +84,17 @@ function rowsOf(provider: Provider, overview: ModelsOverview, shown: Set<string>
   })
 }
 
-function priceOf({ free }: Provider, id: string, { prices, default_price }: ModelsOverview): string {
-  if (free) return 'free'
+function priceOf({ free }: Provider, id: string, { prices }: ModelsOverview): string {
   const price = prices.find(({ model }) => model === id)
-  if (!price) return `${default_price.input}, ${default_price.output} ?`
-  return figures(price)
-}
-
-function figures({ input, output, verified }: ModelsOverview['prices'][number]): string {
-  return `${input}, ${output}${verified ? '' : ' *'}`
+  if (free && !price?.configured) return 'free'
+  return price ? `${price.input}, ${price.output}${price.verified ? '' : ' *'}` : 'unknown'
 }
 
 function breakerOf({ traffic }: Provider): string {
   return traffic.breaker.replace('_', '-')
 }
 
-function stateOf({ available, reason, notice, traffic }: Provider): string {
+function stateOf({ available, reason, notice, free_because, traffic }: Provider): string {
   if (!available) return reason ?? 'not available'
   const { breaker, failures, last_failure, retry_in_ms, backing_off_ms } = traffic
   if (breaker !== 'closed') {
@@ -67,7 +102,8 @@ function stateOf({ available, reason, notice, traffic }: Provider): string {
     return `${failures} failures in a row, ${next}: ${last_failure}`
   }
   if (backing_off_ms > 0) return `left in peace for ${seconds(backing_off_ms)}: ${last_failure}`
-  return notice ?? reason ?? 'ready'
+  const free = free_because && free_because !== notice ? `free: ${free_because}` : undefined
+  return notice ?? reason ?? free ?? 'ready'
 }
 
 function seconds(ms: number): string {

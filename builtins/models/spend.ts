@@ -1,6 +1,12 @@
-import type { Price } from './catalogue.ts'
-import { DEFAULT_PRICE } from './catalogue.ts'
-import { estimateTokens, type ModelRequest, type PlannedSpend, type Spend, type Usage } from './contract.ts'
+import {
+  estimateTokens,
+  type ModelPrice,
+  type ModelRates,
+  type ModelRequest,
+  type PlannedSpend,
+  type Spend,
+  type Usage,
+} from './contract.ts'
 
 /** What became of one attempt, as far as its cost goes. */
 export interface Attempt {
@@ -45,30 +51,37 @@ function partOf(whole: number, part = 0): number {
   return Number.isInteger(part) && part > 0 ? Math.min(part, whole) : 0
 }
 
-/** What one attempt may cost at most: its input, estimated, at the dearest price that input has, and all the output it may give. */
+/**
+ * What one attempt may cost at most: its input, estimated, at the dearest price that input has, and all the output it may give.
+ * Of a model without a known price only the tokens are known.
+ */
 export function boundOf(
   request: Pick<ModelRequest, 'messages' | 'tools' | 'max_tokens'>,
-  price: Price | 'free' | undefined,
+  price: ModelPrice | 'free' | undefined,
 ): ReturnType<PlannedSpend['bound']> {
   const input_tokens = estimateTokens(charsOf(request))
   const tokens = input_tokens + request.max_tokens
-  if (price === 'free') return { cost_micros: 0, tokens }
-  const { input, output, cache_write = input } = price ?? DEFAULT_PRICE
+  if (price === 'free' || price === undefined) return { cost_micros: 0, tokens }
+  const { input, output, cache_write = input } = ratesFor(price, input_tokens)
   return { cost_micros: micros(input_tokens * Math.max(input, cache_write) + request.max_tokens * output), tokens }
 }
 
 /** Whether the price of a call is known. */
-export function pricedOf(price: Price | 'free' | undefined): Spend['priced'] {
-  return price === 'free' ? 'free' : price ? 'catalogue' : 'default'
+export function pricedOf(price: ModelPrice | 'free' | undefined): Spend['priced'] {
+  return price === 'free' ? 'free' : price ? 'catalogue' : 'unknown'
 }
 
-/** Adds up what all attempts of a call cost. Missing counts are estimated, never free; the sum is rounded up to a micro-dollar. */
+/**
+ * Adds up what all attempts of a call cost. Missing counts are estimated, never free; the sum is rounded up to a micro-dollar.
+ * Without a known price the cost is 0, and `priced` says so.
+ */
 export function spendOf(
   attempts: readonly Attempt[],
   request: Pick<ModelRequest, 'messages' | 'tools'>,
-  price: Price | 'free' | undefined,
+  price: ModelPrice | 'free' | undefined,
 ): Omit<Spend, 'call_id' | 'model' | 'duration_ms'> {
   let estimated = false
+  let exact = 0
   const total = { input_tokens: 0, output_tokens: 0, cached_tokens: 0, cache_write_tokens: 0 }
   for (const attempt of attempts) {
     let usage = plausible(attempt, request)
@@ -80,6 +93,7 @@ export function spendOf(
         output_tokens: estimateTokens(attempt.output_chars),
       }
     }
+    if (price !== undefined && price !== 'free') exact += exactMicros(usage, price)
     total.input_tokens += usage.input_tokens
     total.output_tokens += usage.output_tokens
     total.cached_tokens += usage.cached_tokens ?? 0
@@ -87,7 +101,7 @@ export function spendOf(
   }
   const { input_tokens, output_tokens, cached_tokens, cache_write_tokens } = total
   return {
-    cost_micros: price === 'free' ? 0 : microsOf(total, price ?? DEFAULT_PRICE),
+    cost_micros: micros(exact),
     ...{ input_tokens, output_tokens },
     ...(cached_tokens > 0 ? { cached_tokens } : {}),
     ...(cache_write_tokens > 0 ? { cache_write_tokens } : {}),
@@ -97,12 +111,19 @@ export function spendOf(
   }
 }
 
-function microsOf(tokens: Required<Usage>, price: Price): number {
-  const { input, output, cached_input = input, cache_write = input } = price
-  const { cached_tokens, cache_write_tokens } = tokens
-  const fresh = tokens.input_tokens - cached_tokens - cache_write_tokens
-  const read = cached_tokens * cached_input
-  return micros(fresh * input + read + cache_write_tokens * cache_write + tokens.output_tokens * output)
+function exactMicros(
+  { input_tokens, output_tokens, cached_tokens = 0, cache_write_tokens = 0 }: Usage,
+  price: ModelPrice,
+) {
+  const { input, output, cached_input = input, cache_write = input } = ratesFor(price, input_tokens)
+  const fresh = input_tokens - cached_tokens - cache_write_tokens
+  return fresh * input + cached_tokens * cached_input + cache_write_tokens * cache_write + output_tokens * output
+}
+
+/** What the tokens of a request with so much input cost. */
+function ratesFor(price: ModelPrice, input_tokens: number): ModelRates {
+  const { long_prompt } = price
+  return long_prompt && input_tokens > long_prompt.above ? long_prompt : price
 }
 
 /** Rounded up. Prices are decimal fractions: without the margin 25 × 0.56 would be rounded up from 14.000000000000002. */

@@ -3,8 +3,10 @@ import { z } from '#kernel'
 export const Plugin = z.object({
   name: z.string().meta({ examples: ['office-hours'] }),
   state: z
-    .enum(['live', 'suspended', 'failed', 'disabled'])
-    .describe('live with an error: an older version lives on, because the newest could not take its place'),
+    .enum(['live', 'suspended', 'failed', 'disabled', 'unloaded'])
+    .describe(
+      'live with an error: an older version lives on, because the newest could not take its place; unloaded: no plugin file may run in this process, and the error says why',
+    ),
   origin: z.string().describe('`builtin`, `code`, or the file that it was loaded from'),
   version: z.string(),
   description: z.string(),

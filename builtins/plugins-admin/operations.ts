@@ -23,11 +23,15 @@ export function pluginsList(svc: PluginHandle) {
   })
 }
 
-/** Applies what changed on disk without waiting for the tenth beat; by name, one plugin, also when it is unchanged. */
+/**
+ * Applies what changed on disk without waiting for the tenth heartbeat; by name, one plugin, also when it is unchanged. The
+ * answer also names plugins that failed before, as when the heartbeat applied the edit first.
+ */
 export function pluginsReload(svc: PluginHandle) {
   return operation({
     name: 'plugins.reload',
-    summary: 'Apply what changed in the plugin folders, now',
+    summary: 'Apply changes in the plugin folders now',
+    description: 'Lists what was applied and every plugin that has failed; the command then exits with 1.',
     input: z.strictObject({
       name: z.string().min(1).max(200).optional().describe("A plugin's name or file: loaded again also when unchanged"),
     }),
@@ -38,7 +42,8 @@ export function pluginsReload(svc: PluginHandle) {
     errors: [PluginNotFoundError],
     async run({ name }) {
       const applied = await svc.use(HostToken).apply(name)
-      if (name === undefined || applied.length > 0) return applied
+      if (name === undefined) return [...applied, ...failedBefore(svc, applied)]
+      if (applied.length > 0) return applied
       const files = svc
         .use(HostToken)
         .list()
@@ -49,7 +54,18 @@ export function pluginsReload(svc: PluginHandle) {
       applied
         .map(({ plugin, outcome, error }) => (error ? `${plugin}: ${outcome}\n  ${error}` : `${plugin}: ${outcome}`))
         .join('\n') || 'nothing changed',
+    exit: applied => (applied.some(({ error }) => error !== null) ? 1 : 0),
   })
+}
+
+/** The plugin files whose newest version could not be loaded, without those that were just applied. */
+function failedBefore(svc: PluginHandle, applied: readonly Applied[]): Applied[] {
+  const named = new Set(applied.map(({ plugin }) => plugin))
+  return svc
+    .use(HostToken)
+    .list()
+    .filter(({ name, error }) => error !== null && !named.has(name))
+    .map(({ name, origin, error }) => ({ plugin: name, origin, outcome: 'failed', error }))
 }
 
 /** A table, with what went wrong below it: that is what one came for, so it is never cut. */

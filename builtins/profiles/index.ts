@@ -1,4 +1,5 @@
 import { definePlugin, taken } from '#kernel'
+import { ModelUsers } from '../models/contract.ts'
 import { ProfilesConfig } from './config.ts'
 import { Profiles } from './contract.ts'
 import { profileOperations } from './operations.ts'
@@ -18,6 +19,13 @@ export default definePlugin({
         profile.skills.length === 0 ? '' : taken(`skills of ${profile.name}`, () => profiles.skills(profile)),
       names: () => profiles.names(),
       list: () => profiles.list(),
+    })
+    svc.add(ModelUsers, {
+      name: 'profiles',
+      async models() {
+        const all = await profiles.list()
+        return all.flatMap(({ profile }) => (profile ? [profile.model, ...profile.fallback] : []))
+      },
     })
     for (const operation of profileOperations(profiles)) svc.operation(operation)
   },

@@ -1,5 +1,5 @@
 import { CycleTimeoutError, FencedError, StoppingError, SvcError } from '#kernel'
-import { AgentBudgetExhaustedError, BudgetExhaustedError } from '../budget/contract.ts'
+import { AgentBudgetExhaustedError, BudgetExhaustedError, UnknownPriceError } from '../budget/contract.ts'
 import { DaemonFrozenError } from '../daemon/contract.ts'
 import { ModelError } from '../models/contract.ts'
 
@@ -64,7 +64,10 @@ export interface ErrorRecord {
 
 /** Those that somebody tells from others by their class. */
 const KNOWN = new Map<string, { prototype: object }>(
-  [FencedError, CycleTimeoutError, StoppingError, BudgetExhaustedError, AgentBudgetExhaustedError, DaemonFrozenError]
+  [
+    ...[FencedError, CycleTimeoutError, StoppingError, DaemonFrozenError],
+    ...[BudgetExhaustedError, AgentBudgetExhaustedError, UnknownPriceError],
+  ]
     .map(made => [made.code, made] as [string, { prototype: object }])
     .concat([['model_error', ModelError]]),
 )

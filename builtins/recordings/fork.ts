@@ -170,6 +170,8 @@ function askingFor(svc: PluginHandle, model: string | null): PluginDefinition {
       stage.provide(Profiles, svc.use(Profiles))
       stage.provide(Models, {
         resolve: name => svc.use(Models).resolve(model ?? name),
+        describe: name => svc.use(Models).describe(model ?? name),
+        inUse: () => svc.use(Models).inUse(),
         call(call) {
           const { fallback, ...asked } = call
           const planning = String(stage.config.get('model.planning_model'))

@@ -7,7 +7,7 @@ import { TAPE_VERSION } from './entries.ts'
 import { eventsOf, LogHash, lineOf } from './log.ts'
 import { Playback } from './playback.ts'
 import { maskerOf } from './recording.ts'
-import { Score } from './score.ts'
+import { Score, stepsIn } from './score.ts'
 import type { Whole } from './shelf.ts'
 import { openStage, type Stage, type StageOptions } from './stage.ts'
 
@@ -15,6 +15,8 @@ import { openStage, type Stage, type StageOptions } from './stage.ts'
 export interface Original extends Whole {
   /** The event log as it was recorded. */
   events: readonly EventRow[]
+  /** Of a task's run: the actor that worked on it, on the recording of its process. */
+  actor?: number
 }
 
 /** Compares the event log of a replay with the recorded one, as it grows. */
@@ -131,7 +133,7 @@ export async function replay(
   return {
     run_id: about.run_id,
     same: divergence === null,
-    ...{ events: comparison.count, cycles: playback.cycles, steps: playback.steps },
+    ...{ events: comparison.count, ...repeated(original, playback) },
     ...{ hash: comparison.expected.value, replayed_hash: comparison.replayed.value },
     duration_ms: Math.round(svc.clock.monotonic() - began),
     divergence,
@@ -144,6 +146,12 @@ export async function replay(
       ...lacks,
     ],
   }
+}
+
+/** Counts what was repeated as `recordings.get` counts what was recorded: of a task only its own steps. */
+function repeated({ entries, actor }: Original, { cycles, steps }: Playback): { cycles: number; steps: number } {
+  if (actor === undefined) return { cycles, steps }
+  return { cycles: 0, steps: stepsIn(entries, actor).filter(({ step }) => step <= steps).length }
 }
 
 /** Its tools stood in every prompt, so others may be asked for. */

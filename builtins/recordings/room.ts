@@ -200,7 +200,7 @@ export class RecordingRoom implements Recordings {
     const cut = about.cut ?? (task.over || about.ended_at === null ? null : 'its recording ends in the middle of it')
     return {
       about: { ...about, run_id, kind: 'task', within, events_of: run_id, last_seq, cut },
-      entries: task.entries,
+      ...{ entries: task.entries, actor: task.actor },
       ...{ state, events },
     }
   }

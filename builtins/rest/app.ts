@@ -26,6 +26,7 @@ import { admit } from './gate.ts'
 import type { Door } from './hosts.ts'
 import { inputOf } from './input.ts'
 import type { Keys } from './keys.ts'
+import { sendPage } from './pages.ts'
 import { problemHeaders, toldError } from './problem.ts'
 import { createRefusal, shadowed } from './refusals.ts'
 import type { RouteTable } from './routes.ts'
@@ -97,13 +98,7 @@ function addPages(app: FastifyInstance, { pages }: RouteTable): void {
       method: withHead('GET'),
       url: page.path,
       config: { open: true },
-      handler: async (_request, reply) => {
-        const body = await page.body()
-        return reply
-          .type(page.contentType)
-          .headers(page.headers ?? {})
-          .send(body)
-      },
+      handler: (request, reply) => sendPage(page, request, reply),
     })
   }
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { defineError, type OperationCall, point, type SvcError, shapeOf, token, z } from '#kernel'
+import { defineError, type OperationCall, type Ports, point, type SvcError, shapeOf, token, z } from '#kernel'
 
 /** The section `server`. All of it is read at start. */
 export const ServerConfig = z.object({
@@ -18,9 +18,21 @@ export const ServerConfig = z.object({
     .array(z.string().regex(/^[^\s/*]+$/, 'must be a host name such as svc.example.org; there are no wildcards'))
     .default([])
     .describe('Further names, with or without a port, that the Host header may hold while no key is set'),
-  max_connections: z.number().int().min(1).default(1024).describe('Open connections at once'),
+  max_connections: z
+    .number()
+    .int()
+    .min(1)
+    .default(1024)
+    .describe('Maximum number of open connections; fewer where the process may open few files'),
   request_timeout: z.number().positive().max(3600).default(15).describe('Seconds that a request may take to arrive'),
-  max_streams: z.number().int().min(1).default(256).describe('Open streams at once'),
+  max_streams: z
+    .number()
+    .int()
+    .min(1)
+    .default(256)
+    .describe(
+      'Maximum number of open streams; at most half of what the limit on open files leaves after a reserve of 64',
+    ),
   stream_buffer_bytes: z
     .number()
     .int()
@@ -67,12 +79,45 @@ export interface Rest {
 }
 export const Rest = token<Rest>('rest')
 
+/** Content encodings that pages are compressed with when they are built, the smallest first, and the file name's ending. */
+export const PAGE_ENCODINGS = { br: '.br', gzip: '.gz' } as const
+export type PageEncoding = keyof typeof PAGE_ENCODINGS
+
+/** A body that is compressed already. */
+export interface EncodedBody {
+  bytes: Buffer
+  encoding: PageEncoding
+}
+
 /** A file that is served as it is, to everyone: the shell of a page, which holds no data. */
 export interface StaticRoute {
   path: string
   contentType: string
   headers?: Readonly<Record<string, string>>
-  body(): string | Buffer | Promise<string | Buffer>
+  /** @param encodings what the client accepts, the smallest first; a body without an encoding is right for every client */
+  body(encodings: readonly PageEncoding[]): string | Buffer | EncodedBody | Promise<string | Buffer | EncodedBody>
+}
+
+/**
+ * Reads a page's file from the first folder that has it: compressed, where that lies beside it and the client accepts it.
+ * @returns undefined where no folder has it
+ */
+export async function readPageFile(
+  files: Ports['files'],
+  folders: readonly URL[],
+  file: string,
+  encodings: readonly PageEncoding[],
+): Promise<Buffer | EncodedBody | undefined> {
+  const read = (name: string, folder: URL) => files.readFile(new URL(name, folder)).catch(() => undefined)
+  for (const folder of folders) {
+    for (const encoding of encodings) {
+      const bytes = await read(`${file}${PAGE_ENCODINGS[encoding]}`, folder)
+      if (bytes) return { bytes, encoding }
+    }
+    const bytes = await read(file, folder)
+    if (bytes) return bytes
+  }
+  return undefined
 }
 export const StaticRoutes = point<StaticRoute>('static_routes', {
   key: route => route.path,
@@ -235,8 +280,8 @@ export const TooManyStreamsError = defineError({
   code: 'too_many_streams',
   status: 503,
   title: 'Too many streams',
-  sentence: (p: { max: number }) =>
-    `${p.max} streams are open, as many as server.max_streams allows; try again when one has ended.`,
+  sentence: (p: { max: number; limit: string }) =>
+    `${p.max} streams are open, as many as ${p.limit} allows; try again when one has ended.`,
 })
 export const ServerStoppingError = defineError({
   code: 'server_stopping',

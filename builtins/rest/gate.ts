@@ -41,6 +41,10 @@ export function admit(
     reply.header('connection', 'close')
     throw new MalformedRequestError({ problem: 'A request must have one Host header.' })
   }
+  // Behind a proxy that reads the other one, the two would see different keys.
+  if (isRepeated('x-svc-key', raw.rawHeaders)) {
+    throw new MalformedRequestError({ problem: 'A request may have one X-Svc-Key header.' })
+  }
   if (!door.local && !config.api_key && !door.accepted.has(host)) {
     const insecure = svc.ports.env.SVC_API_ALLOW_INSECURE === '1'
     if (!isOwnHost(host, door, config.allowed_hosts, insecure)) throw new ForbiddenHostError({ host })

@@ -24,15 +24,16 @@ keyless.addAddress('127.0.0.1', 'ipv4')
 keyless.addAddress('::1', 'ipv6')
 
 /**
- * The address that a host stands for, and whether it is one that may be served without a key.
+ * The address that a host stands for, whether it needs a key (`wide`), and whether other machines can reach it (`shared`).
  * Nothing, `0.0.0.0` and `::` stand for all addresses of the machine.
  * @throws CannotListenError for an unknown name
  */
-export async function resolveHost(host: string): Promise<{ address: string; wide: boolean }> {
+export async function resolveHost(host: string): Promise<{ address: string; wide: boolean; shared: boolean }> {
   const found = await lookup(host || '0.0.0.0', { all: true }).catch(() => [])
   const first = found.find(({ family }) => family === 4) ?? found[0]
   if (!first) throw new CannotListenError({ address: host, problem: 'no machine has this name' })
-  return { address: first.address, wide: !found.every(({ address }) => isIn(keyless, address)) }
+  const all = (list: BlockList) => found.every(({ address }) => isIn(list, address))
+  return { address: first.address, wide: !all(keyless), shared: !all(loopback) }
 }
 
 /**

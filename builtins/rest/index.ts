@@ -2,11 +2,14 @@ import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import { definePlugin, Operations, ROLES, secretMasker } from '#kernel'
+import { DoctorChecks } from '../doctor/contract.ts'
 import { Apps } from './apps.ts'
+import { keyCheck } from './checks.ts'
 import { type Listening, ProtocolRoutes, problemOf, Rest, ServerConfig, StaticRoutes } from './contract.ts'
 import type { Door } from './hosts.ts'
 import { Keys } from './keys.ts'
 import { listen } from './listener.ts'
+import { capacityFor, openFilesLimit } from './open-files.ts'
 import { healthCheck, openapiGet } from './operations.ts'
 import { toldError } from './problem.ts'
 import { Streams } from './stream.ts'
@@ -21,21 +24,37 @@ export default definePlugin({
     const doorOf = ({ socket }: IncomingMessage) => doors.get(socket)!
     const problem = (thrown: unknown, request: FastifyRequest) => problemOf(toldError(svc, thrown, request), request.id)
     const hide = secretMasker(svc)
-    const streams = new Streams({ svc, config, problem, hide })
+    // As much as the configuration says, until the first address is listened at.
+    let capacity = capacityFor(config, Number.POSITIVE_INFINITY)
+    let measured: Promise<void> | undefined
+    const measure = async () => {
+      capacity = capacityFor(config, await openFilesLimit(svc.ports))
+      if (capacity.streams < config.max_streams) {
+        svc.log.warn(
+          {},
+          `at most ${capacity.streams} streams at once instead of server.max_streams (${config.max_streams}), because of ${capacity.limit}; raise that limit for more`,
+        )
+      }
+    }
+    const streams = new Streams({ svc, config, capacity: () => capacity, problem, hide })
     const apps = new Apps({ svc, config, keys: new Keys(svc.clock), streams, doorOf, hide })
     const open = new Set<Listening>()
 
+    const addresses = () => [...open].flatMap(({ tcp }) => tcp ?? [])
     svc.provide(Rest, {
       async listen(address) {
-        const listening = await listen({ svc, config, apps, streams, doors }, address)
+        measured ??= measure()
+        await measured
+        const listening = await listen({ svc, config, capacity, apps, streams, doors }, address)
         open.add(listening)
         return { ...listening, close: () => listening.close().finally(() => open.delete(listening)) }
       },
-      addresses: () => [...open].flatMap(({ tcp }) => tcp ?? []),
+      addresses,
     })
     svc.onChange(Operations, () => apps.outdate())
     svc.onChange(StaticRoutes, () => apps.outdate())
     svc.onChange(ProtocolRoutes, () => apps.outdate())
+    svc.add(DoctorChecks, keyCheck(svc, config, addresses))
     svc.operation(healthCheck(svc))
     svc.operation(openapiGet(svc, config.api_key !== ''))
     svc.start(() => async () => void (await Promise.all([...open].map(listening => listening.close()))), { in: ROLES })

@@ -4,10 +4,22 @@ import { TooManyAttemptsError, UnauthorizedError } from './contract.ts'
 
 const WINDOW_MS = 1_000
 const WRONG_PER_WINDOW = 10
-/** Addresses remembered; beyond it, those whose window is over are forgotten. */
+/** Maximum number of addresses remembered; beyond it the oldest is forgotten. */
 const REMEMBERED = 1_000
+/** A key with fewer visible characters can be guessed. */
+const SHORTEST_STRONG = 16
 
-/** The check of the shared key, with a brake on guessing. */
+/** Stores a key that cannot be guessed. Node is there wherever svc runs. */
+export const MAKE_A_KEY = `svc config set server.api_key "$(node -p 'crypto.randomBytes(32).toString("hex")')"`
+
+/** Returns what is wrong with a key that other machines can try; undefined when it is long enough. */
+export function weaknessOf(key: string): string | undefined {
+  const visible = key.match(/[\p{L}\p{N}\p{P}\p{S}]/gu)?.length ?? 0
+  if (key === '' || visible >= SHORTEST_STRONG) return undefined
+  return `The key in server.api_key has ${visible} visible characters; with fewer than ${SHORTEST_STRONG} it can be guessed`
+}
+
+/** Checks the shared key, and slows down guessing. */
 export class Keys {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #wrong = new Map<string, { since: number; count: number }>()
@@ -17,33 +29,28 @@ export class Keys {
   }
 
   /**
-   * Lets the holder of `key` pass.
+   * Lets the holder of `key` pass, however many wrong keys came from its address: behind a proxy all share one.
    * @throws UnauthorizedError alike for a missing and a wrong key
-   * @throws TooManyAttemptsError after ten wrong ones within a second from the same address, right or wrong
+   * @throws TooManyAttemptsError for a wrong key after ten within a second from the same address
    */
   check(key: string, given: string | undefined, address: string): void {
-    const wrong = this.#recent(address)
-    if (wrong && wrong.count >= WRONG_PER_WINDOW) throw new TooManyAttemptsError()
     // Node reads header bytes as Latin-1; a key beyond ASCII was sent as UTF-8. A missing one takes the same time.
-    const right = timingSafeEqual(digest(Buffer.from(given ?? '', 'latin1')), digest(Buffer.from(key)))
-    if (right && given !== undefined) return
-    if (given !== undefined) {
-      if (wrong) wrong.count++
-      else this.#remember(address)
-    }
+    const isRight = timingSafeEqual(digest(Buffer.from(given ?? '', 'latin1')), digest(Buffer.from(key)))
+    if (isRight && given !== undefined) return
+    if (given !== undefined && this.#count(address) > WRONG_PER_WINDOW) throw new TooManyAttemptsError()
     throw new UnauthorizedError()
   }
 
-  #recent(address: string) {
-    const wrong = this.#wrong.get(address)
-    if (wrong && this.#clock.monotonic() - wrong.since < WINDOW_MS) return wrong
+  /** Counts a wrong key. @returns how many came from this address in its current second */
+  #count(address: string): number {
+    const now = this.#clock.monotonic()
+    const known = this.#wrong.get(address)
+    if (known && now - known.since < WINDOW_MS) return ++known.count
     this.#wrong.delete(address)
-    return undefined
-  }
-
-  #remember(address: string): void {
-    if (this.#wrong.size >= REMEMBERED) for (const known of [...this.#wrong.keys()]) this.#recent(known)
-    this.#wrong.set(address, { since: this.#clock.monotonic(), count: 1 })
+    const [oldest] = this.#wrong.keys()
+    if (oldest !== undefined && this.#wrong.size >= REMEMBERED) this.#wrong.delete(oldest)
+    this.#wrong.set(address, { since: now, count: 1 })
+    return 1
   }
 }
 

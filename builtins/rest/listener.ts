@@ -13,6 +13,8 @@ import {
   WideBindError,
 } from './contract.ts'
 import { type Door, resolveHost } from './hosts.ts'
+import { MAKE_A_KEY, weaknessOf } from './keys.ts'
+import type { Capacity } from './open-files.ts'
 import { refusal } from './problem.ts'
 import type { Streams } from './stream.ts'
 
@@ -28,6 +30,7 @@ const LOOK_MS = 1_000
 export interface ListenerParts {
   svc: PluginHandle
   config: ServerConfig
+  capacity: Capacity
   apps: Apps
   streams: Streams
   doors: WeakMap<Socket, Door>
@@ -44,11 +47,14 @@ async function listenTcp(parts: ListenerParts, host: string, port: number): Prom
     const issues = [{ path: 'port', message: 'must be a whole number from 0 to 65535' }]
     throw new InvalidInputError({ what: 'The address', issues }, { errors: issues })
   }
-  const { address, wide } = await resolveHost(host)
+  const { address, wide, shared } = await resolveHost(host)
   if (wide && !parts.config.api_key) {
     if (parts.svc.ports.env.SVC_API_ALLOW_INSECURE !== '1') throw new WideBindError({ host })
     parts.svc.log.warn({}, `SVC_API_ALLOW_INSECURE: whoever reaches ${address} may use the API without a key`)
   }
+  const weakness = shared ? weaknessOf(parts.config.api_key) : undefined
+  if (weakness)
+    parts.svc.log.warn({}, `${weakness}. ${address} can be reached from other machines. Set a new key: ${MAKE_A_KEY}`)
   const door = {
     local: false,
     port,
@@ -103,7 +109,7 @@ async function listenSocket(parts: ListenerParts, path: string): Promise<Listeni
   }
 }
 
-function createListener({ svc, config, apps, streams, doors }: ListenerParts, door: Door) {
+function createListener({ svc, config, capacity, apps, streams, doors }: ListenerParts, door: Door) {
   const server = createServer({
     requestTimeout: config.request_timeout * 1000,
     headersTimeout: config.request_timeout * 1000,
@@ -111,7 +117,7 @@ function createListener({ svc, config, apps, streams, doors }: ListenerParts, do
     // The gate refuses what has none, in the words that every refusal has.
     requireHostHeader: false,
   })
-  server.maxConnections = config.max_connections
+  server.maxConnections = capacity.connections
   /** How many requests of a connection wait for their answers, and the last of them. */
   const answering = new Map<Socket, { count: number; last: IncomingMessage }>()
   /** What connections are told that sent something else than HTTP. */

@@ -5,6 +5,7 @@ import {
   MalformedRequestError,
   problemOf,
   RequestTimeoutError,
+  TooManyStreamsError,
   UnsupportedMediaTypeError,
 } from './contract.ts'
 
@@ -13,7 +14,12 @@ export const PROBLEM_TYPE = 'application/problem+json'
 /** Headers that go with an error. A client that may try again is told when, in seconds. */
 export function problemHeaders(error: SvcError): Record<string, string> {
   const again = error.retryAfter ?? (error.status === 503 || error.status === 429 ? 1 : undefined)
-  return { 'content-type': PROBLEM_TYPE, ...(again === undefined ? {} : { 'retry-after': String(Math.ceil(again)) }) }
+  return {
+    'content-type': PROBLEM_TYPE,
+    ...(again === undefined ? {} : { 'retry-after': String(Math.ceil(again)) }),
+    // A client that waits for a stream is not to hold on to its connection until then.
+    ...(error instanceof TooManyStreamsError ? { connection: 'close' } : {}),
+  }
 }
 
 /** What was thrown while a request was answered, as an error that may be shown. */

@@ -5,6 +5,7 @@ import type { PluginHandle, StreamEvent } from '#kernel'
 import { type ServerConfig, ServerStoppingError, TooManyStreamsError } from './contract.ts'
 import { COMMENT, EVENT_STREAM, frame } from './frames.ts'
 import type { Door } from './hosts.ts'
+import type { Capacity } from './open-files.ts'
 
 /** A comment line goes out this often, for proxies that close what is silent. */
 const COMMENT_MS = 15_000
@@ -16,6 +17,7 @@ const RETRY_AFTER_S = 5
 export interface StreamParts {
   svc: PluginHandle
   config: ServerConfig
+  capacity: () => Capacity
   /** What goes out instead of what was thrown. */
   problem: (thrown: unknown, request: FastifyRequest) => unknown
   /** Takes secrets out of JSON. */
@@ -58,10 +60,8 @@ export class Streams {
   }
 
   #hold(open: { stop(): void }, door: Door): void {
-    const { max_streams } = this.#parts.config
-    if (this.#open.size >= max_streams) {
-      throw new TooManyStreamsError({ max: max_streams }, { retryAfter: RETRY_AFTER_S })
-    }
+    const { streams: max, limit } = this.#parts.capacity()
+    if (this.#open.size >= max) throw new TooManyStreamsError({ max, limit }, { retryAfter: RETRY_AFTER_S })
     this.#open.set(open, door)
   }
 

@@ -36,7 +36,7 @@ export function runOperations(svc: PluginHandle, runs: RunDirectory, recorder: R
       name: 'runs.trace',
       summary: 'A run as a tree of spans: run, agents, goals, decisions and tool calls',
       description:
-        'Read from the log of the run in pieces, oldest first. A long run comes in parts: ask again with `after` set to `next_after`.',
+        'A long run comes in parts: from its beginning with `after` set to `next_after`, or from its end (`newest`) with `before` set to `next_before`.',
       input: TraceQuery,
       output: Trace,
       http: { method: 'GET', path: '/runs/{run_id}/trace' },

@@ -41,36 +41,50 @@ export async function readLog(folder: string, options: ReadOptions): Promise<{ c
   return { complete: true, broken }
 }
 
+interface NewestOptions extends Pick<ReadOptions, 'files' | 'signal' | 'agent_id'> {
+  limit: number
+  /** Only events before this seq. */
+  before?: number | undefined
+  /** Which events count; all without it. */
+  isWanted?: (event: LoggedEvent) => boolean
+}
+
 /**
  * The newest events of a run, oldest first, each once. The log is read backwards from its end: what came before costs nothing.
- * @returns also whether these are all, and how many lines of what was read could not be
+ * @returns also whether nothing older is wanted, and how many lines of what was read could not be
  */
 export async function readNewest(
   folder: string,
-  { files, signal, limit }: Pick<ReadOptions, 'files' | 'signal'> & { limit: number },
+  { files, signal, limit, agent_id, before = Number.POSITIVE_INFINITY, isWanted = () => true }: NewestOptions,
 ): Promise<{ events: LoggedEvent[]; complete: boolean; broken: number }> {
-  let events: LoggedEvent[] = []
+  const needle = agent_id === undefined ? undefined : Buffer.from(`"agent_id":${JSON.stringify(agent_id)}`)
+  /** Newest first. */
+  const found: LoggedEvent[] = []
   let broken = 0
-  for (const { path } of (await segmentsOf(files, folder)).reverse()) {
+  let end = before
+  for (const { path, first } of (await segmentsOf(files, folder)).reverse()) {
+    if (first >= before) continue
     for await (const lines of linesFromEnd(path, { files, signal })) {
-      const room = limit - events.length
-      if (room === 0) return { events, complete: false, broken }
-      const before = events[0]?.seq ?? Number.POSITIVE_INFINITY
       let seen = 0
       const fresh = lines.filter(line => {
         const seq = toldSeq(line)
         if (seq === undefined) broken++
-        if (seq === undefined || seq <= seen || seq >= before) return false
+        if (seq === undefined || seq <= seen || seq >= end) return false
         seen = seq
         return true
       })
-      const read = fresh.slice(-room).map(line => parse(line))
-      broken += read.filter(event => event === undefined).length
-      events = [...read.filter(event => event !== undefined), ...events]
-      if (fresh.length > room) return { events, complete: false, broken }
+      for (const line of fresh.toReversed()) {
+        if (needle && !line.includes(needle)) continue
+        const event = parse(line)
+        if (!event) broken++
+        if (!event || (agent_id !== undefined && event.agent_id !== agent_id) || !isWanted(event)) continue
+        if (found.length === limit) return { events: found.reverse(), complete: false, broken }
+        found.push(event)
+      }
+      if (fresh.length > 0) end = toldSeq(fresh[0]!)!
     }
   }
-  return { events, complete: true, broken }
+  return { events: found.reverse(), complete: true, broken }
 }
 
 /** The seq with which our lines begin, read without parsing them. */

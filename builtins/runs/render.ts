@@ -32,8 +32,9 @@ export function renderRun(run: RunDetail): string {
   return [...lines, '', ...columns([head, ...agents]), '', `the whole story: svc trace ${run_id}`].join('\n')
 }
 
-export function renderTrace({ root, run_id, next_after, left_out, broken_lines }: Trace): string {
+export function renderTrace({ root, run_id, next_after, next_before, left_out, broken_lines }: Trace): string {
   const notes = [
+    next_before !== null && `what happened before: svc trace ${run_id} --before ${next_before}`,
     next_after !== null && `this is a part; go on with: svc trace ${run_id} --after ${next_after}`,
     left_out > 0 && `${left_out} decisions and tool calls are not shown`,
     broken_lines > 0 && `${counted(broken_lines, 'line')} of the log could not be read`,
@@ -68,7 +69,8 @@ function line({ kind, name, status, start_time, end_time, tokens, cost_usd, attr
   const cost = tokens > 0 ? `${tokens} tokens${cost_usd > 0 ? `, ${usd(cost_usd)}` : ''}` : ''
   const detail = kind === 'tool' ? short(attributes.error ?? attributes.params) : kind === 'run' ? status : ''
   const notice = attributes.notice ? `(${attributes.notice})` : ''
-  const what = kind === 'decision' ? `${name} (${attributes.decision_type ?? 'call'})` : name.split('\n')[0]
+  const tools = Array.isArray(attributes.tools) ? ` → ${attributes.tools.join(', ').replaceAll(/\s+/g, ' ')}` : ''
+  const what = kind === 'decision' ? `${name} (${attributes.decision_type ?? 'call'})${tools}` : name.split('\n')[0]
   return [`${time}  ${mark}${what}`, took, cost, detail, notice].filter(Boolean).join('  ')
 }
 

@@ -55,8 +55,11 @@ export class TraceBuilder {
     if (type === 'model_called') {
       this.models.add(textOf(data.model) ?? '')
       this.#leaf(agent, parent, decision(event, parent))
-    } else if (type === 'tool_result') this.#leaf(agent, parent, toolCall(event, parent))
-    else if (type === 'cycle_done') noteCycle(agent, data)
+    } else if (type === 'tool_result') {
+      const call = toolCall(event, parent)
+      noteCall(parent, call)
+      this.#leaf(agent, parent, call)
+    } else if (type === 'cycle_done') noteCycle(agent, data)
     else if (goal && type === 'goal_generated') {
       goal.start_time = at
       goal.name = textOf(data.objective) ?? goal.name
@@ -141,6 +144,15 @@ function toolCall({ seq, at, cycle_num, data }: LoggedEvent, parent: Span): Span
       cycle: cycle_num,
     },
   }
+}
+
+/** Names the tool in the answer of the model that asked for it, where that is in the same part. */
+function noteCall(parent: Span, call: Span): void {
+  const { step_index, cycle, tool_name } = call.attributes
+  const asked = parent.children.findLast(
+    ({ kind, attributes }) => kind === 'decision' && attributes.step_index === step_index && attributes.cycle === cycle,
+  )
+  if (asked) asked.attributes.tools = [...((asked.attributes.tools as string[] | undefined) ?? []), tool_name]
 }
 
 function noteCycle(agent: Span, { result, error }: Record<string, unknown>): void {

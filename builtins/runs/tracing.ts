@@ -2,7 +2,8 @@ import { type PluginHandle, z } from '#kernel'
 import { AmbiguousAgentError } from '../agents/contract.ts'
 import { ModelProviders } from '../models/contract.ts'
 import { Store, usdOf } from '../store/contract.ts'
-import { type RunRecord, RunRef, type Trace } from './contract.ts'
+import { type LoggedEvent, type RunRecord, RunRef, type Trace } from './contract.ts'
+import { DEEDS } from './counts.ts'
 import { factsIn } from './manifest.ts'
 import { readLog, readNewest } from './reader.ts'
 import type { Recorder } from './recorder.ts'
@@ -32,6 +33,14 @@ export const TraceQuery = z.object({
     .max(Number.MAX_SAFE_INTEGER)
     .default(0)
     .describe('Goes on after this event: `next_after` of the part before'),
+  before: z
+    .number()
+    .int()
+    .min(1)
+    .max(Number.MAX_SAFE_INTEGER)
+    .optional()
+    .describe('The newest part before this event: `next_before` of the part after'),
+  newest: z.boolean().default(false).describe('Begin with the newest part'),
 })
 
 /**
@@ -42,18 +51,37 @@ export async function traceOf(
   svc: PluginHandle,
   runs: RunDirectory,
   recorder: Recorder,
-  { run_id, agent_id: ref, limit, after }: z.output<typeof TraceQuery>,
+  { run_id, agent_id: ref, limit, after, before, newest }: z.output<typeof TraceQuery>,
   signal: AbortSignal,
 ): Promise<Trace> {
   await runs.fresh(run_id)
   const run = await runs.row(run_id)
   const agent_id = ref === undefined ? undefined : await agentIn(svc.use(Store), run_id, ref)
   const builder = new TraceBuilder(run, factsIn(run), await runs.statusOf(run), limit)
-  const take = builder.take.bind(builder)
-  const read = await readLog(recorder.folderOf(run_id), { files: svc.ports.files, signal, after, agent_id, take })
+  const folder = recorder.folderOf(run_id)
+  const reading = { files: svc.ports.files, signal, agent_id }
+  if (newest || before !== undefined) {
+    const isWanted = (event: LoggedEvent) => DEEDS.has(event.type) && event.agent_id !== null
+    const { events, complete, broken } = await readNewest(folder, { ...reading, limit, before, isWanted })
+    for (const event of events) builder.take(event)
+    const trace = await finished(svc, run, builder, agent_id)
+    return {
+      ...trace,
+      complete: complete && before === undefined,
+      next_after: before === undefined ? null : (events.at(-1)?.seq ?? before - 1),
+      next_before: complete ? null : events[0]!.seq,
+      broken_lines: broken,
+    }
+  }
+  const read = await readLog(folder, { ...reading, after, take: builder.take.bind(builder) })
   const trace = await finished(svc, run, builder, agent_id)
-  const next_after = read.complete ? null : builder.last
-  return { ...trace, complete: read.complete && after === 0, next_after, broken_lines: read.broken }
+  return {
+    ...trace,
+    complete: read.complete && after === 0,
+    next_after: read.complete ? null : builder.last,
+    next_before: after === 0 ? null : after + 1,
+    broken_lines: read.broken,
+  }
 }
 
 /** A run with its newest events, and the tree that these make. @throws RunNotFoundError */
@@ -72,7 +100,12 @@ export async function recordOf(
   for (const event of read.events) builder.take(event)
   const trace = await finished(svc, run, builder, undefined)
   const { complete, broken: broken_lines } = read
-  return { run: detail, events: read.events, trace: { ...trace, complete, next_after: null, broken_lines } }
+  const next_before = complete ? null : (read.events[0]?.seq ?? null)
+  return {
+    run: detail,
+    events: read.events,
+    trace: { ...trace, complete, next_after: null, next_before, broken_lines },
+  }
 }
 
 /** What the log does not tell comes from rows. */

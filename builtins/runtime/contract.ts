@@ -1,4 +1,4 @@
-import { type Effect, isTree, type Tool, token } from '#kernel'
+import { type Effect, type Issue, isTree, type Tool, token } from '#kernel'
 import type { CallPurpose, Message, ModelRequest, Spend, ToolSpec } from '../models/contract.ts'
 import type { Profile } from '../profiles/contract.ts'
 
@@ -147,3 +147,19 @@ export interface Runtime {
   toolsFor(profile: Profile, toolkits?: readonly string[]): ToolSet
 }
 export const Runtime = token<Runtime>('runtime')
+
+/** What came of the check of a value by a JSON Schema. */
+export interface SchemaCheck {
+  /** What is wrong with the value. */
+  issues: Issue[]
+  /** Why it was not checked: the schema is none, or its check takes too long. */
+  unchecked?: string
+}
+
+/** Checks values by JSON Schemas (2020-12) that come from outside, in a thread of its own and within a time limit. */
+export interface Schemas {
+  check(schema: Record<string, unknown>, value: unknown): Promise<SchemaCheck>
+  /** @throws an Error that says what is wrong with the schema, or which part of it would not be checked */
+  admit(schema: Record<string, unknown>): Promise<void>
+}
+export const Schemas = token<Schemas>('schemas')

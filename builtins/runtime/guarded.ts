@@ -27,7 +27,7 @@ function guarded(guardrails: Guardrails, tool: Tool): Tool {
           throw new Error('a guardrail stopped this call because of what its arguments hold')
         return checked.text
       })
-      const result = await tool.execute(given === args ? args : (fitting(tool, given) as never), call)
+      const result = await tool.execute(given === args ? args : ((await fitting(tool, given)) as never), call)
       const text = textOf(result)
       const checked = await guardrails.check('tool_result', text, { agent_id })
       if (checked.action === 'block') return '[The result was withheld by a guardrail.]'
@@ -46,8 +46,8 @@ async function clean(value: unknown, check: (text: string) => Promise<string>): 
 }
 
 /** @throws when what was put in place of a text does not do for the tool */
-function fitting(tool: Tool, args: unknown): unknown {
-  const parsed = tool.parameters.safeParse(args)
+async function fitting(tool: Tool, args: unknown): Promise<unknown> {
+  const parsed = await tool.parameters.safeParseAsync(args)
   if (parsed.success) return parsed.data
   throw new Error(`a guardrail took something out of the arguments, and now: ${describeIssues(issuesOf(parsed.error))}`)
 }

@@ -1,10 +1,11 @@
 import { definePlugin } from '#kernel'
 import { Models } from '../models/contract.ts'
 import { RuntimeConfig } from './config.ts'
-import { Runtime } from './contract.ts'
+import { Runtime, Schemas } from './contract.ts'
 import { guardedTools } from './guarded.ts'
 import { runLoop } from './loop.ts'
 import { runtimeOperations } from './operations.ts'
+import { schemas } from './schemas.ts'
 import { toolSets } from './tools.ts'
 
 export default definePlugin({
@@ -16,6 +17,7 @@ export default definePlugin({
   setup(svc, config) {
     const toolsFor = toolSets(svc, config)
     for (const operation of runtimeOperations(svc, config, toolsFor)) svc.operation(operation)
+    svc.provide(Schemas, schemas)
     svc.provide(Runtime, {
       run: request => runLoop(request, { clock: svc.clock, callModel: call => svc.use(Models).call(call) }),
       toolsFor: (profile, toolkits) => guardedTools(svc, toolsFor(profile, toolkits)),

@@ -34,8 +34,8 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
     const heard = [...(question ? [{ role: 'user' as const, content: question }] : []), ...(await request.news())]
     messages.push(...heard)
     const answer = await parts.callModel(modelCall(request, messages))
-    const calls = planCalls(answer, request, step)
-    const message = assistantMessage(answer, calls)
+    const { calls, dropped } = planCalls(answer, request, step)
+    const message = assistantMessage(answer, calls, dropped)
     messages.push(message)
     yield { type: 'answer', step, heard, message, calls, spend: answer.spend }
     const end =
@@ -83,11 +83,16 @@ function questionAfter({ finish_reason }: ModelAnswer, { ends }: RunRequest): st
   return finish_reason === 'length' ? ASK_AFTER_A_CUT : ASK_WHETHER_DONE
 }
 
-function assistantMessage({ text }: ModelAnswer, calls: readonly PlannedCall[]): Message {
+function assistantMessage({ text }: ModelAnswer, calls: readonly PlannedCall[], dropped: number): Message {
   const asked = calls.map(({ id, name, arguments: args, repaired }) => {
     return { id, name, arguments: args, ...(repaired ? { repaired: [...repaired] } : {}) }
   })
-  return { role: 'assistant', content: text, ...(asked.length > 0 ? { tool_calls: asked } : {}) }
+  return {
+    role: 'assistant',
+    content: text,
+    ...(asked.length > 0 ? { tool_calls: asked } : {}),
+    ...(dropped > 0 ? { dropped_calls: dropped } : {}),
+  }
 }
 
 function modelCall(request: RunRequest, messages: Message[]): ModelCall {

@@ -61,9 +61,9 @@ export type Ended = Outcome | { approval_id: string }
  * @throws what the gate throws: then nothing was run
  */
 export async function executeCall(call: PlannedCall, request: RunRequest, clock: Clock): Promise<Ended> {
-  let checked: ReturnType<typeof prepare>
+  let checked: Awaited<ReturnType<typeof prepare>>
   try {
-    checked = prepare(call.name, call.arguments, request)
+    checked = await prepare(call.name, call.arguments, request)
   } catch (error) {
     return failed(call, error)
   }
@@ -72,7 +72,7 @@ export async function executeCall(call: PlannedCall, request: RunRequest, clock:
   if (verdict?.verdict === 'refuse') return { message: toolError(call, verdict.reason), effects: [] }
   try {
     const isEdited = verdict !== undefined && !isSame(verdict.arguments, call.arguments)
-    const { tool, args } = isEdited ? prepare(call.name, verdict.arguments, request) : checked
+    const { tool, args } = isEdited ? await prepare(call.name, verdict.arguments, request) : checked
     crashPoint('tool begins')
     const { result, effects } = await taken(`tool ${tool.name}`, async () => {
       const effects: Effect[] = []
@@ -109,7 +109,7 @@ export function toolError({ id, name }: PlannedCall, sentence: string): Message 
 }
 
 /** Finds the tool and checks the arguments; what is wrong is said with the schema that would be right. */
-function prepare(name: string, given: unknown, { tools }: RunRequest): { tool: Tool; args: unknown } {
+async function prepare(name: string, given: unknown, { tools }: RunRequest): Promise<{ tool: Tool; args: unknown }> {
   const tool = tools.find(name)
   if (!tool) {
     const known = tools.specs.map(spec => spec.name).join(', ')
@@ -120,7 +120,7 @@ function prepare(name: string, given: unknown, { tools }: RunRequest): { tool: T
     const hint = meant ? ` Did you mean ${meant}?` : ''
     throw new Error(`there is no tool "${name.slice(0, 100)}".${hint} There are: ${known}`)
   }
-  const parsed = tool.parameters.safeParse(given)
+  const parsed = await tool.parameters.safeParseAsync(given)
   if (parsed.success) return { tool, args: parsed.data }
   const faults =
     typeof given === 'string'

@@ -1,12 +1,12 @@
 import { type Clock, taken } from '#kernel'
-import type { Message, ModelAnswer } from '../models/contract.ts'
+import { MAX_TOOL_CALLS, type Message, type ModelAnswer } from '../models/contract.ts'
 import { FINISH_GOAL, type PlannedCall, type RunEvent, type RunRequest } from './contract.ts'
 import { Finish } from './finish.ts'
 import { isRepeating, noticed } from './repeats.ts'
 import { type Ended, executeCall, parseArguments, toolError, UNKNOWN } from './tool-call.ts'
 
-/** More calls than this in one turn are answered without being run. */
-const MAX_CALLS = 32
+/** Calls that begin at once, side by side, before the rest of the process has a turn. */
+const IN_A_ROW = 8
 
 const WAITING = 'another call of this turn waits for the operator. Call finish_goal when that is decided.'
 
@@ -17,9 +17,17 @@ export type TurnEnd =
   | { status: 'parked'; approval_ids: string[] }
   | { status: 'repeating'; calls: string }
 
-/** The calls of an answer, with the ids under which the journal knows them. */
-export function planCalls(answer: ModelAnswer, request: RunRequest, step: number): PlannedCall[] {
-  return answer.tool_calls.map((call, n) => ({
+/**
+ * The calls of an answer, with the ids under which the journal knows them, and the number of calls that were dropped. The limit
+ * holds here too, for a plugin may provide the models.
+ */
+export function planCalls(
+  { tool_calls, dropped_calls = 0 }: ModelAnswer,
+  request: RunRequest,
+  step: number,
+): { calls: PlannedCall[]; dropped: number } {
+  const allowed = tool_calls.slice(0, MAX_TOOL_CALLS)
+  const calls = allowed.map((call, n) => ({
     call_id: `${request.call_prefix}:${step}:${n}`,
     id: call.id,
     name: call.name,
@@ -27,15 +35,12 @@ export function planCalls(answer: ModelAnswer, request: RunRequest, step: number
     ...(call.repaired ? { repaired: call.repaired } : {}),
     step,
   }))
+  return { calls, dropped: dropped_calls + tool_calls.length - allowed.length }
 }
 
 /** Runs the calls of an answer. */
 export function runTurn(calls: readonly PlannedCall[], request: RunRequest, messages: Message[], clock: Clock) {
-  const execute = async (call: PlannedCall, n: number): Promise<Ended> =>
-    n < MAX_CALLS
-      ? executeCall(call, request, clock)
-      : { message: toolError(call, `not run: at most ${MAX_CALLS} calls in one turn`), effects: [] }
-  return runAll(calls, execute, request, messages)
+  return runAll(calls, call => executeCall(call, request, clock), request, messages, clock)
 }
 
 /**
@@ -62,7 +67,7 @@ export function resumeTurn(request: RunRequest, messages: Message[], clock: Cloc
     if (safe) return executeCall(call, request, clock)
     return { message: toolError(call, `the service stopped while this ran. ${UNKNOWN}`), effects: [] }
   }
-  return runAll(calls, execute, request, messages)
+  return runAll(calls, execute, request, messages, clock)
 }
 
 /**
@@ -71,21 +76,27 @@ export function resumeTurn(request: RunRequest, messages: Message[], clock: Cloc
  */
 async function* runAll(
   calls: readonly PlannedCall[],
-  execute: (call: PlannedCall, n: number) => Promise<Ended>,
+  execute: (call: PlannedCall) => Promise<Ended>,
   request: RunRequest,
   messages: Message[],
+  clock: Clock,
 ): AsyncGenerator<RunEvent, TurnEnd> {
+  const note = dropNote(messages)
   const results = new Map<PlannedCall, Message>()
   const shown = () => calls.flatMap(call => results.get(call) ?? [])
   const finishing: PlannedCall[] = []
   const parked = new Set<string>()
   const failures: unknown[] = []
-  const running = new Map(
-    calls.map((call, n) => {
-      const ended = execute(call, n).catch(error => void failures.push(error))
-      return [call, ended.then(end => ({ call, end }))]
-    }),
-  )
+  const begin = async (call: PlannedCall) => {
+    const end = await execute(call).catch(error => void failures.push(error))
+    return { call, end }
+  }
+  const running = new Map<PlannedCall, ReturnType<typeof begin>>()
+  for (const call of calls) {
+    // A call checks its arguments before it first waits: the rest of the process has a turn in between.
+    if (running.size > 0 && running.size % IN_A_ROW === 0) await clock.yield()
+    running.set(call, begin(call))
+  }
   const firstOf = async () => calls.indexOf((await Promise.race(running.values())).call)
   let repeating = false
   try {
@@ -99,9 +110,10 @@ async function* runAll(
       if ('approval_id' in end) parked.add(end.approval_id)
       else if (call.name === FINISH_GOAL && !end.message.is_error) finishing.push(call)
       else {
-        results.set(call, end.message)
+        const result = note(end.message)
+        results.set(call, result)
         repeating = results.size === calls.length && isRepeating([...messages, ...shown()])
-        const message = repeating ? noticed(end.message) : end.message
+        const message = repeating ? noticed(result) : result
         results.set(call, message)
         yield { type: 'outcome', call, message, effects: end.effects }
       }
@@ -117,7 +129,7 @@ async function* runAll(
   // The end of the goal is written as such, not as an outcome.
   if (finish && !objection) return { status: 'finished', finish }
   for (const call of finishing) {
-    const message = toolError(call, `the goal goes on: ${objection}`)
+    const message = note(toolError(call, `the goal goes on: ${objection}`))
     results.set(call, message)
     yield { type: 'outcome', call, message, effects: [] }
   }
@@ -125,6 +137,15 @@ async function* runAll(
   if (parked.size > 0) return { status: 'parked', approval_ids: [...parked] }
   if (repeating) return { status: 'repeating', calls: [...new Set(calls.map(call => call.name))].join(', ') }
   return { status: 'on' }
+}
+
+/** Tells the model of calls that were dropped: with the result of the last one that was not, which is kept like any other. */
+function dropNote(messages: readonly Message[]): (result: Message) => Message {
+  const { tool_calls = [], dropped_calls = 0 } = messages.findLast(({ role }) => role === 'assistant') ?? {}
+  const last = tool_calls.at(-1)?.id
+  if (dropped_calls === 0) return result => result
+  const text = `\n\nNotice: that answer held ${tool_calls.length + dropped_calls} tool calls. At most ${MAX_TOOL_CALLS} run per answer: the last ${dropped_calls} were dropped and did nothing. Make at most ${MAX_TOOL_CALLS} calls per answer.`
+  return result => (result.tool_call_id === last ? { ...result, content: result.content + text } : result)
 }
 
 /** Puts results behind the turn's own that are there already, all in the order of their calls. */

@@ -73,29 +73,69 @@ export async function slotsPassed(times: Times, first: number, now: number, cloc
   }
 }
 
-/** The time that a text means, in milliseconds. @throws BadAlarmError */
+const UNITS: readonly (readonly [names: RegExp, ms: number])[] = [
+  [/^(?:s|secs?|seconds?)$/i, 1_000],
+  [/^(?:m|mins?|minutes?)$/i, 60_000],
+  [/^(?:h|hrs?|hours?)$/i, 3_600_000],
+  [/^(?:d|days?)$/i, 86_400_000],
+  [/^(?:w|weeks?)$/i, 604_800_000],
+]
+const DURATION = /(\d{1,9}(?:\.\d{1,3})?) *([a-z]+)(?:,? *(?:and )?)/gi
+
+/**
+ * Reads a time of day or date, with or without a zone or offset, or a time from now (`in 5 minutes`).
+ * @param time_zone IANA name, for a time that names no zone itself
+ * @param now in milliseconds since 1970, like the result
+ * @throws BadAlarmError
+ */
 export async function timeOf(text: string, time_zone: string, now: number): Promise<number> {
   const written = text.trim()
-  const clock = /^(\d{1,2}):(\d{2})(?::(\d{2}))?$/.exec(written)
-  const local = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?)?$/.test(written)
-  const absolute = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})$/i.test(written)
-  let time: number | undefined
-  try {
-    if (absolute && isDay(written.slice(0, 10))) time = Date.parse(written)
-    if (clock) {
-      const cron = await cronOf(`${clock[3] ?? 0} ${clock[2]} ${clock[1]} * * *`, time_zone)
-      time = cron.nextRun(new Date(now))?.getTime()
-    }
-    // Croner reads a date as a single slot, with the rules of its zone: it must lie ahead of what it is asked after.
-    if (local && isDay(written.slice(0, 10)))
-      time = (await cronOf(fullTime(written), time_zone)).nextRun(new Date(0))?.getTime()
-  } catch {
-    time = undefined
-  }
+  const later = durationOf(written)
+  if (later !== undefined) return now + later
+  const { time: local, zone = time_zone } = zoned(written)
+  const time = isoTimeOf(written) ?? (await localTimeOf(local, zone, now).catch(() => undefined))
   if (time !== undefined && Number.isFinite(time)) return time
   throw new BadAlarmError({
-    problem: `"${written.slice(0, 100)}" is not a time; write it like 2026-01-31T18:00:00Z, 2026-01-31T18:00 or 18:00 (${time_zone}).`,
+    problem: `"${written.slice(0, 100)}" is not a time; write it like 2026-01-31T18:00:00Z, 18:00 (${time_zone}), 2026-01-31 18:00 America/New_York or "in 5 minutes".`,
   })
+}
+
+/** The milliseconds of `in 1 hour 30 minutes`; undefined for what is no time from now. */
+function durationOf(text: string): number | undefined {
+  const amounts = /^in +(.+)$/i.exec(text)?.[1]
+  if (amounts === undefined || amounts.replace(DURATION, '') !== '') return undefined
+  let total = 0
+  for (const [, amount, unit = ''] of amounts.matchAll(DURATION)) {
+    const [, ms] = UNITS.find(([names]) => names.test(unit)) ?? []
+    if (ms === undefined) return undefined
+    total += Number(amount) * ms
+  }
+  return total
+}
+
+/** Splits the zone off a time: `18:00 Europe/Berlin`, `2026-01-31T18:00[Europe/Berlin]`. */
+function zoned(text: string): { time: string; zone?: string } {
+  const [, time = text, zone] = /^(.*\d)(?: +|\[)([A-Za-z][\w+/-]*)\]?$/.exec(text) ?? []
+  return zone !== undefined && isZone(zone) ? { time, zone } : { time: text }
+}
+
+/** A date and time with an offset. */
+function isoTimeOf(text: string): number | undefined {
+  const absolute = /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})$/i.test(text)
+  return absolute && isDay(text.slice(0, 10)) ? Date.parse(text.replace(' ', 'T')) : undefined
+}
+
+/** The next time of day, or a date, as clocks in the zone show it. @throws when croner refuses it */
+async function localTimeOf(text: string, zone: string, now: number): Promise<number | undefined> {
+  const clock = /^(\d{1,2}):(\d{2})(?::(\d{2}))?$/.exec(text)
+  if (clock) {
+    const cron = await cronOf(`${clock[3] ?? 0} ${clock[2]} ${clock[1]} * * *`, zone)
+    return cron.nextRun(new Date(now))?.getTime()
+  }
+  const isDate = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?)?$/.test(text)
+  if (!isDate || !isDay(text.slice(0, 10))) return undefined
+  // Croner reads a date as a single slot, with the rules of its zone: it must lie ahead of what it is asked after.
+  return (await cronOf(fullTime(text), zone)).nextRun(new Date(0))?.getTime()
 }
 
 /** 30 February is none, though some take it for a day in March. */

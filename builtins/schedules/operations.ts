@@ -26,7 +26,7 @@ const at = z
   .min(1)
   .max(64)
   .meta({ examples: ['2030-01-31T18:00:00Z'] })
-  .describe('ISO 8601, or HH:MM for the next time that it is so late; in schedules.time_zone without an offset')
+  .describe('ISO 8601, HH:MM, either with a time zone, or "in 5 minutes"; schedules.time_zone is the default zone')
 const description = z
   .string()
   .trim()

@@ -1,5 +1,6 @@
 import {
   BadFileError,
+  DiskFullError,
   FileLockedError,
   InvalidConfigError,
   operation,
@@ -20,7 +21,7 @@ const key = z
   .meta({ examples: ['daemon.heartbeat'] })
   .describe('A dotted key, such as daemon.heartbeat')
 
-const WRITE_ERRORS = [InvalidConfigError, BadFileError, FileLockedError]
+const WRITE_ERRORS = [InvalidConfigError, BadFileError, FileLockedError, DiskFullError]
 
 export function settingsOperations(svc: PluginHandle) {
   const { config, heartbeat } = svc

@@ -83,6 +83,9 @@ export interface Rules {
   longest_cycle: number
 }
 
+/** What the scripted model costs, in USD per million tokens: without a price its calls would be refused under the dollar limit. */
+const PRICE = { input: 1, output: 5 }
+
 export const NOTHING: Belongings = { profiles: {}, pluginConfig: {}, toolkits: [], tools: [], needs: [] }
 
 /** Draws the rules of a world: what it is configured with, who lives in it, and how fast. */
@@ -112,7 +115,10 @@ export function rulesOf(dice: Dice, { faults, presets }: SimulationOptions, belo
     approval: { enabled: approval, timeout_cycles: dice.pick([0, 0, 4, 8]) },
     plugins: { enabled: false, disabled: [...OFF, ...emptyRooms(dice, belongings.needs)], config: pluginConfig },
   }
-  const files: Record<string, string> = { '.svc/config.yaml': JSON.stringify(config) }
+  const files: Record<string, string> = {
+    '.svc/config.yaml': JSON.stringify(config),
+    'models.yaml': JSON.stringify({ prices: { [model.default_model]: PRICE } }),
+  }
   const names = presets ?? []
   for (const [name, text] of Object.entries(profiles)) files[`profiles/${name}.yaml`] = text
   if (names.length === 0) {

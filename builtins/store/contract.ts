@@ -7,6 +7,7 @@ import {
   type Ports,
   point,
   type Scheduler,
+  type SvcError,
   token,
   z,
 } from '#kernel'
@@ -305,12 +306,8 @@ export const DatabaseLockedError = defineError({
   title: 'Database locked',
   sentence: () => 'Another process has held the database for more than 5 s; try again.',
 })
-export const DiskFullError = defineError({
-  code: 'disk_full',
-  status: 503,
-  title: 'Disk full',
-  sentence: () => "The disk that holds the project's database is full; make space, and all goes on by itself.",
-})
+/** What `DiskFullError` says of the database. */
+export const DATABASE_FULL = { what: "the project's database", next: ', and all goes on by itself' }
 export const DiskFailedError = defineError({
   code: 'disk_failed',
   status: 503,
@@ -367,8 +364,12 @@ export interface DatabaseReport {
 export interface DatabaseFiles {
   /** The version of SQLite itself. @throws when its native module cannot be loaded */
   engineVersion(): Promise<string>
-  /** Whether somebody keeps all others from writing, for longer than any commit of ours takes. */
+  /** Returns whether another process has held the write lock longer than one of our commits takes. */
   isLocked(file: string, ports: Ports): Promise<boolean>
+  /** Returns why the files must not be opened where they lie, or undefined. A command that writes is refused with it. */
+  lossOf(file: string, ports: Ports): Promise<SvcError | undefined>
+  /** Copies the files as they are at one moment, to be opened instead of them, and changes nothing where they lie. */
+  snapshot(file: string, ports: Ports): Promise<{ file: string; discard(): Promise<void> }>
   checkDatabase(file: string, ports: Ports): Promise<DatabaseReport>
   backupDatabase(file: string, target: string, ports: Ports): Promise<DatabaseReport>
   restoreDatabase(
@@ -378,6 +379,9 @@ export interface DatabaseFiles {
     ports: Ports,
   ): Promise<DatabaseReport & { kept: string | null }>
 }
+
+/** The file that a process opens instead of the project's database: a copy, for a process that must change nothing. */
+export const DatabaseCopy = token<string>('database_copy')
 
 /** A database's file that is not the project's own one, as it is filled or read as a whole. */
 export interface DatabaseImage {

@@ -1,13 +1,14 @@
-import { actor, type Clock, type Noted, outside, type Ports, type Tape } from '#kernel'
+import { actor, type Clock, DiskFullError, type Noted, outside, type Ports, type Tape } from '#kernel'
 import {
   type Connection,
+  DATABASE_FULL,
   DatabaseLockedError,
   DatabaseUnusableError,
   DiskFailedError,
-  DiskFullError,
   type Statement,
 } from './contract.ts'
 import { isDamage, unusable } from './damage.ts'
+import { PARTS } from './holders.ts'
 import type { Neighbours } from './neighbours.ts'
 
 const LOCK_LIMIT_MS = 5_000
@@ -16,7 +17,7 @@ const NONE: readonly unknown[] = []
 /** So many statements are kept prepared; of texts with values in them, which nobody should write, there is no end. */
 const PREPARED = 1_000
 
-type Looks = Pick<Ports, 'inodeOf'>
+type Looks = Pick<Ports, 'inodeOf' | 'stampOf'>
 
 /**
  * One connection. SQLite's own waiting would freeze the event loop, so its busy timeout is 0 and a lock that another process
@@ -28,7 +29,9 @@ export class Database {
   readonly #clock: Clock
   readonly #prepared = new Map<string, ReturnType<Connection['prepare']>>()
   readonly #listed = new Map<string, { names: readonly string[]; sql: string }>()
-  #inode: bigint | undefined
+  /** Which files on disk are open, in the order of `PARTS`. */
+  #inodes: readonly (bigint | undefined)[] = []
+  #wasEmpty = false
   #writes = 0
   /** What records or repeats all that is written. */
   tape: () => Tape | undefined = () => undefined
@@ -219,9 +222,10 @@ export class Database {
     }
   }
 
-  /** Takes the file on disk for the one that is open from now on. */
-  remember({ inodeOf }: Looks): void {
-    this.#inode = inodeOf(this.file)
+  /** Takes the files on disk for those that are open from now on. */
+  remember(looks: Looks): void {
+    this.#inodes = PARTS.map(part => looks.inodeOf(this.file + part))
+    this.#wasEmpty = isEmpty(this.file, looks)
   }
 
   async health(looks: Looks): Promise<void> {
@@ -229,11 +233,17 @@ export class Database {
     await this.waiting(() => this.get('SELECT 1'))
   }
 
-  /** Whether the file on disk still is the one that was opened: what is written to another is lost. @throws DatabaseUnusableError */
-  present({ inodeOf }: Looks): void {
-    if (inodeOf(this.file) === this.#inode) return
-    const remedy = 'stop the service, put the file back, start again'
-    throw new DatabaseUnusableError({ file: this.file, problem: 'was removed or replaced while in use', remedy })
+  /**
+   * Checks that the files on disk still are those that were opened, the log and its index too: what is written to others is lost.
+   * @throws DatabaseUnusableError
+   */
+  present(looks: Looks): void {
+    const gone = PARTS.find((part, n) => looks.inodeOf(this.file + part) !== this.#inodes[n])
+    const isEmptied = gone === undefined && !this.#wasEmpty && isEmpty(this.file, looks)
+    if (gone === undefined && !isEmptied) return
+    const problem = `was ${isEmptied ? 'emptied' : 'removed or replaced'} while in use`
+    const remedy = 'put it back, or write the data of this process out before it ends, with: svc db backup'
+    throw new DatabaseUnusableError({ file: this.file + (gone ?? ''), problem, remedy })
   }
 
   /** The machine's, and nothing that whoever is at work draws. */
@@ -254,6 +264,10 @@ export class Database {
     }
     return statement
   }
+}
+
+function isEmpty(file: string, { stampOf }: Looks): boolean {
+  return stampOf(file)?.endsWith(':0') ?? false
 }
 
 /** One that was kept for longest makes room. */
@@ -286,9 +300,9 @@ function bound(value: unknown): unknown {
 /** What the disk or the file has to do with an error, in a sentence; others as they are. */
 function told(file: string, error: unknown): unknown {
   const code = codeOf(error)
-  // Its shared memory needs room too.
-  if (code.startsWith('SQLITE_FULL') || code === 'SQLITE_IOERR_SHMSIZE')
-    return new DiskFullError(undefined, { cause: error, retryAfter: 5 })
+  // Its shared memory needs room too; a copy is for reading only because the disk is full.
+  if (code === 'SQLITE_READONLY' || code.startsWith('SQLITE_FULL') || code === 'SQLITE_IOERR_SHMSIZE')
+    return new DiskFullError(DATABASE_FULL, { cause: error, retryAfter: 5 })
   if (code.startsWith('SQLITE_IOERR')) return new DiskFailedError({ problem: code }, { cause: error, retryAfter: 5 })
   return isDamage(code) ? unusable(file, error) : error
 }

@@ -1,9 +1,10 @@
 import { hostname } from 'node:os'
-import { type PluginHandle, type Role, TapeToken } from '#kernel'
-import { type EngineParts, Medium, type OpenedStore, wakeAgents } from './contract.ts'
+import { DiskFullError, type PluginHandle, type Role, TapeToken } from '#kernel'
+import { DatabaseCopy, type EngineParts, Medium, type OpenedStore, wakeAgents } from './contract.ts'
 import { Neighbours } from './neighbours.ts'
 import { openDatabase } from './open.ts'
 import { LocalScheduler } from './scheduler.ts'
+import type { Snapshot } from './snapshot.ts'
 import { SqliteStore } from './store.ts'
 
 const STAYING: readonly Role[] = ['daemon', 'server', 'mcp']
@@ -19,10 +20,21 @@ export async function openEmbedded(
   synchronous: 'normal' | 'full',
   ending: AbortSignal,
 ): Promise<OpenedStore> {
-  const database = await openDatabase(svc.project.database, svc.ports, {
-    synchronous,
-    check: svc.roles.has('daemon') || svc.roles.has('server'),
-    medium: svc.has(Medium) ? svc.use(Medium) : undefined,
+  const open = (file: string) =>
+    openDatabase(file, svc.ports, {
+      synchronous,
+      check: svc.roles.has('daemon') || svc.roles.has('server'),
+      medium: svc.has(Medium) ? svc.use(Medium) : undefined,
+    })
+  const file = svc.has(DatabaseCopy) ? svc.use(DatabaseCopy) : svc.project.database
+  let copy: Snapshot | undefined
+  const database = await open(file).catch(async error => {
+    if (!(error instanceof DiskFullError) || STAYING.some(role => svc.roles.has(role))) throw error
+    // SQLite needs room even to read. A command still reads, from a copy elsewhere; what it would write is refused.
+    copy = await (await import('./snapshot.ts')).snapshot(file, svc.ports)
+    const copied = await open(copy.file)
+    copied.script('PRAGMA query_only = ON')
+    return copied
   })
   database.tape = () => (svc.has(TapeToken) ? svc.use(TapeToken) : undefined)
   database.ending = ending
@@ -42,5 +54,9 @@ export async function openEmbedded(
     write: (effects, fence, now) => store.write(effects, fence, now),
     wake: async (agents, reason) => void (await store.apply([wakeAgents({ ...(agents ? { agents } : {}), reason })])),
   })
-  return { store, scheduler: store.scheduler, close: async () => database.close() }
+  const close = async () => {
+    database.close()
+    await copy?.discard()
+  }
+  return { store, scheduler: store.scheduler, close }
 }

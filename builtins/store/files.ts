@@ -5,6 +5,12 @@ import { DatabaseInUseError, type DatabaseReport, DatabaseUnusableError, FileExi
 import { FROM_BACKUP, unusable } from './damage.ts'
 import type { Database } from './database.ts'
 import { engine, notLoaded } from './engine.ts'
+import { openParts, PARTS } from './holders.ts'
+import { lossOf } from './lost.ts'
+import { reading } from './snapshot.ts'
+
+export { lossOf } from './lost.ts'
+export { snapshot } from './snapshot.ts'
 
 const OTHER = 'name another one'
 
@@ -28,8 +34,13 @@ export async function engineVersion(): Promise<string> {
   }
 }
 
-/** Whether somebody keeps all others from writing, for longer than any commit of ours takes. */
-export async function isLocked(file: string, { clock }: Ports): Promise<boolean> {
+/**
+ * Returns whether another process has held the write lock longer than one of our commits takes. A database that no process
+ * has open is left closed: the first connection to it would change its files.
+ */
+export async function isLocked(file: string, ports: Ports): Promise<boolean> {
+  if ((await openParts(file, ports)).length === 0) return false
+  const { clock } = ports
   const until = clock.monotonic() + LOCK_STAYS_MS
   const database = await connect(file, clock, {})
   try {
@@ -48,8 +59,13 @@ export async function isLocked(file: string, { clock }: Ports): Promise<boolean>
   }
 }
 
-/** Reads a database's file through, beside whoever has it open. @throws DatabaseUnusableError for what is none of ours */
+/**
+ * Reads a database's file through, beside the processes that have it open, and changes nothing on disk.
+ * @throws DatabaseUnusableError for what is none of ours, or lost its main file
+ */
 export async function checkDatabase(file: string, ports: Ports): Promise<DatabaseReport> {
+  const loss = await lossOf(file, ports)
+  if (loss) throw loss
   return withFile(file, ports, database => {
     const damage = damageOf(database)
     if (damage.length > 0) return damage
@@ -64,28 +80,26 @@ function damageOf(database: Database): string[] {
   return lines.filter(line => line !== 'ok' && !line.startsWith('***'))
 }
 
-/** Opens a file that is to be ours, to read. @throws DatabaseUnusableError */
+/** Reads a file that is to be ours. @throws DatabaseUnusableError */
 async function withFile(
   file: string,
-  { files, clock }: Ports,
+  ports: Ports,
   faultsOf: (database: Database) => string[],
 ): Promise<DatabaseReport> {
-  const { size: bytes } = await files.stat(file).catch(error => {
-    throw new DatabaseUnusableError({ file, problem: `cannot be read (${sentenceOf(error)})`, remedy: OTHER })
-  })
-  let database: Database | undefined
+  if (!(await lossOf(file, ports))) {
+    await ports.files.stat(file).catch(error => {
+      throw new DatabaseUnusableError({ file, problem: `cannot be read (${sentenceOf(error)})`, remedy: OTHER })
+    })
+  }
   try {
-    database = await connect(file, clock, { readonly: true })
-    const opened = database
-    return await opened.waiting(() => {
-      const { version, tables } = identify(opened)
+    return await reading(file, ports, database => {
+      const { version, tables } = identify(database)
       if (tables === 0) throw new DatabaseUnusableError({ file, problem: 'is empty', remedy: OTHER })
-      return { file, version, bytes, faults: faultsOf(opened) }
+      const bytes = database.pragma('page_count') * database.pragma('page_size')
+      return { file, version, bytes, faults: faultsOf(database) }
     })
   } catch (error) {
     throw unusable(file, error)
-  } finally {
-    database?.close()
   }
 }
 
@@ -97,7 +111,19 @@ async function withFile(
 export async function backupDatabase(file: string, target: string, ports: Ports): Promise<DatabaseReport> {
   const { files } = ports
   if (await exists(files, target)) throw new FileExistsError({ file: target })
-  const { beside, report, discard } = await copyChecked(file, target, ports)
+  const copy = async (beside: string) => void (await withFile(file, ports, copiedTo(beside)))
+  return keepCopy(file, target, copy, ports)
+}
+
+/** The same of a database that this process has open. @param copy writes the copy to the path that it is given */
+export async function keepCopy(
+  file: string,
+  target: string,
+  copy: (beside: string) => Promise<void>,
+  ports: Ports,
+): Promise<DatabaseReport> {
+  const { files } = ports
+  const { beside, report, discard } = await copyChecked(file, target, copy, ports)
   try {
     // A link takes no name that somebody else has taken meanwhile; where there are none, renaming has to do.
     await files.link(beside, target).catch(error => {
@@ -124,7 +150,12 @@ export async function restoreDatabase(
   ports: Ports,
 ): Promise<DatabaseReport & { kept: string | null }> {
   const { files } = ports
-  const { beside, report, discard } = await copyChecked(source, file, ports)
+  const { beside, report, discard } = await copyChecked(
+    source,
+    file,
+    async beside => void (await withFile(source, ports, copiedTo(beside))),
+    ports,
+  )
   try {
     const kept = (await exists(files, file)) ? keep : null
     await setAside(file, keep, ports)
@@ -142,9 +173,15 @@ export async function restoreDatabase(
  * A second name for what is there, so that at no moment there is nothing; with what it has not yet taken in. That is there by
  * itself where the file was removed after a kill, and must not be taken in by another one.
  */
-async function setAside(file: string, kept: string, { files, clock }: Ports): Promise<void> {
-  if (await exists(files, file)) await alone(file, clock)
-  for (const rest of ['', '-wal', '-shm']) {
+async function setAside(file: string, kept: string, ports: Ports): Promise<void> {
+  const { files, clock } = ports
+  const open = await openParts(file, ports)
+  const loss = await lossOf(file, ports)
+  if (loss && open.length > 0) throw loss
+  if (open.length > 0) throw new DatabaseInUseError({ file })
+  // SQLite would throw the log of a lost one away.
+  if (!loss && (await exists(files, file))) await alone(file, clock)
+  for (const rest of PARTS) {
     if (!(await exists(files, file + rest))) continue
     await files.mkdir(dirname(kept), { recursive: true, mode: 0o700 })
     await files.link(file + rest, kept + rest).catch(() => files.copyFile(file + rest, kept + rest))
@@ -170,16 +207,13 @@ async function alone(file: string, clock: Ports['clock']): Promise<void> {
 }
 
 /** A copy that was found whole, next to where it is to go. @throws DatabaseUnusableError */
-async function copyChecked(file: string, target: string, ports: Ports) {
+async function copyChecked(file: string, target: string, copy: (beside: string) => Promise<void>, ports: Ports) {
   const { files } = ports
   await files.mkdir(dirname(target), { recursive: true, mode: 0o700 })
   const folder = await files.mkdtemp(join(dirname(target), '.copy-'))
   const beside = join(folder, 'svc.db')
   try {
-    await withFile(file, ports, database => {
-      database.run({ sql: 'VACUUM INTO ?', params: [beside] })
-      return []
-    })
+    await copy(beside)
     crashPoint('database copied')
     await files.chmod(beside, 0o600)
     const report = await withFile(beside, ports, damageOf)
@@ -190,6 +224,13 @@ async function copyChecked(file: string, target: string, ports: Ports) {
   } catch (error) {
     await files.rm(folder, { recursive: true, force: true })
     throw error
+  }
+}
+
+function copiedTo(beside: string) {
+  return (database: Database): string[] => {
+    database.run({ sql: 'VACUUM INTO ?', params: [beside] })
+    return []
   }
 }
 

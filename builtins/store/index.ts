@@ -16,6 +16,7 @@ import {
 import { openEmbedded } from './embedded.ts'
 import { databaseImages } from './images.ts'
 import { MIGRATIONS } from './migrations/index.ts'
+import { backupOperation } from './operations.ts'
 import { effectPlanner } from './planner.ts'
 
 export default definePlugin({
@@ -26,6 +27,8 @@ export default definePlugin({
     for (const effect of [appendEvent, wakeAgents, setValue]) svc.add(Effects, effect.kind)
     svc.provide(StoreSchema, MIGRATIONS)
     svc.provide(DatabaseImages, databaseImages(svc))
+    // A database of several machines is backed up in its own way: cluster.backup.
+    if (config.url === '') svc.operation(backupOperation(svc))
 
     const ms = (key: string) => Math.round(Number(svc.config.get(`daemon.${key}`)) * 1000)
     const parts = (): EngineParts => ({

@@ -3,7 +3,7 @@ import { Umzug } from 'umzug'
 import { crashPoint, type Ports } from '#kernel'
 import { FileExistsError } from './contract.ts'
 import type { Database } from './database.ts'
-import { backupDatabase } from './files.ts'
+import { keepCopy } from './files.ts'
 import { MIGRATIONS } from './migrations/index.ts'
 import { mark, withoutForeignKeys } from './schema.ts'
 import { makeShrinkable } from './shrink.ts'
@@ -15,7 +15,8 @@ import { makeShrinkable } from './shrink.ts'
  */
 export async function migrate(database: Database, ports: Ports, backups: string): Promise<void> {
   const copy = join(backups, `svc-v${database.version()}-${ports.clock.ms()}-${process.pid}.db`)
-  await backupDatabase(database.file, copy, ports).catch(error => {
+  const into = (beside: string) => database.waiting(() => void database.run({ sql: 'VACUUM INTO ?', params: [beside] }))
+  await keepCopy(database.file, copy, into, ports).catch(error => {
     // Another start in this process made the same one at the same moment.
     if (!(error instanceof FileExistsError)) throw error
   })

@@ -4,6 +4,7 @@ import { connect, identify } from './connection.ts'
 import { DatabaseUnusableError, type Medium } from './contract.ts'
 import { FROM_BACKUP, unusable } from './damage.ts'
 import type { Database } from './database.ts'
+import { lossOf } from './lost.ts'
 import { MIGRATIONS } from './migrations/index.ts'
 import { createSchema } from './schema.ts'
 
@@ -45,18 +46,14 @@ export async function openDatabase(file: string, ports: Ports, options: OpenOpti
 
 /**
  * SQLite takes a file without a byte for a new database. So it is where a process was killed while it made one, but not where
- * agents have lived: that one lost what it held. It throws away what a file that is not there had not yet taken in, too.
+ * agents have lived: that one lost what it held.
  */
-async function refuseLost(file: string, { files }: Ports): Promise<void> {
-  const sizeOf = async (path: string) => (await files.stat(path).catch(() => undefined))?.size
-  const size = await sizeOf(file)
-  if (size === undefined && (await sizeOf(`${file}-wal`))) {
-    const remedy =
-      'put it back, or a backup in its place: svc db restore .svc/backups/<file>, or move that away too to begin anew'
-    throw new DatabaseUnusableError({ file, problem: 'is gone, while its svc.db-wal is there', remedy })
-  }
+async function refuseLost(file: string, ports: Ports): Promise<void> {
+  const loss = await lossOf(file, ports)
+  if (loss) throw loss
+  const size = (await ports.files.stat(file).catch(() => undefined))?.size
   if (size !== 0) return
-  const lived = await files.readdir(join(dirname(file), 'workspaces')).catch(() => [])
+  const lived = await ports.files.readdir(join(dirname(file), 'workspaces')).catch(() => [])
   if (lived.length === 0) return
   throw new DatabaseUnusableError({ file, problem: 'is empty, though agents have lived here', remedy: FROM_BACKUP })
 }

@@ -1,6 +1,6 @@
 import { InvalidInputError, type Issue, issuesOf, sentenceOf, z } from '#kernel'
+import type { Schemas } from '../runtime/contract.ts'
 import { StructuredParseError } from './contract.ts'
-import { type Check, checkOf } from './json-schema.ts'
 import { objectsIn } from './objects-in.ts'
 
 type Json = Record<string, unknown>
@@ -10,13 +10,11 @@ const NAME = 'answer'
 const RIGHT = 'a schema for answers must be a z.object; put anything else into a field'
 
 /** Refuses a schema by which answers could not be checked, or only by a part of it. @throws InvalidInputError */
-export async function admitSchema(schema: Json): Promise<void> {
+export async function admitSchema(schemas: Schemas, schema: Json): Promise<void> {
   // By its zod schema it is checked whole.
   if (originals.has(schema)) return
   try {
-    await checkOf(schema, what => {
-      throw new Error(`a part of it would not be checked: ${what}`)
-    })
+    await schemas.admit(schema)
   } catch (error) {
     const issue = { path: 'response_schema', message: `is no schema for an answer: ${sentenceOf(error)}` }
     throw new InvalidInputError({ what: 'The request', issues: [issue] }, { errors: [issue] })
@@ -59,17 +57,19 @@ export class AnswerForm {
   /** As the model is given it. */
   readonly schema: { name: string; schema: Json }
   readonly #original: z.ZodType | undefined
-  #check: Promise<Check> | undefined
+  readonly #schemas: Schemas
   readonly #repairs: number
   #tries: number
   #read: { value: Json; output: unknown } | { error: StructuredParseError } | undefined
 
   /**
+   * @param schemas checks what the model says
    * @param repairs how often the model may mend its answer
    * @param original in place of what the JSON Schema says: a zod schema with more to say
    * @param tries how many answers were looked at before, by another process
    */
-  constructor(schema: Json, repairs: number, original?: z.ZodType, tries = 0) {
+  constructor(schemas: Schemas, schema: Json, repairs: number, original?: z.ZodType, tries = 0) {
+    this.#schemas = schemas
     this.schema = { name: NAME, schema }
     this.#original = original
     this.#repairs = repairs
@@ -124,8 +124,10 @@ export class AnswerForm {
       const parsed = await this.#original.safeParseAsync(value)
       return parsed.success ? { output: parsed.data } : { issues: issuesOf(parsed.error) }
     }
-    this.#check ??= checkOf(this.schema.schema)
-    const issues = (await this.#check)(value)
+    const { issues, unchecked } = await this.#schemas.check(this.schema.schema, value)
+    if (unchecked !== undefined) {
+      return { issues: [{ path: '', message: `its schema cannot be checked: ${unchecked}` }] }
+    }
     return issues.length === 0 ? { output: value } : { issues }
   }
 }

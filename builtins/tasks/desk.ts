@@ -2,6 +2,7 @@ import { type OperationCall, type PluginHandle, StoppingError, type SvcError, se
 import { AgentDeadError, AgentNotFoundError, type AgentRow, Agents } from '../agents/contract.ts'
 import { Guardrails } from '../guardrails/contract.ts'
 import { problemOf, ServerStoppingError } from '../rest/contract.ts'
+import { Schemas } from '../runtime/contract.ts'
 import { Sessions, sessionUsed } from '../sessions/contract.ts'
 import { appendEvent, Store } from '../store/contract.ts'
 import { type Admitted, admit, hashOf, type TaskInput } from './admission.ts'
@@ -79,7 +80,7 @@ export class TaskDesk {
    */
   async begin(input: TaskInput, call: OperationCall, streams: boolean): Promise<Begun> {
     if (this.#stopped) throw new StoppingError()
-    if (input.response_schema) await admitSchema(input.response_schema)
+    if (input.response_schema) await admitSchema(this.#svc.use(Schemas), input.response_schema)
     // What a request was is asked only by its key.
     const request_hash = call.idempotency_key === undefined ? '' : hashOf(input)
     let asked: Admitted | undefined

@@ -61,7 +61,7 @@ export async function prepareRun(
       ...{ agent_id, goal_id: null, cycle_num, workspace, model },
       ...(said.length === 0 ? {} : await unansweredCalls(svc.use(Store), task_id)),
       call_prefix: `${task_id}:${row.epoch}`,
-      purpose: { agent_id, goal_id: null, cycle_num, kind: 'task', task_id },
+      purpose: { agent_id, goal_id: null, cycle_num, kind: 'task', task_id, max_cost_usd: profile.max_cost_usd },
       fallback: profile.fallback,
       temperature: profile.temperature,
       max_tokens: profile.max_tokens,

@@ -16,7 +16,7 @@ import { Guardrails, WITHHELD } from '../guardrails/contract.ts'
 import type { Message, Spend } from '../models/contract.ts'
 import { Recordings } from '../recordings/contract.ts'
 import { problemOf } from '../rest/contract.ts'
-import { type RunEnd, type RunEvent, Runtime } from '../runtime/contract.ts'
+import { type RunEnd, type RunEvent, Runtime, Schemas } from '../runtime/contract.ts'
 import { usdOf } from '../store/contract.ts'
 import { AnswerForm } from './answer-form.ts'
 import { type Lives, livesBy, runOf } from './beginning.ts'
@@ -151,7 +151,13 @@ export class TaskRun {
     const { response_schema } = this.row
     if (response_schema === null) return undefined
     const looked = said.slice(0, -1).filter(isAnswer).length
-    return new AnswerForm(JSON.parse(response_schema), this.#settings.parse_repairs, this.#first.check, looked)
+    return new AnswerForm(
+      this.#svc.use(Schemas),
+      JSON.parse(response_schema),
+      this.#settings.parse_repairs,
+      this.#first.check,
+      looked,
+    )
   }
 
   /** An answer that was written down before anybody had looked at it. @returns what the model is to be told of it */

@@ -77,14 +77,21 @@ function tie(svc: PluginHandle, kernel: Kernel): void {
   const ours = <C extends { call_id: string }>(call: C) => {
     return { ...call, call_id: `${trial}:${call.call_id}` }
   }
+  /** `model` is `provider:model`, or `sim/rules-1`. One that a person gave a price counts, simulated or not. */
+  const purposeOf = (call: { model: string; priced: string } | null): CallPurpose => {
+    if (call?.priced !== 'free') return ELSEWHERE
+    const provider = svc.find(ModelProviders, call.model.split(/[:/]/, 1)[0]!)
+    return provider?.simulated ? { ...ELSEWHERE, is_simulated: true } : ELSEWHERE
+  }
   const limit: CallLimit = {
     name: 'project',
     async hold(call) {
-      for (const each of svc.list(CallLimits)) await each.hold({ ...ours(call), purpose: ELSEWHERE })
+      for (const each of svc.list(CallLimits)) await each.hold({ ...ours(call), purpose: purposeOf(call) })
     },
     async settle(call) {
       const spend = call.spend && ours(call.spend)
-      for (const each of svc.list(CallLimits)) await each.settle({ ...ours(call), purpose: ELSEWHERE, spend })
+      const purpose = purposeOf(spend)
+      for (const each of svc.list(CallLimits)) await each.settle({ ...ours(call), purpose, spend })
     },
   }
   kernel.points.add(CallLimits, limit, svc.name)

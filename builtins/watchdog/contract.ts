@@ -4,6 +4,8 @@ import { token } from '#kernel'
 export interface Watchdog {
   /** Settles when an error of the program itself that nobody caught has left it in a state that nobody knows. */
   readonly broken: Promise<unknown>
+  /** Resolves with the reason to stop when this process replaced another, and that one has ended. */
+  readonly orphaned: Promise<string>
   /** Says that the process is to end: if it hangs from now on, no other takes its place. */
   ending(): void
 }

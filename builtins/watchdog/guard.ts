@@ -3,13 +3,17 @@ import { type PluginHandle, RestartToken, type Supervisor, type Undo } from '#ke
 import type { WatchdogConfig } from './config.ts'
 import type { Watchdog } from './contract.ts'
 import { refuseExit } from './exit.ts'
+import { parentEnded } from './foreground.ts'
 import { Pulse } from './pulse.ts'
 import { quarantineError, readQuarantine, release } from './quarantine.ts'
 import { watchStrays } from './strays.ts'
 
+type PluginFile = Parameters<Supervisor['admit']>[0]
+
 /** The watch over plugins' code in this process. A quarantine holds in every process; the rest is for those that last. */
 export class Guard implements Supervisor, Watchdog {
   readonly broken: Promise<unknown>
+  readonly orphaned: Promise<string>
   readonly #svc: PluginHandle
   readonly #config: WatchdogConfig
   readonly #quarantine: string
@@ -21,17 +25,23 @@ export class Guard implements Supervisor, Watchdog {
     this.#svc = svc
     this.#config = config
     this.#quarantine = join(svc.project.svc, 'quarantine.json')
+    this.orphaned = parentEnded(svc.ports)
     this.broken = new Promise(resolve => {
       this.#break = resolve
     })
   }
 
   /** @throws Error with the reason for the file's quarantine, which ends when it was changed or an operator names it */
-  async admit({ stem, file, fingerprint }: Parameters<Supervisor['admit']>[0], asked: boolean): Promise<void> {
+  async admit(plugin: PluginFile, asked: boolean): Promise<void> {
+    const { stem, file, fingerprint } = plugin
     const { files } = this.#svc.ports
     const entry = (await readQuarantine(files, this.#quarantine)).find(each => each.file === file)
     if (entry && !asked && entry.fingerprint === fingerprint) throw quarantineError(entry, stem)
     if (entry) await release(files, this.#quarantine, file)
+    this.examine(plugin)
+  }
+
+  examine({ stem, file, fingerprint }: PluginFile): void {
     this.begin()
     this.#pulse?.admitted(stem, file, fingerprint)
   }
@@ -41,18 +51,19 @@ export class Guard implements Supervisor, Watchdog {
     else this.#pulse?.entered(plugin, origin, what)
   }
 
-  /** Begins with the first plugin's file, before it is run, or with the process's resources, whichever is first. */
+  /** Begins with the first plugin's file, before it is run, or with a lasting process's resources, whichever is first. */
   begin(): void {
     const svc = this.#svc
+    if (this.#pulse || !svc.has(RestartToken)) return
     const lasts = svc.roles.has('daemon') || svc.roles.has('server')
-    if (this.#pulse || !lasts || !svc.has(RestartToken)) return
     const pulse = new Pulse(svc, { limit_s: this.#config.limit, quarantine: this.#quarantine })
     this.#pulse = pulse
     this.#undo.push(
       () => pulse.stop(),
-      watchStrays(svc, error => this.#break(error)),
       refuseExit(svc, () => pulse.running),
     )
+    // A command has its own way of telling them.
+    if (lasts) this.#undo.push(watchStrays(svc, error => this.#break(error)))
   }
 
   async end(): Promise<void> {

@@ -1,9 +1,11 @@
-import { Session } from 'node:inspector'
+import { type Debugger, Session } from 'node:inspector'
 import { fileURLToPath } from 'node:url'
 import type { Ports } from '#kernel'
 
 /** How long the main thread may take to halt, in milliseconds: inside native code it does not. */
 const HALT_MS = 2_000
+
+type CallFrame = Debugger.CallFrame
 
 /** A place in a file; lines count from 1. */
 export interface Frame {
@@ -15,6 +17,8 @@ export interface Frame {
 export interface Halted {
   /** Where it stands, innermost first; empty when it could not be asked. */
   frames: Frame[]
+  /** Runs an expression in it, where it stands. @throws when it is not halted */
+  evaluate(expression: string): Promise<void>
   /** Lets it go on. */
   resume(): void
 }
@@ -23,26 +27,34 @@ export interface Halted {
 export async function haltMainThread(clock: Ports['clock']): Promise<Halted> {
   const session = new Session()
   const scripts = new Map<string, string>()
+  const resume = () => session.disconnect()
   try {
     session.connectToMainThread()
     session.on('Debugger.scriptParsed', ({ params }) => scripts.set(params.scriptId, params.url))
-    const halted = new Promise<Frame[]>(resolve => {
-      session.on('Debugger.paused', ({ params }) =>
-        resolve(
-          params.callFrames.map(({ location: { scriptId, lineNumber } }) => ({
-            file: pathOf(scripts.get(scriptId) ?? ''),
-            line: lineNumber + 1,
-          })),
-        ),
-      )
+    const halted = new Promise<CallFrame[]>(resolve => {
+      session.on('Debugger.paused', ({ params }) => resolve(params.callFrames))
     })
     session.post('Debugger.enable')
     session.post('Debugger.pause')
-    const frames = await Promise.race([halted, clock.sleep(HALT_MS).then(() => [])])
-    return { frames, resume: () => session.disconnect() }
+    const callFrames = await Promise.race([halted, clock.sleep(HALT_MS).then((): CallFrame[] => [])])
+    const frames = callFrames.map(({ location: { scriptId, lineNumber } }) => ({
+      file: pathOf(scripts.get(scriptId) ?? ''),
+      line: lineNumber + 1,
+    }))
+    return { frames, evaluate: expression => evaluate(session, callFrames[0], expression), resume }
   } catch {
-    return { frames: [], resume: () => session.disconnect() }
+    return { frames: [], evaluate: expression => evaluate(session, undefined, expression), resume }
   }
+}
+
+function evaluate(session: Session, frame: CallFrame | undefined, expression: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (!frame) return reject(new Error('the main thread is not halted'))
+    session.post('Debugger.evaluateOnCallFrame', { callFrameId: frame.callFrameId, expression }, (error, answer) => {
+      const problem = error?.message ?? answer?.exceptionDetails?.exception?.description
+      problem === undefined ? resolve() : reject(new Error(problem))
+    })
+  })
 }
 
 function pathOf(url: string): string {

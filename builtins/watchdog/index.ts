@@ -1,4 +1,4 @@
-import { definePlugin, SupervisorToken } from '#kernel'
+import { definePlugin, ROLES, SupervisorToken } from '#kernel'
 import { WatchdogConfig } from './config.ts'
 import { Watchdog } from './contract.ts'
 import { Guard } from './guard.ts'
@@ -14,9 +14,9 @@ export default definePlugin({
     svc.start(
       () => {
         guard.begin()
-        return () => guard.end()
       },
       { in: ['daemon', 'server'] },
     )
+    svc.start(() => () => guard.end(), { in: ROLES })
   },
 })

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { type PluginHandle, RestartToken, sentenceOf } from '#kernel'
 import { STOP_FILE } from '../daemon/contract.ts'
+import { SUCCESSOR } from './foreground.ts'
 import { CELL, CELLS, type Notice, STEPS, type Watch } from './shared.ts'
 
 const THREAD = new URL(import.meta.url.endsWith('.ts') ? './thread.ts' : './watchdog.js', import.meta.url)
@@ -32,6 +33,7 @@ export class Pulse {
       stop: join(svc.project.svc, STOP_FILE),
       log: join(svc.project.root, 'logs', 'svc.log'),
       command,
+      parent: parentOf(command, svc.ports.env),
       // What leaves the terminal has the log for its standard error.
       echo: !command.includes('--detach'),
     }
@@ -103,4 +105,10 @@ export class Pulse {
   #tell(notice: Notice): void {
     this.#begun().postMessage(notice)
   }
+}
+
+/** The first process of a container is started again by the container, which ends with it. */
+function parentOf(command: readonly string[], env: PluginHandle['ports']['env']): Watch['parent'] {
+  if (env[SUCCESSOR] === '1' && process.channel) return 'predecessor'
+  return command.includes('--detach') || process.pid === 1 ? 'none' : 'terminal'
 }

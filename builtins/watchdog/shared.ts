@@ -22,6 +22,8 @@ export interface Watch {
   log: string
   /** The command that starts the process again. */
   command: readonly string[]
+  /** Who waits for this process: a terminal, the process that it replaced, or no one. */
+  parent: 'terminal' | 'predecessor' | 'none'
   /** Whether standard error is read, and not the log itself. */
   echo: boolean
 }

@@ -1,7 +1,8 @@
 import { isatty } from 'node:tty'
 import { parentPort, workerData } from 'node:worker_threads'
 import { sentenceOf, systemPorts } from '#kernel'
-import { type Frame, haltMainThread } from './halt.ts'
+import { HELD_UP, superviseSuccessors } from './foreground.ts'
+import { type Frame, type Halted, haltMainThread } from './halt.ts'
 import { quarantine } from './quarantine.ts'
 import { CELL, isOf, type Notice, PATIENCE, STEPS, type Watch } from './shared.ts'
 import { startSuccessor } from './successor.ts'
@@ -46,12 +47,13 @@ async function keepWatch(): Promise<never> {
       still = 0
       told = false
     } else if (++still % STEPS === 0) {
-      const { frames, resume } = await haltMainThread(ports.clock)
+      const halted = await haltMainThread(ports.clock)
+      const { frames, resume } = halted
       const culprit = find(frames)
       if (culprit) await convict(culprit, still)
       if (!culprit && !told) await say(50, `${heldUp(still)} by no plugin's code${stands(frames)}`)
       told = true
-      if (culprit || still >= STEPS * PATIENCE) await restart()
+      if (culprit || still >= STEPS * PATIENCE) await restart(halted)
       resume()
     }
   }
@@ -82,16 +84,29 @@ async function convict({ plugin, file, what, place }: Culprit, still: number): P
 }
 
 /** Ends this process, which cannot end by itself, and lets another take its place, unless it was to end anyway. */
-async function restart(): Promise<void> {
-  if (Atomics.load(cells, CELL.ending) === 1 || (await isToStop()))
+async function restart(halted: Halted): Promise<void> {
+  if (watch.command.length === 0) {
+    await say(50, 'the process is killed')
+  } else if (Atomics.load(cells, CELL.ending) === 1 || (await isToStop())) {
     await say(50, 'the process is killed, as it was to end')
-  else {
+  } else if (watch.parent === 'predecessor') {
+    await say(50, 'the process ends, and another takes its place')
+    process.kill(process.pid, HELD_UP)
+    await ports.clock.sleep(step_ms)
+  } else if (watch.parent === 'terminal' && halted.frames.length > 0) {
+    await say(50, 'the process stands still, and another takes its place')
+    await superviseSuccessors(ports, watch.command, halted).catch(failedToStart)
+  } else {
     await startSuccessor(ports, watch).then(
       () => say(50, 'the process is killed, and another takes its place'),
-      error => say(50, `the process is killed, and could not be started again: ${sentenceOf(error)}`),
+      failedToStart,
     )
   }
   process.kill(process.pid, 'SIGKILL')
+}
+
+function failedToStart(error: unknown): Promise<void> {
+  return say(50, `the process is killed, and could not be started again: ${sentenceOf(error)}`)
 }
 
 /** Whether somebody asked for its end, which it could not hear any more. */

@@ -42,6 +42,8 @@ export const instantModel = definePlugin({
     }
     svc.provide(Models, {
       resolve: () => Promise.reject(new Error('there is only one model here')),
+      describe: () => Promise.reject(new Error('there is only one model here')),
+      inUse: async () => [],
       call: call =>
         taken(
           'model',

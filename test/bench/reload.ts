@@ -144,6 +144,7 @@ export async function soak(options: SoakOptions): Promise<Figures> {
     roles: ['daemon', 'server'],
     builtins: [store, instantModel, budget, world(ledger), agents, runtime, goals, rest, pluginsAdmin],
     ports: { env: {} },
+    pluginFiles: 'all',
     log: { level: 'error', write: line => void errors.push(line) },
     modules: async () => ({ svc: await import('../../index.ts') }),
   })

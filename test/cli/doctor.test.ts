@@ -4,10 +4,11 @@ import { describe, expect, it } from 'vitest'
 import { systemPorts } from '#kernel'
 import type { DoctorReport, Patient } from '../../builtins/doctor/contract.ts'
 import { diskSpace, nativeModule, nodeVersion, openFiles, permissions, watches } from '../../builtins/doctor/machine.ts'
+import { RunningSvc } from '../support/cli.ts'
 import { modelServer } from '../support/model-server.ts'
 import Database from '../support/sqlite.ts'
 import { svc } from '../support/warm.ts'
-import { project } from './project.ts'
+import { FAST, project } from './project.ts'
 
 const examined = async (cwd: string, env: Record<string, string> = {}) => {
   const { code, stdout, stderr } = await svc(['doctor', '--json'], { cwd, env })
@@ -64,6 +65,14 @@ describe('svc doctor', () => {
     expect(found('daemon')).toEqual({ level: 'warn', told: expect.stringMatching(/stale: process 4000000.*svc stop/) })
     expect(found('permissions')).toEqual({ level: 'warn', told: expect.stringContaining('chmod go=') })
     expect(found('clock')).toEqual({ level: 'warn', told: expect.stringContaining('set back') })
+  })
+
+  it('knows where this project serves', async () => {
+    await using dir = await project(FAST)
+    await using server = new RunningSvc(['serve', '--with-daemon', '--port', '0'], { cwd: dir.path })
+    const [, url = ''] = await server.says(/Dashboard: +(http:\/\/127\.0\.0\.1:\d+)\//)
+    const { of } = await examined(dir.path)
+    expect(of.get('port')).toMatchObject({ level: 'ok', message: `this project's server answers at ${url}` })
   })
 
   it('does not know of a model whose server has no list of models, and says so: that is no failure', async () => {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { access, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { access, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, expectTypeOf, it, onTestFinished } from 'vitest'
 import {
@@ -70,6 +70,17 @@ async function program(cwd: string, file: string) {
 }
 
 describe('inside a program of one’s own', () => {
+  it('a folder without a project is an error that says how to make one; nothing is made there', async () => {
+    await using dir = await tempDir()
+    await expect(Svc.open(dir.path, { log })).rejects.toMatchObject({
+      code: 'no_project',
+      message: `There is no project in ${dir.path}; make one with "svc init", or pass create: true to Svc.open`,
+    })
+    expect(await readdir(dir.path)).toEqual([])
+    await using svc = await Svc.open(dir.path, { log, create: true })
+    expect(await svc.status()).toEqual([])
+  })
+
   it('agents are spawned, live once it is started, and it all ends with the block', async () => {
     await using dir = await project(FAST)
     const goals: string[] = []

@@ -8,12 +8,13 @@ import { promisify } from 'node:util'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { describe, expect, it } from 'vitest'
 import { connected } from '../faces/mcp-client.ts'
+import { bareEnvironment } from '../support/cli.ts'
 import { tempDir, until } from '../support/index.ts'
 import { svc } from '../support/warm.ts'
 import { FAST, project } from './project.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../dist/svc.js', import.meta.url))
-const BARE = { PATH: process.env.PATH!, HOME: process.env.HOME! }
+const BARE = { ...(bareEnvironment() as Record<string, string>) }
 
 /** The command, with the official client at its other end. */
 const overStdio = (cwd: string) =>

@@ -1,9 +1,11 @@
 import { chmod, mkdir, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
+import { build } from 'esbuild'
 import { describe, expect, it } from 'vitest'
 // @ts-expect-error The build is plain JavaScript.
 import { sharingShapes } from '../../build-pieces.js'
+import { ROOT } from '../spec/authors.ts'
 import { svc } from '../support/cli.ts'
 import { project } from './project.ts'
 
@@ -68,4 +70,22 @@ it('what one place of the program spreads into new objects is of one hidden clas
   for (const each of made.slice(50)) expect(areSame(each, made[49])).toBe(true)
   // What needs no help is left as it is.
   for (const plain of ['({ n, ...each })', '({ ...each })', 'f(...each, n)']) expect(sharingShapes(plain)).toBe(plain)
+})
+
+describe('a bundler that is given the package', () => {
+  const bundle = (entry: string, more: object = {}) =>
+    build({
+      ...{ stdin: { contents: `export * from '${entry}'`, resolveDir: ROOT }, bundle: true, platform: 'node' as const },
+      ...{ format: 'esm' as const, write: false, logLevel: 'silent' as const, ...more },
+    })
+
+  it('fails with the advice to keep it external: the package reads files beside its own', async () => {
+    await expect(bundle('svc')).rejects.toThrow('svc cannot be bundled, as it reads files beside its own')
+    expect((await bundle('svc', { external: ['svc'] })).errors).toEqual([])
+  })
+
+  it('takes in the client', async () => {
+    const { outputFiles } = await bundle('svc/client', { platform: 'browser' })
+    expect(outputFiles[0]!.text).toContain('createClient')
+  })
 })

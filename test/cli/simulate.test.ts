@@ -80,3 +80,11 @@ it('svc simulate lives through nothing where a plugin of the project is not live
     /torn\.ts.*\n(.*\n)*svc: no world was lived through, since it would be one without torn; see: svc plugins/,
   )
 })
+
+it('svc simulate needs no trust: a world has no plugin files', async () => {
+  await using dir = await project()
+  const env = { SVC_TRUST_PROJECT: '', XDG_CONFIG_HOME: join(dir.path, 'config') }
+  const { code, stdout, stderr } = await svc(['simulate', '--seeds', '2', '--cycles', '5'], { cwd: dir.path, env })
+  expect({ code, stderr }).toMatchObject({ code: 0 })
+  expect(stdout).toContain('event log of seed 2')
+})

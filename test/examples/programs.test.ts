@@ -4,6 +4,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { expect, it } from 'vitest'
 import { FAST, project } from '../cli/project.ts'
+import { bareEnvironment } from '../support/cli.ts'
 import { modelServer, RunningSvc, text, toolCall } from '../support/index.ts'
 import { EXAMPLES } from './example.ts'
 
@@ -18,7 +19,7 @@ function run(name: string, ...words: string[]): Promise<Ended> {
 
 async function runWith(env: Record<string, string>, name: string, ...words: string[]): Promise<Ended> {
   const flags = ['--conditions=svc-source', '--import', 'tsx']
-  const given = { PATH: process.env.PATH, HOME: process.env.HOME, ...env }
+  const given = { ...bareEnvironment(), ...env }
   const child = spawn(process.execPath, [...flags, join(EXAMPLES, name), ...words], { cwd: ROOT, env: given })
   const ran = { stdout: '', stderr: '' }
   for (const stream of ['stdout', 'stderr'] as const) {

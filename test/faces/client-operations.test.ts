@@ -6,6 +6,6 @@ import { clientSource } from './client-source.ts'
 
 it('the types of the client are those of the operations', async () => {
   await using dir = await tempDir()
-  await using svc = await Svc.open(dir.path, { roles: [], log: { level: 'silent' } })
+  await using svc = await Svc.open(dir.path, { create: true, roles: [], log: { level: 'silent' } })
   await expect(clientSource(svc.kernel.list(Operations))).toMatchFileSnapshot('../../client-operations.ts')
 })

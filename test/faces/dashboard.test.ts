@@ -1,5 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
-import { gzipSync } from 'node:zlib'
+import { get, type IncomingHttpHeaders } from 'node:http'
+import { brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import dashboard from '../../builtins/dashboard/index.ts'
 import { ago, count, dollars, duration, moment, shortMoment, timed } from '../../dashboard/ui/words.ts'
@@ -36,6 +37,34 @@ describe('the dashboard’s page', () => {
     const { ask } = await house()
     const sizes = await Promise.all(FILES.map(async path => gzipSync((await ask(path)).text).length))
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(200_000)
+  })
+
+  it('goes over the line compressed as the client accepts it, as it was built, each form with a tag of its own', async () => {
+    const { url, ask } = await house()
+    /** The bytes as they came: `fetch` would decompress them. */
+    const asked = (path: string, accepted: string) =>
+      new Promise<{ headers: IncomingHttpHeaders; bytes: Buffer }>((resolve, reject) => {
+        get(`${url}${path}`, { headers: { 'accept-encoding': accepted } }, async answer => {
+          resolve({ headers: answer.headers, bytes: Buffer.concat(await answer.toArray()) })
+        }).on('error', reject)
+      })
+    for (const path of FILES) {
+      const plain = await asked(path, 'identity')
+      const gzipped = await asked(path, 'gzip, deflate')
+      const smallest = await asked(path, 'gzip, deflate, br, zstd')
+      expect(plain.headers['content-encoding'], path).toBeUndefined()
+      expect([gzipped, smallest].map(({ headers }) => headers['content-encoding'])).toEqual(['gzip', 'br'])
+      expect(gunzipSync(gzipped.bytes).equals(plain.bytes), path).toBe(true)
+      expect(brotliDecompressSync(smallest.bytes).equals(plain.bytes), path).toBe(true)
+      expect(new Set([plain, gzipped, smallest].map(({ headers }) => headers.etag)).size).toBe(3)
+      for (const { headers } of [plain, gzipped, smallest]) expect(headers.vary).toContain('Accept-Encoding')
+      const tag = String(smallest.headers.etag)
+      const again = await ask(path, { headers: { 'accept-encoding': 'br', 'if-none-match': tag } })
+      expect([again.status, again.headers.vary]).toEqual([304, smallest.headers.vary])
+    }
+    for (const refused of ['br;q=0, gzip;q=0.0', '*;q=0', ''])
+      expect((await asked('/assets/dashboard.js', refused)).headers['content-encoding'], refused).toBeUndefined()
+    expect((await asked('/assets/dashboard.js', 'br;q=0, *')).headers['content-encoding']).toBe('gzip')
   })
 
   it('can neither be framed nor run a script that is not its own', async () => {

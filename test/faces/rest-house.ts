@@ -45,6 +45,7 @@ export async function restHouse(
   await options.before?.(root)
   const log: string[] = []
   const kernel = await Kernel.open({
+    pluginFiles: 'all',
     root,
     roles: ['server'],
     builtins: [rest, ...(options.plugins ?? [])],

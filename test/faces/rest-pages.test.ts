@@ -86,7 +86,7 @@ describe('a long list', () => {
 
 it('every list that has windows says how many there are', async () => {
   await using dir = await tempDir()
-  await using svc = await Svc.open(dir.path, { roles: [], log: { level: 'silent' } })
+  await using svc = await Svc.open(dir.path, { create: true, roles: [], log: { level: 'silent' } })
   const windowed = svc.kernel
     .list(Operations)
     .filter(({ http, input }) => http?.method === 'GET' && input.shape.limit && input.shape.offset)

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { FAST } from '../cli/project.ts'
+import { bareEnvironment } from '../support/cli.ts'
 import { RunningSvc, svc, tempDir, until } from '../support/index.ts'
 import { measured } from '../support/measure.ts'
 import Sqlite from '../support/sqlite.ts'
@@ -56,6 +57,20 @@ describe('a full disk', () => {
       return status !== 202
     })
     expect([...codes]).toEqual(['503 disk_full'])
+    const changed = await fetch(`${url}/config`, {
+      method: 'PATCH',
+      headers: { 'content-type': 'application/json' },
+      body: '{"daemon":{"heartbeat":0.3}}',
+    })
+    expect(changed.status).toBe(503)
+    expect(await changed.json()).toMatchObject({
+      code: 'disk_full',
+      detail: 'The disk that holds .svc/config.yaml is full; make space and try again.',
+    })
+    expect(await svc(['status'], { cwd: dir.path })).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('coder'),
+    })
     const health = async (from = url) =>
       (await (await fetch(`${from}/daemon`)).json()) as { health: string; problem: string | null }
     await until(async () => (await health()).health === 'stalled')
@@ -82,6 +97,31 @@ describe('a full disk', () => {
     )
     db.close()
     for (const id of kept) expect(there.has(id), `${id} was acknowledged`).toBe(true)
+  })
+})
+
+describe('a full disk without a daemon', () => {
+  it('lets commands read, and refuses what they would write', async ({ skip }) => {
+    await using dir = await tempDir()
+    const cwd = dir.path
+    await using disk = await smallDisk(join(cwd, '.svc'), '4m')
+    if (!disk) return skip('a tmpfs can only be mounted by root')
+    await svc(['init', '--quiet'], { cwd })
+    await dir.write(FAST)
+    await svc(['spawn', 'coder'], { cwd })
+    await writeFile(join(cwd, '.svc/filler'), Buffer.alloc(16 * 1024 * 1024)).catch(() => {})
+    expect(await svc(['status'], { cwd })).toMatchObject({ code: 0, stdout: expect.stringContaining('coder') })
+    for (const words of [
+      ['spawn', 'writer'],
+      ['nudge', 'coder', 'look'],
+      ['config', 'set', 'daemon.heartbeat', '5'],
+    ]) {
+      const refused = await svc(words, { cwd })
+      expect(refused.code, words.join(' ')).toBe(1)
+      expect(refused.stderr).toMatch(/disk.* is full; make space/)
+    }
+    await rm(join(cwd, '.svc/filler'))
+    expect((await svc(['spawn', 'writer'], { cwd })).code).toBe(0)
   })
 })
 
@@ -164,7 +204,7 @@ describe('a write that the disk fails', () => {
           'look',
           '--json',
         ],
-        { cwd, env: { PATH: process.env.PATH, HOME: process.env.HOME }, encoding: 'utf8' },
+        { cwd, env: { ...bareEnvironment() }, encoding: 'utf8' },
       )
       const db = new Sqlite(join(cwd, '.svc/svc.db'))
       expect(db.pragma('integrity_check', { simple: true }), `write ${when}`).toBe('ok')

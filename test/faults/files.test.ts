@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { FAST, project } from '../cli/project.ts'
+import { bareEnvironment } from '../support/cli.ts'
 import { RunningSvc, until } from '../support/index.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../dist/svc.js', import.meta.url))
@@ -78,7 +79,7 @@ describe('no file descriptors left', () => {
     await using dir = await project(FAST)
     const child = spawn('sh', ['-c', 'ulimit -n 64; exec "$@"', 'sh', process.execPath, PROGRAM, ...SERVE], {
       cwd: dir.path,
-      env: { PATH: process.env.PATH, HOME: process.env.HOME },
+      env: { ...bareEnvironment() },
       stdio: ['ignore', 'pipe', 'ignore'],
     })
     const ended = new Promise(resolve => child.once('close', resolve))

@@ -7,6 +7,7 @@ import type { McpServer } from '../../index.ts'
 
 const [root = '.'] = process.argv.slice(2)
 const kernel = await Kernel.open({
+  pluginFiles: 'all',
   root,
   roles: ['server'],
   builtins: [store, sandbox, mcpClient],

@@ -53,7 +53,7 @@ describe('an endless loop is named, and the process starts again without its plu
     // All together have held it up once each: agents go on, in one daemon.
     await daemon.says(/(another takes its place[\s\S]*?){7}completed goal-/)
     expect(daemon.stderr.match(/another takes its place/g)).toHaveLength(7)
-    expect(isAlive(daemon.pid)).toBe(false)
+    expect(isAlive(daemon.pid)).toBe(true)
     expect(isAlive(await daemonOf(dir))).toBe(true)
     expect(daemon.stderr.match(/the daemon runs with PID/g)!.length).toBeLessThanOrEqual(8)
     const plugins = await pluginsOf(dir)
@@ -107,6 +107,32 @@ describe('an endless loop is named, and the process starts again without its plu
   })
 })
 
+describe('a foreground start that was replaced still belongs to its terminal', () => {
+  const replaced = async () => {
+    const dir = await guarded(1, { looping: plugin('looping', SPIN) })
+    const daemon = new RunningSvc(['start'], { cwd: dir.path })
+    await daemon.says(/another takes its place[\s\S]*the daemon runs with PID/)
+    return { daemon, successor: await daemonOf(dir) }
+  }
+
+  it('Ctrl-C, which reaches every process of the terminal, stops it in order', async () => {
+    const { daemon, successor } = await replaced()
+    await using _ = daemon
+    for (const pid of [daemon.pid, successor]) process.kill(pid, 'SIGINT')
+    expect(await daemon.ended).toBe(0)
+    expect(daemon.stderr).toContain('SIGINT: stopping')
+    expect(isAlive(successor)).toBe(false)
+  })
+
+  it('a SIGTERM to the first process, as timeout sends it, stops its successor too', async () => {
+    const { daemon, successor } = await replaced()
+    await using _ = daemon
+    process.kill(daemon.pid, 'SIGTERM')
+    await until(() => !isAlive(successor))
+    expect(daemon.stderr).toContain('the process that this one replaced has ended: stopping')
+  })
+})
+
 describe('whoever starts or ends a process that a plugin holds up', () => {
   it('is told by --detach of the process that took the place of the first', async () => {
     const dir = await guarded(1, { looping: plugin('looping', SPIN) })
@@ -138,14 +164,15 @@ describe('a quarantine', () => {
     await using daemon = new RunningSvc(['start'], options)
     await daemon.says(/(another takes its place[\s\S]*?){2}the daemon runs with PID/)
     await svc(['stop'], options)
-    const shown = await svc(['plugins'], options)
-    expect(shown.stdout).toMatch(/Plugin "asked" \(.*\): is quarantined since/)
-    expect(shown.stdout).toMatch(/Plugin "changed" \(.*changed\.ts:4\): is quarantined since/)
+    const shown = await svc(['budget', 'reset'], options)
+    expect(shown.stderr).toMatch(/Plugin "asked" \(.*\): is quarantined since/)
+    expect(shown.stderr).toMatch(/Plugin "changed" \(.*changed\.ts:4\): is quarantined since/)
 
     await using again = new RunningSvc(['start'], options)
     await again.says(/^Logs: /m)
     expect((await pluginsOf(dir)).asked?.state).toBe('failed')
-    expect((await svc(['plugins', 'reload'], options)).stdout).toBe('nothing changed\n')
+    const reloaded = await svc(['plugins', 'reload'], options)
+    expect(reloaded).toMatchObject({ code: 1, stdout: expect.stringContaining('is quarantined since') })
     expect((await svc(['plugins', 'reload', 'asked'], options)).stdout).toContain('asked: loaded')
     await dir.write({ 'plugins/changed.ts': plugin('changed', '') })
     await until(async () => (await pluginsOf(dir)).changed?.state === 'live')

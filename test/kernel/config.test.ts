@@ -289,7 +289,8 @@ it('a disk that is full is told of, the file stays as it was, and nothing is lef
   const config = 'shop:\n  limit: 3\n'
   await using home = await house({ builtins: [shop], config, ports: { files: { ...files, rename: full } } })
   const refused = home.kernel.config.patch({ shop: { limit: 4 } })
-  await expect(refused).rejects.toThrow('.svc/config.yaml: cannot be written (ENOSPC)')
+  await expect(refused).rejects.toMatchObject({ code: 'disk_full', status: 503 })
+  await expect(refused).rejects.toThrow('The disk that holds .svc/config.yaml is full; make space and try again.')
   expect(await fileOf(home)).toBe(config)
   expect((await readdir(home.kernel.project.svc)).filter(name => name.startsWith('config'))).toEqual(['config.yaml'])
 })

@@ -83,6 +83,9 @@ it('POST /plugins/reload and svc plugins reload apply at once; svc plugins and G
 
   await home.dir.write({ 'plugins/weather.ts': `${weather('hail')}\nthrow new Error('no luck')` })
   const failed = await home.cli('plugins', 'reload', 'weather')
+  expect(failed.code).toBe(1)
+  // It stays failed, whether the heartbeat applied the edit or this command did before.
+  expect(await home.cli('plugins', 'reload')).toMatchObject({ code: 1, stdout: failed.stdout })
   expect(failed.stdout).toMatch(/^weather: failed\n {2}Plugin "weather" \(.*plugins\/weather\.ts:\d+\): no luck\n$/)
   expect((await home.cli('plugins')).stdout).toMatch(/^weather +live .*\n(.|\n)*weather\.ts:\d+\): no luck/m)
   expect(await home.plugin('weather')).toMatchObject({

@@ -10,7 +10,8 @@ import { turn } from '../support/clock.ts'
 import { WorldTapes } from './tapes.ts'
 
 const opener: Opener = {
-  open: ({ also = [], ...options }) => Kernel.open({ builtins: [...BUILTINS, ...also], ...options }),
+  open: ({ also = [], ...options }) =>
+    Kernel.open({ builtins: [...BUILTINS, ...also], pluginFiles: 'all', ...options }),
 }
 let laid: Promise<Ground> | undefined
 

@@ -168,6 +168,7 @@ export async function replayer(): Promise<{
     },
   })
   const kernel = await Kernel.open({
+    pluginFiles: 'all',
     ...{ root, roles: [], builtins: [...BUILTINS, plugin], ports: { env: {} } },
     log: { level: 'silent' },
   })

@@ -116,6 +116,24 @@ describe('an alarm', () => {
   })
 
   it.each([
+    ['in 5 minutes', '2026-01-01T00:05:00.000Z'],
+    ['in 1 hour and 30 min', '2026-01-01T01:30:00.000Z'],
+    ['In 1.5 days', '2026-01-02T12:00:00.000Z'],
+    ['18:00 Europe/Berlin', '2026-01-01T17:00:00.000Z'],
+    ['2026-07-31 18:00 America/New_York', '2026-07-31T22:00:00.000Z'],
+    ['2026-07-31T18:00:30[Asia/Kolkata]', '2026-07-31T12:30:30.000Z'],
+    ['2026-01-31 18:00 UTC', '2026-01-31T18:00:00.000Z'],
+    ['2026-01-31 18:00+01:00', '2026-01-31T17:00:00.000Z'],
+  ])('for %s is set', async (at, time) => {
+    await using home = await waiting()
+    const { alarm_id } = await set(home, at)
+    expect(await home.kernel.invoke('alarms.get', { alarm_id })).toMatchObject({ at: time })
+  })
+
+  it.each([
+    ['in 5 fortnights', 'is not a time'],
+    ['18:00 Europe/Nowhere', 'is not a time'],
+    ['in 0 minutes', 'has passed'],
     ['2025-12-31T23:59:59Z', 'has passed'],
     ['soon', 'is not a time'],
     ['2027-02-30T00:00:00Z', 'is not a time'],

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, symlink } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
+import { bareEnvironment } from '../support/cli.ts'
 
 export const ROOT = resolve(import.meta.dirname, '../..')
 
@@ -30,7 +31,7 @@ export function vitest(project: string): Promise<Ended> {
 }
 
 async function run(cwd: string, program: string, ...words: string[]): Promise<Ended> {
-  const env = { PATH: process.env.PATH, HOME: process.env.HOME, NO_COLOR: '1' }
+  const env = { ...bareEnvironment(), NO_COLOR: '1' }
   const child = spawn(process.execPath, [join(ROOT, 'node_modules', program), ...words], { cwd, env })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {

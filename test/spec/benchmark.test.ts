@@ -317,6 +317,24 @@ describe('the project', () => {
     expect(spent.tokens).toBeLessThanOrEqual(6_000)
   })
 
+  it('its dollar limit ends what a priced model is put to, and its budget shows what that cost', async () => {
+    script = () => text('Fine.')
+    const far = 'https://models.example/v1'
+    await using priced = await house({
+      ...{ builtins: BUILTINS, roles: ['cli'], clock: 'system' },
+      config: { daemon: { budget_usd: 0.3, max_retries: 0 }, model: { max_tokens: 100 } },
+      files: { 'models.yaml': 'prices:\n  openai:scripted: { input: 100, output: 50 }\n' },
+      env: { OPENAI_BASE_URL: far, OPENAI_API_KEY: 'test-key', OPENAI_MODEL: 'scripted' },
+      ports: { fetch: (input, init) => fetch(String(input).replace(far, server.url), init) },
+    })
+    const [model] = (await run({ task: 'Say fine.', runs: 100 }, priced)).models as [ModelResult]
+    expect(model).toMatchObject({ complete: false, reason: expect.stringMatching(/budget/i) })
+    const { spent } = (await priced.kernel.invoke('budget.status', {})) as BudgetStatus
+    expect(spent.usd).toBeCloseTo(model.cost_usd, 6)
+    expect(spent.usd).toBeGreaterThan(0)
+    expect(spent.usd).toBeLessThanOrEqual(0.3)
+  })
+
   it('stops when it is told to', async () => {
     script = () => text('Fine.')
     const stop = new AbortController()

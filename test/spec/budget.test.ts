@@ -97,7 +97,7 @@ describe('the ledger', () => {
     ])
     expect(await held(home)).toEqual([])
     expect((await status(home)).approximate.tokens).toBe((await status(home)).spent.tokens)
-    expect((await status(home)).message).toContain('rest on default prices or estimated tokens')
+    expect((await status(home)).message).toContain('rest on estimated tokens')
   })
 
   it('has an answer that nobody booked after ten seconds, and one of the kind "other" at once', async () => {
@@ -356,6 +356,7 @@ describe('the status', () => {
       ...{ remaining: { usd: null, tokens: null }, limits: { usd: null, tokens: null } },
       ...{ mode: 'reserve', exceeded: false, tight: false, unlimited: true, problem: null, window_began_at: null },
       ...{ message: 'unlimited: $0.00 and 0 tokens are spent.', approximate: { usd: 0, tokens: 0 } },
+      unpriced_tokens: 0,
     })
   })
 
@@ -371,15 +372,17 @@ describe('the status', () => {
     await Promise.all(calls)
   })
 
-  it('flags what rests on default prices', async () => {
+  it('says how many tokens have no known price, and guesses none', async () => {
     await using home = await billed(() => text('Hello.'), {
       files: { 'models.yaml': '' },
-      config: { daemon: { budget_usd: 1 } },
     })
     await call(home, { purpose: { ...PURPOSE, kind: 'other' } })
-    const { approximate, spent, message } = await status(home)
-    expect(approximate).toEqual(spent)
-    expect(message).toBe(`$0.00011 of $1.00 are spent. $0.00011 of it rest on default prices or estimated tokens.`)
+    const { approximate, spent, unpriced_tokens, message } = await status(home)
+    expect({ approximate, spent }).toEqual({ approximate: { usd: 0, tokens: 0 }, spent: { usd: 0, tokens: 102 } })
+    expect(unpriced_tokens).toBe(102)
+    expect(message).toBe(
+      'unlimited: $0.00 and 102 tokens are spent. 102 tokens went to models whose price is unknown: what they cost is not counted.',
+    )
   })
 })
 
@@ -410,7 +413,7 @@ describe('the configuration', () => {
   it('needs a restart for every key of it', async () => {
     await using home = await lived(busy(), { env: { SVC_BUDGET_USD: '2.5', SVC_BUDGET_TOKENS: '77' } })
     const keys = home.kernel.config.keys().filter(({ path }) => path.startsWith('daemon.budget_'))
-    expect(keys).toHaveLength(8)
+    expect(keys).toHaveLength(9)
     expect(new Set(keys.map(({ reload }) => reload))).toEqual(new Set(['restart_required']))
     expect((await status(home)).limits).toEqual({ usd: 2.5, tokens: 77 })
   })

@@ -163,7 +163,8 @@ describe('a checkpoint', () => {
     const again = home.server.requests[before]!
     expect(again.body.messages.filter(({ role }) => role === 'tool')).toHaveLength(2)
     expect(again.body.messages.length).toBeGreaterThan(seen)
-    expect(await goalsOf(home, id)).toMatchObject([{ result: 'all seen', steps_completed: 3 }])
+    // Once it is reached, the script's agent may take the same goal again.
+    expect((await goalsOf(home, id)).at(-1)).toMatchObject({ result: 'all seen', steps_completed: 3 })
   })
 
   it('restored during a cycle cuts that off: nothing that it did afterwards is written', async () => {

@@ -171,7 +171,7 @@ describe('a standalone agent', () => {
   it('stops before it acts on an answer that reached its limit of cost, and counts what it spent', async () => {
     const { agent, server } = await scripted(
       () => toolCall('add', { a: 1, b: 1 }),
-      { tools: [add], maxCostUsd: 1e-6 },
+      { tools: [add], maxCostUsd: 1e-6, model: 'openai:gpt-5.4-nano' },
       FAR,
     )
     const result = await agent.run('Go on.')
@@ -184,6 +184,16 @@ describe('a standalone agent', () => {
     expect(result.cost_usd).toBeGreaterThan(1e-6)
     expect(await agent.run('Go on.', { maxCostUsd: 100, maxSteps: 2 })).toMatchObject({ status: 'max_steps' })
     expect(server.requests).toHaveLength(3)
+  })
+
+  it('has no limit of cost for a model whose price is unknown, and asks it nothing', async () => {
+    const { agent, server } = await scripted([text('Done.')], { maxCostUsd: 1 }, FAR)
+    expect(await agent.run('Go on.')).toMatchObject({
+      status: 'failed',
+      error: { code: 'unknown_price', message: expect.stringContaining('maxCostUsd') },
+    })
+    expect(server.requests).toEqual([])
+    expect(await agent.run('Go on.', { maxCostUsd: 0 })).toMatchObject({ status: 'completed', cost_usd: 0 })
   })
 
   it('fails with the error of a model that gives no answer; nothing that was never asked is a result', async () => {

@@ -102,16 +102,6 @@ describe('a goal', () => {
     )
   })
 
-  it('is not taken when it repeats a recent one, and the reason is logged', async () => {
-    await using home = await lived(request => (asksForGoal(request) ? goal('Sort the same shelf again') : finish()))
-    const id = await spawn(home)
-    home.kernel.heartbeat.start()
-    await until(home, 'goal_completed')
-    await beat(home)
-    expect(await goalsOf(home, id)).toHaveLength(1)
-    expect(home.logged('it repeats a recent goal')).not.toEqual([])
-  })
-
   it.each([
     [
       'fences and prose',

@@ -69,7 +69,7 @@ describe('what a server says of its tools', () => {
     expect(JSON.stringify(set.specs).length / 4).toBeLessThan(3100)
   })
 
-  it('arguments are checked by its schema, expressions of it are not run', async () => {
+  it('arguments are checked by its schema; what cannot be checked, or not in time, is left to the server', async () => {
     const inputSchema = {
       type: 'object',
       required: ['n'],
@@ -77,14 +77,20 @@ describe('what a server says of its tools', () => {
         n: { $ref: '#/$defs/count' },
         s: { type: 'string', pattern: '^(a+)+$', default: 'aa' },
         o: { type: 'object', properties: { pattern: { type: 'boolean' } }, additionalProperties: false },
-        loop: { $ref: '#/$defs/loop' },
+        t: { type: 'string', pattern: '^x' },
       },
-      $defs: { count: { type: 'integer', minimum: 1 }, loop: { $ref: '#/$defs/loop' } },
+      $defs: { count: { type: 'integer', minimum: 1 } },
+    }
+    const circle = {
+      type: 'object',
+      properties: { loop: { $ref: '#/$defs/loop' } },
+      $defs: { loop: { $ref: '#/$defs/loop' } },
     }
     const strange = { type: 'object', if: {}, properties: { x: { type: 'string' } } }
     await using server = await Scripted.make([
       { name: 'echo', inputSchema },
       { name: 'echo.strange', inputSchema: strange },
+      { name: 'echo.circle', inputSchema: circle },
     ])
     await using home = await mcpHouse({ it: server.settings })
     await home.offered('it')
@@ -94,15 +100,17 @@ describe('what a server says of its tools', () => {
     // Nothing is added to what the model said.
     expect(await home.use('it__echo', { n: 2, o: { pattern: true } })).toContain('{"n":2,"o":{"pattern":true}}')
     for (const [args, fault] of [
-      [{}, 'expected number'],
-      [{ n: 0 }, 'expected number to be >=1'],
-      [{ n: 1, o: { other: 1 } }, 'Unrecognized key'],
+      [{}, "must have required property 'n'"],
+      [{ n: 0 }, 'must be >= 1'],
+      [{ n: 1, o: { other: 1 } }, 'is not a known field'],
+      [{ n: 1, t: 'yx' }, 'must match pattern'],
     ] as const) {
       expect(await home.use('it__echo', args)).toMatch(new RegExp(`^error: [\\s\\S]*${fault}`))
     }
     const second = toolsOf(home)[1]!
-    expect(second.parameters.safeParse('text').success).toBe(false)
-    expect(await home.use(second.name, { x: 1 })).toContain('{"x":1}')
+    expect((await second.parameters.safeParseAsync('text')).success).toBe(false)
+    expect(await home.use(second.name, { x: '1' })).toContain('{"x":"1"}')
+    expect(await home.use(toolsOf(home)[2]!.name, { loop: 1 })).toContain('{"loop":1}')
   })
 
   it('danger is believed, what may be repeated only when the operator says so, and approvals go by patterns', async () => {

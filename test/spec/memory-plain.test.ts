@@ -97,7 +97,9 @@ it('what tools store in a pursuit tells its goal, its run and its tool', async (
     toolCall('finish_goal', { summary: 'done', evidence: ['x'] }),
   ]
   const answer = (request: Parameters<typeof asksForGoal>[0]) =>
-    asksForGoal(request) ? text(JSON.stringify({ goal: 'Take notes' })) : (steps.shift() ?? text('Nothing to do.'))
+    asksForGoal(request)
+      ? text(JSON.stringify({ goal: steps.length > 0 ? 'Take notes' : null }))
+      : (steps.shift() ?? text('Nothing to do.'))
   await using home = await lived(answer, { builtins: [memory, runs, knowledge, values] })
   const agent_id = await spawn(home)
   const run_id = await home.kernel.use(Runs).begin('daemon')

@@ -32,7 +32,7 @@ test('a model that gives no answer gives way to the first of its fallbacks that 
   expect(second.requests).toHaveLength(1)
   expect(told).toMatchObject([
     { from: 'openai:scripted-1', to: 'groq:lite', kind: 'server_error', reason: expect.stringContaining('HTTP 500') },
-    { from: 'groq:llama-3.1-8b-instant', to: 'spare', kind: 'auth', reason: expect.stringContaining('GROQ_API_KEY') },
+    { from: 'groq:openai/gpt-oss-20b', to: 'spare', kind: 'auth', reason: expect.stringContaining('GROQ_API_KEY') },
   ])
   expect(house.logged('Asking spare instead')).toMatchObject([{ code: 'model_failover', agent_id: 'coder-1' }])
 })
@@ -50,7 +50,7 @@ test('when nobody answers, the error tells of all who were asked', async () => {
   const { failing } = await modelHouse(() => refuse(400, 'Too long'), { config: config({}) })
   const error = await failing({ fallback: ['groq:lite', 'nobody:at-all', 'openai:scripted-2'] })
   expect(error.message).toMatch(
-    /^The model openai:scripted-1 gave no answer: HTTP 400: Too long; groq:llama-3.1-8b-instant did not either: GROQ_API_KEY is not set.*; nobody:at-all did not either: "nobody:at-all" names no model.*; openai:scripted-2 did not either: HTTP 400: Too long\.$/,
+    /^The model openai:scripted-1 gave no answer: HTTP 400: Too long; groq:openai\/gpt-oss-20b did not either: GROQ_API_KEY is not set.*; nobody:at-all did not either: "nobody:at-all" names no model.*; openai:scripted-2 did not either: HTTP 400: Too long\.$/,
   )
   expect(error).toMatchObject({ kind: 'refused', transient: false })
 })

@@ -18,7 +18,7 @@ test.for([
   ['claude-opus-4-6', 'anthropic:claude-opus-4-6'],
   ['anthropic:lite', 'anthropic:claude-haiku-4-5'],
   ['accounts/fireworks/models/kimi-k2p6', 'fireworks:accounts/fireworks/models/kimi-k2p6'],
-  ['groq:lite', 'groq:llama-3.1-8b-instant'],
+  ['groq:lite', 'groq:openai/gpt-oss-20b'],
   ['openrouter:anthropic/claude-sonnet-latest', 'openrouter:anthropic/claude-sonnet-latest'],
   ['ollama:llama3.2:3b', 'ollama:llama3.2:3b'],
   ['ollama:lite', 'ollama:llama3.2'],
@@ -75,7 +75,7 @@ test('model.default_model, or SVC_DEFAULT_MODEL over it, comes before the enviro
   const config = { model: { default_model: 'groq:lite' } }
   const env = { OPENAI_API_KEY: 'sk-test' }
   await using home = await house({ builtins: [models], roles: ['cli'], env, config })
-  expect(await resolve(home.kernel, null)).toBe('groq:llama-3.1-8b-instant')
+  expect(await resolve(home.kernel, null)).toBe('groq:openai/gpt-oss-20b')
   await using other = await house({ builtins: [models], env: { ...env, SVC_DEFAULT_MODEL: 'sim' }, config })
   expect(await resolve(other.kernel, null)).toBe('sim/rules-1')
 })
@@ -139,7 +139,7 @@ test('models.list shows providers, why they are missing, the default with its no
   expect(list).toMatchObject({
     default: { model: 'sim/rules-1', provider: 'sim', notice: 'simulated, not an AI model' },
     error: null,
-    default_price: { input: 1, output: 5 },
+    in_use: [{ model: 'sim/rules-1', priced: 'free', free_because: 'simulated, not an AI model' }],
   })
   const reasons = Object.fromEntries(list.providers.map(({ name, reason }) => [name, reason]))
   expect(reasons).toMatchObject({

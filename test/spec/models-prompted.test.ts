@@ -185,3 +185,14 @@ test('a conversation goes on with another model in its middle', async () => {
   expect(roles(server.requests[1]!)).toEqual(['system', 'user', 'assistant', 'user'])
   expect(roles(server.requests[2]!)).toEqual(['user', 'assistant', 'tool', 'assistant', 'tool'])
 })
+
+test.each([
+  ['blocks', block('look', { n: 1 }).concat('\n').repeat(4_000)],
+  ['a list in one block', `<tool_call>[${Array(4_000).fill('{"name":"look","arguments":{"n":1}}')}]</tool_call>`],
+  ['bare JSON', `[${Array(4_000).fill('{"name":"look","arguments":{"n":1}}')}]`],
+])('of 4,000 calls in the text, as %s, 32 are passed on and the others are counted', async (_, said) => {
+  const { call } = await modelHouse([text(said)], { config: PROMPTED })
+  const answer = await call({ tools: [LOOK] })
+  expect(answer.tool_calls).toHaveLength(32)
+  expect(answer.dropped_calls).toBe(3_968)
+})

@@ -145,3 +145,21 @@ test('arguments of a megabyte are read', async () => {
   expect(cut.tool_calls[0]!.repaired).toBeUndefined()
   expect(whole.message ?? JSON.parse(whole.tool_calls[0]!.arguments).content).toMatch(/longer than 1 MiB|quoted/)
 })
+
+it.each([
+  ['keys', Object.fromEntries(Array.from({ length: 60_000 }, (_, n) => [`Key_${n}`, 1]))],
+  ['choices', { pick: Array(60_000).fill('none of them') }],
+])('arguments with 60,000 %s are passed on as they came, without a look at each pair', async (_, args) => {
+  const choices = Array.from({ length: 1_000 }, (_, n) => `choice ${n}`)
+  const parameters = {
+    type: 'object',
+    properties: { pick: { type: 'array', items: { type: 'string', enum: choices } } },
+  }
+  const { call } = await modelHouse([toolCall('pick', args)])
+  const began = process.cpuUsage()
+  const { tool_calls } = await call({ tools: [{ name: 'pick', description: 'Picks.', parameters }] })
+  const { user, system } = process.cpuUsage(began)
+  expect(tool_calls).toMatchObject([{ arguments: JSON.stringify(args) }])
+  // Each pair by itself is some billions.
+  expect((user + system) / 1000).toBeLessThan(5_000)
+})

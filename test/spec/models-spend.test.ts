@@ -154,11 +154,24 @@ test('a call that is stopped while its budget is held costs nothing, for its pro
   expect(server.requests).toHaveLength(0)
 })
 
-test('an unknown price counts at the documented default and says so; it is never free', async () => {
+test('a request with a long prompt is counted at the price of long ones, each attempt by itself', async () => {
+  const long_prompt = '{ above: 1000, input: 4, output: 15, cached_input: 0.2 }'
+  const file = `prices:\n  openai:long: { input: 2, output: 10, cached_input: 0.1, long_prompt: ${long_prompt} }\n`
+  const usage = (prompt_tokens: number) => ({
+    usage: { prompt_tokens, completion_tokens: 10, prompt_tokens_details: { cached_tokens: 500 } },
+  })
+  const replies = [text('Hi.', usage(1000)), text('Hi.', usage(1001))]
+  const { call } = await priced({ script: replies }, { 'models.yaml': file })
+  // 500 × 2 + 500 × 0.1 + 10 × 10, and 501 × 4 + 500 × 0.2 + 10 × 15
+  expect((await call({ model: 'openai:long' })).spend.cost_micros).toBe(1150)
+  expect((await call({ model: 'openai:long' })).spend.cost_micros).toBe(2254)
+})
+
+test('an unknown price is not guessed: the spend says that it is unknown, and not that it is free', async () => {
   const { call } = await priced({
     script: () => text('Hello.', { usage: { prompt_tokens: 10, completion_tokens: 2 } }),
   })
-  expect((await call({ model: 'openai:brand-new' })).spend).toMatchObject({ cost_micros: 20, priced: 'default' })
+  expect((await call({ model: 'openai:brand-new' })).spend).toMatchObject({ cost_micros: 0, priced: 'unknown' })
 })
 
 test('models.yaml adds and overrides prices and tiers, and is read again when it changes', async () => {

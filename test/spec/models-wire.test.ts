@@ -1,6 +1,7 @@
 import { PassThrough, Readable } from 'node:stream'
 import { expect, test } from 'vitest'
 import { EventData } from '../../builtins/models/providers/sse.ts'
+import { turn } from '../support/clock.ts'
 import { text, together, toolCall } from '../support/model-server.ts'
 import { IMPATIENT, modelHouse, QUICK } from './models-house.ts'
 
@@ -252,7 +253,8 @@ test('a model that thinks for longer than the idle limit is not idle', async () 
   expect(await call()).toMatchObject({ text: 'Yes.', spend: { attempts: 1 } })
 })
 
-const dataOf = (body: unknown) => new EventData(data => [data]).of({ body } as Response, error => error)
+const dataOf = (body: unknown) =>
+  new EventData({ yield: turn }, data => [data]).of({ body } as Response, error => error)
 
 test.for(['\n', '\r\n', '\r'])(
   'a stream means the same wherever its bytes are cut, with lines that end in %j',

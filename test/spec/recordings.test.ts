@@ -114,6 +114,8 @@ test('a one-shot task is a run that replays: in a process of its own, in the dae
     const verdict = await replayOf(home, each)
     expect(verdict, JSON.stringify(verdict)).toMatchObject({ same: true, divergence: null, notes: [] })
     expect(verdict.events).toBeGreaterThan(2)
+    const { cycles, steps } = await home.ask('GET', `/runs/${each}/recording`)
+    expect(verdict, 'counts what the recording counts').toMatchObject({ cycles, steps })
   }
   const { kind, steps_taken } = await home.ask('GET', `/runs/${runs[1]}/recording`)
   expect(kind).toBe('task')

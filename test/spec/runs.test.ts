@@ -630,5 +630,6 @@ it('text that agents wrote is one line of the tree that people see', async () =>
   const render = home.kernel.points.find(Operations, 'runs.trace')?.render
   const lines = render?.((await trace(home, home.run_id)) as never).split('\n') ?? []
   expect(lines).toHaveLength(7)
-  expect(lines.filter(line => line.includes('file_write'))).toHaveLength(1)
+  // The call, and the answer of the model that asked for it.
+  expect(lines.filter(line => line.includes('file_write'))).toHaveLength(2)
 })

@@ -366,8 +366,8 @@ describe('the budget of a task', () => {
     await using home = await tasked(() => text('Done.'), {
       config: {
         daemon: { budget_usd: 0.004, budget_mode: 'record_only' },
-        model: { providers: { openai: { free: false } } },
       },
+      files: { 'models.yaml': 'prices:\n  openai:scripted: { input: 1, output: 5 }\n' },
     })
     const id = await spawn(home)
     home.server.enqueue(text('Dear.', { usage: { prompt_tokens: 4_130, completion_tokens: 1 } }))

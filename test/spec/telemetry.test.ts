@@ -8,6 +8,7 @@ import { Rest } from '../../builtins/rest/contract.ts'
 import rest from '../../builtins/rest/index.ts'
 import telemetry from '../../builtins/telemetry/index.ts'
 import { FAST, project } from '../cli/project.ts'
+import { bareEnvironment } from '../support/cli.ts'
 import { refuse, text, toolCall, until } from '../support/index.ts'
 import { type Collector, collector, type SentSpan } from './otlp.ts'
 import { asksForGoal, spawn, WORKER } from './rooms.ts'
@@ -51,7 +52,7 @@ it('an MCP process and the daemon that it starts tell what they do, each below w
   const taker = await collector()
   await using dir = await project({ ...FAST, 'profiles/worker.yaml': WORKER })
   const env = {
-    ...{ PATH: process.env.PATH!, HOME: process.env.HOME!, SVC_TELEMETRY: '1', OTEL_BSP_SCHEDULE_DELAY: '50' },
+    ...{ ...(bareEnvironment() as Record<string, string>), SVC_TELEMETRY: '1', OTEL_BSP_SCHEDULE_DELAY: '50' },
     ...{ OTEL_EXPORTER_OTLP_ENDPOINT: taker.url, OTEL_METRICS_EXPORTER: 'none' },
   }
   const words = [fileURLToPath(new URL('../../dist/svc.js', import.meta.url)), 'mcp']

@@ -22,7 +22,7 @@ export async function use(
   const { call_id = `call-${++calls}` } = more
   const effects: Effect[] = []
   try {
-    const result = await found.execute(found.parameters.parse(args), {
+    const result = await found.execute((await found.parameters.parseAsync(args)) as never, {
       ...{ call_id, agent_id: 'worker-1', goal_id: null, cycle_num: 1, signal: new AbortController().signal },
       ...{ workspace: '/nowhere', idempotency_key: call_id, effect: effect => void effects.push(effect) },
       ...more,

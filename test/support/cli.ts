@@ -1,10 +1,25 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const PROGRAM = fileURLToPath(
   new URL(import.meta.url.endsWith('.ts') ? '../../dist/svc.js' : './svc.js', import.meta.url),
 )
+
+/** The user's configuration folder of programs that tests start: never the real one. */
+const CONFIG = join(tmpdir(), `svc-test-config-${process.pid}`)
+process.once('exit', () => rmSync(CONFIG, { recursive: true, force: true }))
+
+/** What a program that a test starts is given of the machine. A project of a test is trusted unless `env` says otherwise. */
+export function bareEnvironment(env: Readonly<Record<string, string | undefined>> = {}): NodeJS.ProcessEnv {
+  return {
+    ...{ PATH: process.env.PATH, HOME: process.env.HOME, SVC_TRUST_PROJECT: 'true' },
+    ...(env.HOME === undefined ? { XDG_CONFIG_HOME: CONFIG } : {}),
+  }
+}
 
 export interface CliOptions {
   cwd: string
@@ -39,7 +54,7 @@ export class RunningSvc {
   readonly #heard = new Set<() => void>()
 
   constructor(words: readonly string[], { cwd, env = {}, program = PROGRAM, within = [] }: CliOptions) {
-    const bare = { PATH: process.env.PATH, HOME: process.env.HOME, ...env }
+    const bare = { ...bareEnvironment(env), ...env }
     const [command, ...rest] = [...within, process.execPath, program, ...words]
     this.process = spawn(command!, rest, { cwd, env: bare, stdio: ['ignore', 'pipe', 'pipe'] })
     for (const name of ['stdout', 'stderr'] as const) {

@@ -119,6 +119,7 @@ export async function house(options: HouseOptions = {}): Promise<House> {
     const kernel = await Kernel.open({
       root: dir.path,
       roles: options.roles ?? ['daemon'],
+      pluginFiles: 'all',
       builtins: [...(elsewhere?.builtins ?? []), ...(options.builtins ?? [])],
       ports: {
         ...(clock ? { clock } : {}),

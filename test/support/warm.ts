@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import type { CliOptions, Ran } from './cli.ts'
+import { bareEnvironment, type CliOptions, type Ran } from './cli.ts'
 
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 let kept: ChildProcess | undefined
@@ -16,7 +16,7 @@ export function svc(words: readonly string[], { cwd, env = {} }: Omit<CliOptions
   const ran = last.then(async () => {
     kept ??= begin()
     const warm = kept
-    const bare = { PATH: process.env.PATH, HOME: process.env.HOME, ...env }
+    const bare = { ...bareEnvironment(env), ...env }
     const answer = once(warm, 'message')
     const died = once(warm, 'exit').then(() => Promise.reject(new Error(`svc ${words.join(' ')}: its process ended`)))
     warm.send({ words, cwd, env: bare })

@@ -3,6 +3,7 @@ import { Benchmark, type BenchmarkReport } from '../../benchmark/contract.ts'
 import type { HandWritten } from '../context.ts'
 import { UsageError } from '../contract.ts'
 import { endSignal } from '../interrupt.ts'
+import { invokeMasked } from '../masked.ts'
 import { canWriteOutput, writeOutput } from '../output.ts'
 import { printable, printableJson } from '../printable.ts'
 import { findProject } from '../project.ts'
@@ -51,7 +52,7 @@ async function run(
   const asked = { models, cycles, runs, seed, task, ...chosen }
   const given = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined))
   try {
-    return (await kernel.invoke('benchmark.run', given, { face: 'cli', signal, progress })) as BenchmarkReport
+    return await invokeMasked<BenchmarkReport>(kernel, 'benchmark.run', given, { signal, progress })
   } catch (error) {
     // What was given were the command's own words.
     if ((error as SvcError).code === 'invalid_input') {

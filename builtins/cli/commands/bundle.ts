@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { type Kernel, replaceFile, sentenceOf } from '#kernel'
+import { type Kernel, replaceFile, SvcError, sentenceOf } from '#kernel'
 import {
   BadBundleError,
   type Bundle,
@@ -10,15 +10,17 @@ import {
 import { FileExistsError } from '../../store/contract.ts'
 import type { Context, HandWritten } from '../context.ts'
 import { CannotWriteError } from '../contract.ts'
+import { invokeMasked } from '../masked.ts'
 import { printable, printableJson } from '../printable.ts'
 import { findProject } from '../project.ts'
+import { openReading } from '../reading.ts'
 import { warningsOn } from '../warnings.ts'
 
 /** An agent into a file. */
 export const exportAgent: HandWritten = async ({ id, output, force }, context) => {
   const { terminal, json, ports } = context
-  await using kernel = await open(context)
-  const bundle = (await kernel.invoke('bundles.export', { id }, { face: 'cli' })) as Bundle
+  await using kernel = await openReading(await findProject(context.ports, context.named), context, ['cli'])
+  const bundle = await invokeMasked<Bundle>(kernel, 'bundles.export', { id })
   const text = JSON.stringify(bundle)
   if (output === '-') {
     terminal.out(printableJson(text))
@@ -48,7 +50,7 @@ export const importAgent: HandWritten = async ({ file, preset, model }, context)
   const bundle = await readBundle(resolve(String(file)), context)
   await using kernel = await open(context)
   const input = { bundle, preset, model }
-  const made = (await kernel.invoke('bundles.import', input, { face: 'cli' })) as Imported
+  const made = await invokeMasked<Imported>(kernel, 'bundles.import', input)
   const lines = [
     `${made.agent_id}, which was ${made.was}: ${made.parts.join(', ') || 'nothing but itself'}`,
     ...(made.profile_written ? [`Its profile was written to ${made.profile_written}`] : []),
@@ -61,11 +63,14 @@ export const importAgent: HandWritten = async ({ file, preset, model }, context)
 async function readBundle(file: string, { ports }: Context): Promise<unknown> {
   let text: string
   try {
-    const { size } = await ports.files.stat(file)
+    const found = await ports.files.stat(file)
+    const { size } = found
+    // A pipe or a device has no size, and may have no end.
+    if (!found.isFile()) throw new BadBundleError({ problem: `${file} is not a regular file` })
     if (size > LARGEST_BUNDLE) throw new BundleTooLargeError({ bytes: size, limit: LARGEST_BUNDLE })
     text = await ports.files.readFile(file, 'utf8')
   } catch (error) {
-    if (error instanceof BundleTooLargeError) throw error
+    if (error instanceof SvcError) throw error
     throw new BadBundleError({ problem: `${file} cannot be read (${sentenceOf(error)})` }, { cause: error })
   }
   try {

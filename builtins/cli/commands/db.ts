@@ -1,11 +1,16 @@
 import { dirname, join, resolve } from 'node:path'
-import { counted, type Ports, projectAt, readYaml, SvcError } from '#kernel'
+import { counted, type Ports, projectAt, readYaml, SvcError, sentenceOf } from '#kernel'
 import { DaemonRunningError } from '../../daemon/contract.ts'
 import type { DatabaseFiles, DatabaseReport } from '../../store/contract.ts'
+import { askDaemon } from '../ask.ts'
+import { operationRef } from '../calls.ts'
 import type { Context, HandWritten } from '../context.ts'
 import { cannotWrite, makeFolder } from '../making.ts'
+import { invokeMasked } from '../masked.ts'
+import { printable } from '../printable.ts'
 import { findProject } from '../project.ts'
 
+const SAVE = operationRef('store.backup', 'POST', '/database/backup')
 const MENDED = 'Stop the service, then put the last good backup in its place: svc db restore .svc/backups/<file>'
 
 /** A copy of the database, taken beside whoever uses it. */
@@ -17,15 +22,35 @@ export const backup: HandWritten = async ({ file }, context) => {
   }
   const { database, backups, files } = await place(context)
   const target = file === undefined ? join(backups, `svc-${stamp(context)}.db`) : resolve(String(file))
-  const report = await backUp(files, database, target, context.ports).catch(error => {
+  const lost = await files.lossOf(database, context.ports)
+  const saved = lost && (await savedByDaemon(context))
+  const report = await backUp(files, saved ?? database, target, context.ports).catch(error => {
     throw error instanceof SvcError ? error : cannotWrite(target, error)
   })
+  if (saved) await context.ports.files.rm(saved)
+  if (lost) {
+    const next = `To go on with it, end the processes of the project (svc stop, and svc serve), then: svc db restore ${report.file}`
+    return tell(context, report, `${report.file}: ${facts(report)}, checked. ${next}`)
+  }
   return tell(context, report, `${report.file}: ${facts(report)}, checked. Put it back with: svc db restore <file>`)
 }
 
 async function backUp(files: DatabaseFiles, database: string, target: string, ports: Ports): Promise<DatabaseReport> {
   await makeFolder(ports.files, dirname(target), 0o700)
   return files.backupDatabase(database, target, ports)
+}
+
+/**
+ * The daemon still has the data of a database whose files are lost: it writes them out itself.
+ * @returns the file; undefined when no daemon can, and the files have to do
+ */
+async function savedByDaemon(context: Context): Promise<string | undefined> {
+  const root = await findProject(context.ports, context.named)
+  const answer = await askDaemon(root, SAVE, {}, context).catch((error: unknown) => {
+    context.terminal.err(printable(`svc: warning: the daemon could not write its data out: ${sentenceOf(error)}`))
+    return undefined
+  })
+  return (answer?.output as DatabaseReport | undefined)?.file
 }
 
 /** A backup in the place of the database; the one before is kept. */
@@ -38,12 +63,16 @@ export const restore: HandWritten = async ({ file }, context) => {
   }
   const { database, backups, files, svc } = await place(context)
   const found = await context.house.findDaemon(context.ports, svc)
+  // What it still has open would be lost with it.
+  const lost = found?.alive ? await files.lossOf(database, context.ports) : undefined
+  if (lost) throw lost
   if (found?.alive) throw new DaemonRunningError({ pid: found.holder.pid })
   const keep = join(backups, `svc-replaced-${stamp(context)}.db`)
   const report = await files.restoreDatabase(database, resolve(String(file)), keep, context.ports)
   const { peek } = await context.house.peek()
   // It is of a database of several machines, which holds what is in files here.
-  if ((await peek(database, 'SELECT 1 FROM svc_files')).length > 0) await asked(context, 'cluster.unpack', {})
+  if ((await peek(database, 'SELECT 1 FROM svc_files', context.ports)).length > 0)
+    await asked(context, 'cluster.unpack', {})
   const before = report.kept ? ` What was there is kept as ${report.kept}.` : ''
   return tell(context, report, `${report.file} is now ${resolve(String(file))}: ${facts(report)}.${before}`)
 }
@@ -92,7 +121,7 @@ async function asked<R>({ ports, named, house }: Context, operation: string, inp
   const root = await findProject(ports, named)
   const kernel = await house.open({ root, roles: ['cli'], log: { level: 'error' } })
   try {
-    return (await kernel.invoke(operation, input)) as R
+    return await invokeMasked<R>(kernel, operation, input)
   } finally {
     await kernel.close()
   }

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
-import { counted, sentenceOf } from '#kernel'
+import { counted, type Kernel, sentenceOf } from '#kernel'
 import type { DoctorReport, Patient } from '../../doctor/contract.ts'
+import { DatabaseCopy } from '../../store/contract.ts'
 import { askDaemon } from '../ask.ts'
 import type { Context, HandWritten } from '../context.ts'
 import { NoProjectError, type OperationRef } from '../contract.ts'
@@ -47,11 +48,12 @@ async function patientOf(context: Context): Promise<Patient> {
     needsNode: (manifest as { engines: { node: string } }).engines.node,
     database: () => house.databaseFiles(),
     findDaemons: svc => house.findDaemons(ports, svc),
-    async open(roles) {
+    async open(roles, copy) {
       const warnings: string[] = []
       const write = (line: string) => void warnings.push((JSON.parse(line) as { msg: string }).msg)
-      const without = { env: { ...ports.env, SVC_PLUGINS: 'false' } }
-      return { kernel: await house.open({ root: at, roles, ports: without, log: { level: 'warn', write } }), warnings }
+      const prepare = (kernel: Kernel) => copy && kernel.services.provide(DatabaseCopy, copy, 'doctor')
+      const log = { level: 'warn', write } as const
+      return { kernel: await house.open({ root: at, roles, pluginFiles: 'none', log, prepare }), warnings }
     },
     async askDaemon() {
       // One that does not answer is no reason to know nothing: its state has a line of its own.

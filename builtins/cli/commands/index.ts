@@ -39,7 +39,7 @@ const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
   },
   command(
     'restart',
-    'Stop the daemon, then start it, with the server that was in its process',
+    'Stop the daemon, then start it as it ran',
     [profiles, heartbeat, detach, dev, timeout],
     () => import('./restart.ts'),
   ),
@@ -243,6 +243,17 @@ const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
       default: (await import('./systemd.ts')).status,
     })),
     path: ['service', 'status'],
+  },
+  {
+    ...command(
+      'plugins',
+      'Trust the project, so that its plugins run',
+      [flag('list', 'l', 'List the projects that you trust'), flag('revoke', 'r', 'Trust the project no longer')],
+      () => import('./plugins-trust.ts'),
+    ),
+    path: ['plugins', 'trust'],
+    description:
+      'svc init, start, serve and mcp do so too for a project that they name or in whose folder they are typed. It is kept for you alone, in ~/.config/svc.',
   },
   command(
     'watch',

@@ -3,6 +3,7 @@ import { defineError } from '#kernel'
 import type { HandWritten } from '../context.ts'
 import { UsageError } from '../contract.ts'
 import { PRESETS, TEMPLATES } from '../scaffold/kinds.ts'
+import { trustProject } from '../trust.ts'
 import { makeProject } from './init.ts'
 
 const USAGE = `svc new project <name> [--template ${TEMPLATES.join('|')}]`
@@ -36,6 +37,7 @@ const newProject: HandWritten = async ({ name, template: asked = 'minimal' }, co
   if (there.length > 0) throw new FolderTakenError({ path: root })
   const presets = PRESETS[template]
   const { parts } = await makeProject(root, context, { presets })
+  await trustProject(root, context)
   if (json) terminal.out(JSON.stringify({ root, template, parts }, null, 2))
   else {
     const first = presets.length > 0 ? presets.join(',') : 'coder,researcher'

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { Context } from '../context.ts'
+import { SPAWNED } from '../trust.ts'
 
 const LOOK_MS = 500
 /** What a checkout's program is made of. */
@@ -59,7 +60,11 @@ interface Running {
 function run(words: readonly string[], ports: Context['ports']): Running {
   const argv = [...process.execArgv, process.argv[1]!, ...words]
   // In a group of its own: the terminal's Ctrl-C would reach it twice, and the second one ends it at once.
-  const child = ports.spawn(process.execPath, argv, { stdio: 'inherit', detached: true, env: { ...ports.env } })
+  const child = ports.spawn(process.execPath, argv, {
+    stdio: 'inherit',
+    detached: true,
+    env: { ...ports.env, [SPAWNED]: '1' },
+  })
   const ended = new Promise<number>(resolve => {
     child.once('error', () => resolve(1))
     child.once('close', code => resolve(code ?? 1))

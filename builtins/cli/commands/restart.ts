@@ -9,21 +9,25 @@ import serve, { wordsOf } from './serve.ts'
 import start from './start.ts'
 import { inWords, stopDaemons, timeoutOf } from './stop.ts'
 
-/** Stops the daemon and starts it again; one that was in a server's process in such a process, at the same address. */
-const restart: HandWritten = async (input, context) => {
-  const seconds = timeoutOf(input.timeout)
-  const heartbeat = heartbeatOf(input.heartbeat)
+/**
+ * Stops the daemon and starts it as it ran: detached, with `--dev`, or in a server's process at the same address.
+ * Options of the command add to that.
+ */
+const restart: HandWritten = async (given, context) => {
+  const seconds = timeoutOf(given.timeout)
+  const heartbeat = heartbeatOf(given.heartbeat)
   const { terminal, json, ports, house, named } = context
   const root = await findProject(ports, named)
   const found = await house.findDaemon(ports, join(root, '.svc'))
-  if (found?.alive) await checkStart(root, input.profiles, found.holder.serves, context)
+  const { serves, detached, dev } = found?.holder ?? {}
+  const input: typeof given = { ...given, detach: given.detach === true || detached, dev: given.dev === true || dev }
+  if (found?.alive) await checkStart(root, input.profiles, serves, context)
   const stopped = await stopDaemons(root, seconds, context)
   if (!json) terminal.out(inWords(stopped, seconds))
   // In the form of what the daemon that comes tells of its life.
   else
     for (const each of stopped)
       terminal.out(JSON.stringify({ event: 'stopped', at: ports.clock.now().toISOString(), ...each }))
-  const serves = found?.holder.serves
   if (!serves) return start(input, context)
   await writeHeartbeat(context, root, heartbeat)
   const served = { ...input, ...serves, with_daemon: true }
@@ -37,11 +41,10 @@ async function checkStart(
   root: string,
   profiles: unknown,
   serves: TcpAddress | undefined,
-  { house, ports }: Context,
+  { house }: Context,
 ): Promise<void> {
   // A plugin that never gives back control may be why it is restarted.
-  const env = { ...ports.env, SVC_PLUGINS: 'false' }
-  await using kernel = await house.open({ root, roles: [], log: { level: 'silent' }, ports: { env } })
+  await using kernel = await house.open({ root, roles: [], log: { level: 'silent' }, pluginFiles: 'none' })
   await checkPresets(kernel, presetsOf(profiles))
   // Its port is taken yet; at any other one sees whether it may listen on the host.
   if (serves) await (await kernel.use(Rest).listen({ ...serves, port: 0 })).close()

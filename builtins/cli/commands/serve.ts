@@ -1,6 +1,15 @@
 import type { Role } from '#kernel'
 import { Rest } from '../../rest/contract.ts'
-import { announce, checkPresets, daemonLines, modelLine, presetsOf, type Said, spawnMissing } from '../announce.ts'
+import {
+  announce,
+  budgetLines,
+  checkPresets,
+  daemonLines,
+  modelLine,
+  presetsOf,
+  type Said,
+  spawnMissing,
+} from '../announce.ts'
 import type { Context, HandWritten } from '../context.ts'
 import { UsageError } from '../contract.ts'
 import { findProject } from '../project.ts'
@@ -32,6 +41,7 @@ const serve: HandWritten = async (input, context) => {
         { label: 'API', text: `${url}/openapi.json` },
         { label: 'Logs', text: journal.file, facts: { log: journal.file } },
         await modelLine(kernel),
+        ...(await budgetLines(kernel)),
         ...(withDaemon ? await daemonLines(kernel) : [without]),
       ])
     },

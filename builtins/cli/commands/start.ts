@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { Role } from '#kernel'
 import { DaemonRunningError } from '../../daemon/contract.ts'
-import { announce, checkPresets, daemonLines, modelLine, presetsOf, spawnMissing } from '../announce.ts'
+import { announce, budgetLines, checkPresets, daemonLines, modelLine, presetsOf, spawnMissing } from '../announce.ts'
 import type { HandWritten } from '../context.ts'
 import { detach } from '../detach.ts'
 import { heartbeatOf, writeHeartbeat } from '../heartbeat.ts'
@@ -36,6 +36,7 @@ const start: HandWritten = async (input, context) => {
       return announce(context.tree.version, root, [
         ...(await daemonLines(kernel)),
         await modelLine(kernel),
+        ...(await budgetLines(kernel)),
         { label: 'Logs', text: journal.file, facts: { log: journal.file } },
       ])
     },

@@ -18,7 +18,7 @@ export function valuesOf(root: string | undefined, packaged: string, { ports, ho
     const query = QUERIES[kind as keyof typeof QUERIES]
     if (!root || !query) return []
     const { peek } = await house.peek()
-    return (await peek(join(root, '.svc', 'svc.db'), query)) as unknown as Candidate[]
+    return (await peek(join(root, '.svc', 'svc.db'), query, ports)) as unknown as Candidate[]
   }
   return async kind => {
     if (kind === 'presets') return presets()

@@ -29,7 +29,9 @@ const ATTEMPTS = 3
 const GRACE_MS = 60_000
 const AT_ONCE = 100
 /** What keeps a call from being made is no failure of the model. */
-const NO_CALL = new Set(['budget_exhausted', 'agent_budget_exhausted', 'budget_unreadable', 'daemon_frozen'])
+const NO_CALL = new Set([
+  ...['budget_exhausted', 'agent_budget_exhausted', 'unknown_price', 'budget_unreadable', 'daemon_frozen'],
+])
 
 /** Has agents choose what they do about what happens to them: beside their cycles, several at a time, and none waits for another. */
 export class LifeChoices {

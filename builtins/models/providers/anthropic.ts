@@ -7,6 +7,9 @@ import { faultOf } from './faults.ts'
 import { capBody } from './fetch.ts'
 
 const PACKAGE = '@anthropic-ai/sdk'
+/** Pieces of a stream that are read at once. */
+const BURST = 200
+
 /** More than `model.total_timeout` will ever be: the time limits are the caller's. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1
 
@@ -60,7 +63,12 @@ export function anthropic(
     try {
       refuseWebPage(model, base_url, pieces.response)
       const events = new AnthropicStream()
-      for await (const piece of pieces.data) yield* events.take(piece)
+      let count = 0
+      for await (const piece of pieces.data) {
+        // An answer may come in one burst: the rest of the process has a turn in between.
+        if (++count % BURST === 0) await ports.clock.yield()
+        yield* events.take(piece)
+      }
     } catch (error) {
       throw Object.assign(faultOf(error, model, endpoint, ports.clock), { interrupted: true })
     }
@@ -83,6 +91,7 @@ export function anthropic(
   return {
     name,
     free: endpoint.free,
+    ...(endpoint.free_because ? { free_because: endpoint.free_because } : {}),
     async availability() {
       if (needs_key && !key) return { available: false, reason: `${key_env} is not set` }
       const reason = await connect().then(() => null, sentenceOf)

@@ -19,7 +19,10 @@ export const ProviderSettings = z.strictObject(
       .describe('The variable that holds the key; <NAME>_API_KEY unless told'),
     model: z.string().min(1).max(200).optional().describe('Used when only the provider is named'),
     tiers: z.partialRecord(z.enum(TIERS), z.string().min(1).max(200)).optional(),
-    free: z.boolean().optional().describe('Its calls cost nothing; so for loopback addresses unless told'),
+    free: z
+      .boolean()
+      .optional()
+      .describe('Whether calls without a price in models.yaml cost nothing; true for loopback addresses by default'),
     tool_calls: ToolCalls.optional().describe('How its models call tools; auto unless told, or models.yaml tells'),
     max_concurrent: z.number().int().min(0).optional().describe('Attempts at once from one process; 0 sets no limit'),
   },
@@ -65,6 +68,8 @@ export interface Endpoint {
   /** Without a key it answers nothing: the provider's own public address, or one that a key was named for. */
   needs_key: boolean
   free: boolean
+  /** Why that is so; undefined where it is not. */
+  free_because?: string | undefined
   /** The model to use when only the provider is named: `<NAME>_MODEL`. */
   model: string | undefined
   /** The command that starts such a server here, where it is one for the operator's own machine. */
@@ -101,6 +106,7 @@ function endpoint({ name, base_url, start }: Known, env: Ports['env'], settings:
   const own = ofEnvironment ?? settings.base_url
   const at = name === 'ollama' ? withVersion(own ?? base_url) : (own ?? base_url).replace(/\/+$/, '')
   const key_env = settings.api_key_env ?? `${prefix}_API_KEY`
+  const free_because = whyFree(name, at, start !== undefined, settings.free)
   return {
     name,
     base_url: at,
@@ -108,12 +114,20 @@ function endpoint({ name, base_url, start }: Known, env: Ports['env'], settings:
     key_env,
     key: env[key_env]?.trim() || undefined,
     needs_key: settings.api_key_env !== undefined || (start === undefined && own === undefined),
-    free: settings.free ?? (start !== undefined || isLoopback(at)),
+    free: free_because !== undefined,
+    free_because,
     model: variable('MODEL') ?? settings.model,
     start,
     organization: name === 'openai' ? (variable('ORG_ID') ?? null) : null,
     project: name === 'openai' ? (variable('PROJECT_ID') ?? null) : null,
   }
+}
+
+/** Why a provider is taken to cost nothing; undefined where it may cost something. */
+function whyFree(name: string, at: string, ownServer: boolean, configured: boolean | undefined): string | undefined {
+  if (configured !== undefined) return configured ? `model.providers.${name}.free is true` : undefined
+  if (isLoopback(at)) return `${new URL(at).host} is on this machine`
+  return ownServer ? `${name} is a server of your own` : undefined
 }
 
 /** Ollama is mostly named without the path under which it speaks the protocol. */

@@ -1,3 +1,4 @@
+import type { Clock } from '#kernel'
 import type { ModelEvent } from '../contract.ts'
 import { Chunk, callsIn, charsOfCalls, doneEvent, ToolCallAssembly, usageEvents } from './openai-wire.ts'
 import { EventData } from './sse.ts'
@@ -6,9 +7,9 @@ import { EventData } from './sse.ts'
 const DONE = '[DONE]'
 
 /** Reads one answer that is streamed in OpenAI's chunks. */
-export function chunks(): EventData<ModelEvent> {
+export function chunks(clock: Pick<Clock, 'yield'>): EventData<ModelEvent> {
   const reading = new ChunkReading()
-  return new EventData(data => reading.read(data))
+  return new EventData(clock, data => reading.read(data))
 }
 
 /** A stream's chunks as our events. There is no `done` among them when the server neither gave a reason for its end nor said that it is over. */

@@ -121,7 +121,6 @@ export function doneEvent(finish_reason: string | null | undefined, refused: boo
 }
 
 interface ToolCallSoFar {
-  index: number | undefined
   id: string
   name: string
   arguments: string
@@ -133,6 +132,8 @@ interface ToolCallSoFar {
  */
 export class ToolCallAssembly {
   readonly #calls: ToolCallSoFar[] = []
+  /** The last one begun at each index. */
+  readonly #placed = new Map<number, ToolCallSoFar>()
 
   add(pieces: readonly ToolCallPiece[]): void {
     for (const piece of pieces) {
@@ -150,15 +151,16 @@ export class ToolCallAssembly {
 
   #find({ index, id, function: fn }: ToolCallPiece): ToolCallSoFar | undefined {
     const isPlaced = index !== null && index !== undefined
-    const last = isPlaced ? this.#calls.findLast(call => call.index === index) : this.#calls.at(-1)
+    const last = isPlaced ? this.#placed.get(index) : this.#calls.at(-1)
     if (!fn?.name || !last?.name) return last
     const another = id ? last.id !== id || !isPlaced : !continues(last.arguments, textOfArguments(fn.arguments))
     return another ? undefined : last
   }
 
   #begin({ index }: ToolCallPiece): ToolCallSoFar {
-    const call = { index: index ?? undefined, id: '', name: '', arguments: '' }
+    const call = { id: '', name: '', arguments: '' }
     this.#calls.push(call)
+    if (index !== null && index !== undefined) this.#placed.set(index, call)
     return call
   }
 }

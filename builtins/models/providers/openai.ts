@@ -77,7 +77,7 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
     const fault = (error: unknown) => faultOf(error, model, endpoint, ports.clock)
     return new Opened(async () => {
       refuseWithoutKey(model)
-      const data = chunks()
+      const data = chunks(ports.clock)
       const response = await open(request, signal).catch(error => {
         throw fault(error)
       })
@@ -94,7 +94,9 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
       const asked = chat.completions.create({ ...wireRequest(request), stream: false }, { signal })
       const response = await asked.asResponse()
       refuseWebPage(model, response)
-      return isStream(response) ? await eventsOfStream(response) : eventsOfCompletion(await response.json())
+      return isStream(response)
+        ? await eventsOfStream(response, ports.clock)
+        : eventsOfCompletion(await response.json())
     } catch (error) {
       throw faultOf(error, model, endpoint, ports.clock)
     }
@@ -104,6 +106,7 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
   return {
     name,
     free,
+    ...(endpoint.free_because ? { free_because: endpoint.free_because } : {}),
     structured: true,
     availability,
     reach,
@@ -118,9 +121,9 @@ function firstOf(models: () => Promise<string[]>): () => Promise<string> {
 }
 
 /** What a server streams that was asked for a whole answer: some know nothing else. */
-async function eventsOfStream(response: Response): Promise<ModelEvent[]> {
+async function eventsOfStream(response: Response, clock: Ports['clock']): Promise<ModelEvent[]> {
   const events: ModelEvent[] = []
-  for await (const event of chunks().of(response, error => error)) events.push(event)
+  for await (const event of chunks(clock).of(response, error => error)) events.push(event)
   return events
 }
 

@@ -1,7 +1,11 @@
 import { Readable } from 'node:stream'
 import { createParser } from 'eventsource-parser'
+import type { Clock } from '#kernel'
 import type { Pieces } from '../limits.ts'
 import { MAX_STREAM_BYTES, tooLarge } from './fetch.ts'
+
+/** Bytes that are read at once before the rest of the process has a turn: an answer may come in one burst. */
+const BURST_BYTES = 32_768
 
 /**
  * What the data of a stream's events mean, one after another
@@ -11,13 +15,15 @@ import { MAX_STREAM_BYTES, tooLarge } from './fetch.ts'
  */
 export class EventData<T> {
   readonly #decoder = new TextDecoder()
+  readonly #clock: Pick<Clock, 'yield'>
   readonly #read: (data: string) => readonly T[]
   #data: string[] = []
   readonly #events = createParser({ onEvent: event => void this.#data.push(event.data) })
   #bytes = 0
 
   /** @param read what the data of one event mean */
-  constructor(read: (data: string) => readonly T[]) {
+  constructor(clock: Pick<Clock, 'yield'>, read: (data: string) => readonly T[]) {
+    this.#clock = clock
     this.#read = read
   }
 
@@ -26,7 +32,7 @@ export class EventData<T> {
    * larger than any answer can be
    */
   of({ body }: Response, failed: (error: unknown) => unknown): AsyncIterableIterator<T, undefined> {
-    if (body instanceof Readable) return new Heard(body, piece => this.#in(piece), failed)
+    if (body instanceof Readable) return new Heard(this.#clock, body, piece => this.#in(piece), failed)
     return this.#of(body, failed)
   }
 
@@ -66,10 +72,22 @@ class Heard<T> implements AsyncIterableIterator<T, undefined>, Pieces<T> {
   #end: { error?: unknown } | undefined
 
   /** @param read what a piece holds */
-  constructor(body: Readable, read: (piece: Uint8Array) => Iterable<T>, failed: (error: unknown) => unknown) {
+  constructor(
+    clock: Pick<Clock, 'yield'>,
+    body: Readable,
+    read: (piece: Uint8Array) => Iterable<T>,
+    failed: (error: unknown) => unknown,
+  ) {
+    let bytes = 0
     this.#body = body
     this.#failed = failed
     body.on('data', piece => {
+      bytes += piece.length
+      if (bytes >= BURST_BYTES) {
+        bytes = 0
+        body.pause()
+        void clock.yield().then(() => body.resume())
+      }
       try {
         for (const each of read(piece)) this.#tell(each)
       } catch (error) {

@@ -1,5 +1,5 @@
 import { isTree } from '#kernel'
-import { type Conversion, fitted, type Schema } from './fit.ts'
+import { adapt, type Conversion, type Schema } from './fit.ts'
 import { parsed } from './json.ts'
 import { Reader } from './reader.ts'
 import { Ambiguous, type Repair } from './repairs.ts'
@@ -41,7 +41,7 @@ export function mendArguments(
   if (!read) return undefined
   const inside = enveloped(read, tool, repaired)
   const conversions = new Set<Conversion>()
-  const value = fitted(inside, tool.parameters, conversions)
+  const value = adapt(inside, tool.parameters, conversions)
   for (const conversion of conversions) repaired.add(conversion)
   if (repaired.size === 0) return { arguments: raw, repaired: [] }
   return { arguments: JSON.stringify(value), repaired: [...repaired].sort() }

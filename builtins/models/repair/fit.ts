@@ -16,16 +16,38 @@ export type Conversion =
   | 'text_from_number'
   | 'text_in_text'
 
+/** Maximum number of values, options, keys and choices that are looked at for one value: more would hold up the event loop. */
+const MAX_STEPS = 30_000
+class TooMuchError extends Error {}
+let left = 0
+
+function step(count = 1): void {
+  left -= count
+  if (left < 0) throw new TooMuchError()
+}
+
 const DECIMAL = /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/
 /** A single value with one of these may be several that were written in one. */
 const SEVERAL = /[,;\n|]/
 
 /**
- * The value in the types that the schema asks for, where it can be turned into them without loss; all else is left as it is.
- * What was turned is added to `done`. Only the keywords that say a type are looked at: whether the value is right is for the
- * tool's own schema to say.
+ * The value in the types that the schema asks for, where it can be turned into them without loss; all else is left as it is,
+ * and so is a value too large to be looked through. What was turned is added to `done`. Only the keywords that say a type are
+ * looked at: whether the value is right is for the tool's own schema to say.
  */
-export function fitted(value: unknown, schema: unknown, done: Set<Conversion>): unknown {
+export function adapt(value: unknown, schema: Schema, done: Set<Conversion>): unknown {
+  left = MAX_STEPS
+  try {
+    return fitted(value, schema, done)
+  } catch (error) {
+    if (!(error instanceof TooMuchError)) throw error
+    done.clear()
+    return value
+  }
+}
+
+function fitted(value: unknown, schema: unknown, done: Set<Conversion>): unknown {
+  step()
   if (!isTree(schema) || fits(value, schema)) return isTree(schema) ? within(value, schema, done) : value
   const options = optionsOf(schema)
   if (options.length > 1) {
@@ -66,8 +88,11 @@ function within(value: unknown, schema: Schema, done: Set<Conversion>): unknown 
 /** The property that a key means: the one that differs in capitals, hyphens and underscores only, if it is not given itself. */
 function spelled(key: string, value: Schema, properties: Schema, done: Set<Conversion>): string {
   if (Object.hasOwn(properties, key)) return key
-  const meant = Object.keys(properties).filter(name => plain(name) === plain(key))
-  const alike = Object.keys(value).filter(other => plain(other) === plain(key))
+  const [names, keys] = [Object.keys(properties), Object.keys(value)]
+  step(names.length + keys.length)
+  const bare = plain(key)
+  const meant = names.filter(name => plain(name) === bare)
+  const alike = keys.filter(other => plain(other) === bare)
   if (meant.length !== 1 || alike.length !== 1) return key
   done.add('key_spelling')
   return meant[0]!
@@ -115,15 +140,21 @@ function convert(value: unknown, schema: Schema): { value: unknown; how: Convers
 
 function choiceOf(value: string, schema: Schema): unknown {
   if (!Array.isArray(schema.enum)) return undefined
-  const alike = schema.enum.filter(choice => typeof choice === 'string' && plain(choice) === plain(value))
+  step(schema.enum.length)
+  const bare = plain(value)
+  const alike = schema.enum.filter(choice => typeof choice === 'string' && plain(choice) === bare)
   return alike.length === 1 ? alike[0] : undefined
 }
 
 /** Whether a value has a type that the schema takes; what is inside of it is not looked at, but for the choice between options. */
 function fits(value: unknown, schema: unknown): boolean {
+  step()
   if (!isTree(schema)) return true
   if ('const' in schema) return value === schema.const
-  if (Array.isArray(schema.enum)) return schema.enum.includes(value)
+  if (Array.isArray(schema.enum)) {
+    step(schema.enum.length)
+    return schema.enum.includes(value)
+  }
   const options = schema.anyOf ?? schema.oneOf
   if (Array.isArray(options)) return options.some(option => fits(value, option))
   const types = typesOf(schema)

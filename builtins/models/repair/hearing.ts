@@ -1,4 +1,4 @@
-import type { AskedCall, ModelEvent, ModelRequest, ToolSpec } from '../contract.ts'
+import { type AskedCall, MAX_TOOL_CALLS, type ModelEvent, type ModelRequest, type ToolSpec } from '../contract.ts'
 import { mendArguments, textOfArguments } from './arguments.ts'
 import { Holding } from './holding.ts'
 import { callsInText } from './in-text.ts'
@@ -13,6 +13,7 @@ export class Hearing {
   readonly #reading: Reading
   readonly #holding: Holding | undefined
   readonly #calls: AskedCall[] = []
+  readonly #dropped = { calls: 0, chars: 0 }
 
   /** @param request as it was made: with its tools, whatever the model was sent */
   constructor(request: ModelRequest, reading: Reading) {
@@ -30,7 +31,12 @@ export class Hearing {
     }
     if (event.type === 'done') return [...this.#end(event.finish_reason === 'length'), event]
     if (event.type !== 'tool_call') return [event]
-    this.#calls.push({ id: event.id, name: event.name, arguments: textOfArguments(event.arguments) })
+    const call = { id: event.id, name: event.name, arguments: textOfArguments(event.arguments) }
+    if (this.#calls.length < MAX_TOOL_CALLS) this.#calls.push(call)
+    else {
+      this.#dropped.calls++
+      this.#dropped.chars += call.name.length + call.arguments.length
+    }
     return []
   }
 
@@ -40,11 +46,17 @@ export class Hearing {
     if (this.#holding) yield { type: 'text', text: this.#holding.rest(spoken?.text ?? all) }
     const calls = spoken ? spoken.calls.map(call => ({ id: '', ...call, repaired: this.#inText() })) : this.#calls
     for (const call of calls) yield { type: 'tool_call', ...mended(call, this.#request.tools, cut) }
+    // Of calls in the text the characters have been counted with the text.
+    const dropped = spoken ? { calls: spoken.dropped, chars: 0 } : this.#dropped
+    if (dropped.calls > 0) yield { type: 'dropped_calls', ...dropped }
   }
 
   #spoken(all: string, cut: boolean) {
-    const spoken = callsInText(all, { cut, bare: !this.#request.response_schema })
-    if (!spoken || this.#reading === 'prompted') return spoken
+    const found = callsInText(all, { cut, bare: !this.#request.response_schema })
+    if (!found) return undefined
+    const calls = found.calls.slice(0, MAX_TOOL_CALLS)
+    const spoken = { text: found.text, calls, dropped: found.calls.length - calls.length + found.unread }
+    if (this.#reading === 'prompted') return spoken
     // A model that has tools of its own, and speaks of others, is talking.
     return spoken.calls.every(({ name }) => toolNamed(name, this.#request.tools)) ? spoken : undefined
   }

@@ -1,6 +1,6 @@
 import { behind, brokenCalls, callsOf, elementsOf, type TextCall, valuesAt } from './shapes.ts'
 
-/** More blocks than this are not looked into: a turn has at most 32 calls. */
+/** Maximum number of blocks that are read; further ones are only counted. It leaves room for blocks that hold no call. */
 const MAX_BLOCKS = 64
 
 /** How models write calls into their text: what opens a block, the tool's name where that stands in it, and what closes it. */
@@ -67,6 +67,8 @@ export interface Spoken {
   /** What is said before the first call. */
   text: string
   calls: TextCall[]
+  /** Number of blocks behind these calls that were not read. */
+  unread: number
 }
 
 /**
@@ -87,11 +89,14 @@ export function callsInText(text: string, { cut, bare }: { cut: boolean; bare: b
       continue
     }
     const calls: TextCall[] = []
+    let last = block
     while (block) {
+      last = block
       calls.push(...block.calls)
       block = blockAt(text, behind(BETWEEN, text, block.end), cut, blocks)
     }
-    return { text: withoutWrapping(text.slice(0, at)), calls }
+    const unread = blocks.left < 0 ? openingsIn(text.slice(last.end), last.style) : 0
+    return { text: withoutWrapping(text.slice(0, at)), calls, unread }
   }
   return bare ? bareCalls(text) : undefined
 }
@@ -101,8 +106,9 @@ function blockAt(
   at: number,
   cut: boolean,
   blocks: { left: number },
-): { calls: TextCall[]; end: number } | undefined {
-  for (const { open, close } of STYLES) {
+): { calls: TextCall[]; end: number; style: Style } | undefined {
+  for (const style of STYLES) {
+    const { open, close } = style
     open.lastIndex = at
     const opened = open.exec(text)
     if (!opened) continue
@@ -117,9 +123,13 @@ function blockAt(
     const bodyEnd = closed?.index ?? text.length
     const end = closed ? closed.index + closed[0].length : text.length
     const calls = callsIn(text.slice(start, bodyEnd), name, values)
-    return calls && { calls, end }
+    return calls && { calls, end, style }
   }
   return undefined
+}
+
+function openingsIn(text: string, { open }: Style): number {
+  return text.match(new RegExp(open.source, 'g'))?.length ?? 0
 }
 
 function callsIn(body: string, name: string | undefined, values: readonly unknown[]): TextCall[] | undefined {
@@ -160,7 +170,7 @@ function bareCalls(text: string): Spoken | undefined {
   if (!/^[{[]/.test(body)) return undefined
   const { values, end } = valuesAt(body, 0)
   const calls = end === body.length ? callsOf(values, true) : undefined
-  return calls && { text: fence ? said.slice(0, fence.at).trimEnd() : '', calls }
+  return calls && { text: fence ? said.slice(0, fence.at).trimEnd() : '', calls, unread: 0 }
 }
 
 /** Where the fence begins that ends the text, if it is one of JSON. */

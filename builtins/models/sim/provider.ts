@@ -24,6 +24,8 @@ export function simulated(
   return {
     name: 'sim',
     free: true,
+    free_because: 'simulated, not an AI model',
+    simulated: true,
     structured: true,
     notice: 'simulated, not an AI model',
     // It repeats what tools said, which may look like a call.

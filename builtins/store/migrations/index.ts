@@ -20,6 +20,8 @@ import { fewerPages } from './021-fewer-pages.ts'
 import { reservations } from './022-reservations.ts'
 import { neighbours } from './023-neighbours.ts'
 import { givenRoles } from './024-given-roles.ts'
+import { budgetPrices } from './025-budget-prices.ts'
+import { endedTranscripts } from './026-ended-transcripts.ts'
 
 /** `svc1` in ASCII: how a file of ours is told from another program's. */
 export const APPLICATION_ID = 0x73766331
@@ -56,4 +58,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '022-reservations', sql: reservations },
   { name: '023-neighbours', sql: neighbours },
   { name: '024-given-roles', sql: givenRoles },
+  { name: '025-budget-prices', sql: budgetPrices },
+  { name: '026-ended-transcripts', sql: endedTranscripts },
 ]

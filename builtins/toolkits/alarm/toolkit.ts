@@ -41,7 +41,7 @@ export function alarmToolkit(svc: PluginHandle): Toolkit {
             .string()
             .min(1)
             .max(64)
-            .describe('2026-01-31T18:00:00Z, or 18:00 for the next time that it is so late'),
+            .describe('2026-01-31T18:00:00Z, 18:00 for the next time that it is so late, or "in 5 minutes"'),
         }),
         execute: async ({ description, time }, call) => set(call, description, await svc.use(Alarms).timeOf(time)),
       }),

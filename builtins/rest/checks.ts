@@ -1,0 +1,27 @@
+import type { PluginHandle } from '#kernel'
+import { Daemon } from '../daemon/contract.ts'
+import { type DoctorCheck, finding } from '../doctor/contract.ts'
+import type { ServerConfig, TcpAddress } from './contract.ts'
+import { resolveHost } from './hosts.ts'
+import { MAKE_A_KEY, weaknessOf } from './keys.ts'
+
+const { ok, warn, fail } = finding
+
+/** Whether the key holds where other machines can try it. @param here returns the addresses that this process serves */
+export function keyCheck(svc: PluginHandle, config: ServerConfig, here: () => readonly TcpAddress[]): DoctorCheck {
+  return {
+    name: 'api_key',
+    async run() {
+      if (config.api_key === '') return ok('none is set')
+      const weakness = weaknessOf(config.api_key)
+      if (!weakness) return ok('long enough')
+      const found = svc.has(Daemon) ? await svc.use(Daemon).list() : []
+      const served = found.flatMap(({ alive, holder }) => (alive && holder.serves ? [holder.serves] : []))
+      for (const { host, port } of [...here(), ...served]) {
+        const { shared } = await resolveHost(host)
+        if (shared) return fail(`${weakness}, and ${host}:${port} can be reached from other machines`, MAKE_A_KEY)
+      }
+      return warn(`${weakness} once other machines are served`, MAKE_A_KEY)
+    },
+  }
+}

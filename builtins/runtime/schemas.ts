@@ -1,0 +1,126 @@
+import { Worker } from 'node:worker_threads'
+import { type Issue, taken } from '#kernel'
+import type { SchemaCheck, Schemas } from './contract.ts'
+
+type Json = Record<string, unknown>
+
+const THREAD = new URL('./schema-thread.js', import.meta.url)
+/** Milliseconds that a check may take at first, so that one quick check does not wait for many slow ones. */
+const FIRST_LIMIT_MS = 50
+/** Milliseconds that a check may take when no other is new. */
+const LIMIT_MS = 500
+/** More memory than any honest check needs, in MiB. */
+const MEMORY_MIB = 128
+/** As the main thread has it: a schema that leads back to itself is followed until it is full. */
+const STACK_MIB = 1
+/** Times that a check is begun anew because the thread ended before it was asked. */
+const TRIES = 3
+
+/** An error as ajv has it. */
+interface Fault {
+  instancePath: string
+  message?: string
+  params: Record<string, unknown>
+}
+type Answer = { errors: Fault[]; left_out: string[] } | { problem: string } | { isSlow: true }
+
+interface Question {
+  schema: Json
+  value: unknown
+  isSlow: boolean
+  tries: number
+  resolve(answer: Answer): void
+}
+
+/** The thread of this process in which JSON Schemas of others are checked: whatever they say, the event loop goes on. */
+class SchemaThread {
+  #worker: Worker | undefined
+  #asked: Question | undefined
+  readonly #fresh: Question[] = []
+  readonly #slow: Question[] = []
+
+  ask(schema: Json, value: unknown): Promise<Answer> {
+    return new Promise(resolve => {
+      this.#fresh.push({ schema, value, isSlow: false, tries: 0, resolve })
+      this.#next()
+    })
+  }
+
+  #next(): void {
+    if (this.#asked) return
+    const question = this.#fresh.shift() ?? this.#slow.shift()
+    if (!question) return void this.#worker?.unref()
+    this.#asked = question
+    const worker = this.#up()
+    worker.ref()
+    const { schema, value, isSlow } = question
+    worker.postMessage({ schema, value, limit_ms: isSlow ? LIMIT_MS : FIRST_LIMIT_MS })
+  }
+
+  #up(): Worker {
+    if (this.#worker) return this.#worker
+    const worker = new Worker(THREAD, {
+      execArgv: [],
+      resourceLimits: { maxOldGenerationSizeMb: MEMORY_MIB, stackSizeMb: STACK_MIB },
+    })
+    let problem: string | undefined
+    worker.on('message', (answer: Answer) => this.#answered(answer))
+    worker.on('error', (error: NodeJS.ErrnoException) => {
+      problem = error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? `it takes more than ${MEMORY_MIB} MiB` : error.message
+    })
+    worker.on('exit', () => {
+      this.#worker = undefined
+      const question = this.#asked
+      this.#asked = undefined
+      // It may have ended of idleness in the moment in which it was asked.
+      if (question && problem === undefined && question.tries++ < TRIES) this.#fresh.unshift(question)
+      else question?.resolve({ problem: problem ?? 'the thread that checks schemas ends at once' })
+      this.#next()
+    })
+    this.#worker = worker
+    return worker
+  }
+
+  #answered(answer: Answer): void {
+    const question = this.#asked!
+    this.#asked = undefined
+    if ('isSlow' in answer && !question.isSlow) this.#slow.push({ ...question, isSlow: true })
+    else question.resolve(answer)
+    this.#next()
+  }
+}
+
+const thread = new SchemaThread()
+
+/** What an answer of a check is called on a recording, as one of a plugin's contribution: earlier ones have none. */
+const TAKEN = 'json_schema: check'
+
+export const schemas: Schemas = {
+  check: (schema, value) => taken(TAKEN, async () => checkedBy(await thread.ask(withoutName(schema), value))),
+  async admit(schema) {
+    // One that leads back to itself as a whole does so with any object.
+    const answer = await thread.ask(withoutName(schema), {})
+    const { unchecked } = checkedBy(answer)
+    if (unchecked !== undefined) throw new Error(unchecked)
+    const [left] = 'left_out' in answer ? answer.left_out : []
+    if (left !== undefined) throw new Error(`a part of it would not be checked: ${left}`)
+  },
+}
+
+function withoutName({ $schema: _, ...schema }: Json): Json {
+  return schema
+}
+
+function checkedBy(answer: Answer): SchemaCheck {
+  if ('errors' in answer) return { issues: answer.errors.map(issueOf) }
+  if ('problem' in answer) return { issues: [], unchecked: answer.problem }
+  return { issues: [], unchecked: `it takes longer than ${LIMIT_MS / 1000} s; make its patterns simpler` }
+}
+
+function issueOf({ instancePath, message = 'does not fit', params }: Fault): Issue {
+  const names = instancePath.split('/').slice(1)
+  const path = names.map(name => name.replaceAll('~1', '/').replaceAll('~0', '~'))
+  const { additionalProperty } = params as { additionalProperty?: string }
+  if (additionalProperty === undefined) return { path: path.join('.'), message }
+  return { path: [...path, additionalProperty].join('.'), message: 'is not a known field' }
+}

@@ -1,0 +1,36 @@
+import { dirname, join } from 'node:path'
+import { DiskFullError, operation, type PluginHandle, z } from '#kernel'
+import { DatabaseUnusableError, Store } from './contract.ts'
+
+const DatabaseBackup = z
+  .object({
+    file: z.string().describe('The backup, in .svc/backups/'),
+    version: z.number().int().describe('Of the schema'),
+    bytes: z.number().int(),
+    faults: z.array(z.string()).describe('Empty: a copy with faults is not kept'),
+  })
+  .meta({ id: 'DatabaseBackup' })
+
+/**
+ * Backs up the database as this process has it open, which works where its files were removed.
+ * The caller names no path: a remote one must not write where it likes.
+ */
+export function backupOperation(svc: PluginHandle) {
+  const { project, ports } = svc
+  return operation({
+    name: 'store.backup',
+    summary: 'Back up the database to a new file in .svc/backups/',
+    description:
+      'It is what svc db backup asks of a running process whose database was removed. Blocks while it copies.',
+    input: z.object({}),
+    output: DatabaseBackup,
+    http: { method: 'POST', path: '/database/backup' },
+    errors: [DatabaseUnusableError, DiskFullError],
+    async run() {
+      const { keepCopy } = await import('./files.ts')
+      const stamp = ports.clock.now().toISOString().replaceAll(/[-:Z]/g, '').replaceAll(/[T.]/g, '-')
+      const target = join(dirname(project.database), 'backups', `svc-${stamp}.db`)
+      return keepCopy(project.database, target, beside => svc.use(Store).copyTo!(beside), ports)
+    },
+  })
+}

@@ -1,0 +1,76 @@
+import { createHash } from 'node:crypto'
+import { homedir } from 'node:os'
+import { isAbsolute, join } from 'node:path'
+import type { Ports } from './ports.ts'
+
+/** Trusts the project of this process, for where no user has decided: a container, a systemd unit, a build. */
+export const TRUST_VARIABLE = 'SVC_TRUST_PROJECT'
+
+type TrustPorts = Pick<Ports, 'files' | 'env'>
+
+/** A project whose code this user lets run. */
+export interface TrustedProject {
+  /** The real path of its folder. */
+  root: string
+  /** ISO 8601. */
+  since: string
+}
+
+/** Returns whether this user lets the code of the project at `root` run: its plugins, and programs that it names. */
+export async function isTrusted(root: string, ports: TrustPorts): Promise<boolean> {
+  if (/^(1|true)$/.test(ports.env[TRUST_VARIABLE] ?? '')) return true
+  const { file, real } = await entryOf(root, ports)
+  return (await read(file, ports))?.root === real
+}
+
+/** What is said where the code of a project does not run. */
+export function untrustedSentence(root: string): string {
+  return `The plugins of ${root} are not run: you have not trusted this project. To trust it: svc plugins trust --root ${root}`
+}
+
+/** Trusts a project from now on. @throws what writing into the user's configuration folder throws */
+export async function trust(root: string, ports: TrustPorts & Pick<Ports, 'clock'>): Promise<void> {
+  const { file, real } = await entryOf(root, ports)
+  if ((await read(file, ports))?.root === real) return
+  await ports.files.mkdir(folderOf(ports), { recursive: true, mode: 0o700 })
+  const entry: TrustedProject = { root: real, since: ports.clock.now().toISOString() }
+  await ports.files.writeFile(file, `${JSON.stringify(entry)}\n`, { mode: 0o600 })
+}
+
+/** Takes the trust back. @returns whether there was any */
+export async function revokeTrust(root: string, ports: TrustPorts): Promise<boolean> {
+  const { file } = await entryOf(root, ports)
+  return ports.files.rm(file).then(
+    () => true,
+    () => false,
+  )
+}
+
+/** Returns the projects that this user trusts, by path. */
+export async function trustedProjects(ports: TrustPorts): Promise<TrustedProject[]> {
+  const names = await ports.files.readdir(folderOf(ports)).catch(() => [])
+  const found = await Promise.all(names.map(name => read(join(folderOf(ports), name), ports)))
+  return found.filter(each => each !== undefined).sort((a, b) => a.root.localeCompare(b.root))
+}
+
+/** A file for each project, so that no two processes ever write the same one. */
+async function entryOf(root: string, ports: TrustPorts): Promise<{ file: string; real: string }> {
+  // A folder that is gone can still be revoked.
+  const real = await ports.files.realpath(root).catch(() => root)
+  return { file: join(folderOf(ports), `${createHash('sha256').update(real).digest('hex')}.json`), real }
+}
+
+async function read(file: string, { files }: TrustPorts): Promise<TrustedProject | undefined> {
+  try {
+    const { root, since } = JSON.parse(await files.readFile(file, 'utf8')) as Partial<TrustedProject>
+    return typeof root === 'string' && typeof since === 'string' ? { root, since } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function folderOf({ env }: TrustPorts): string {
+  const { XDG_CONFIG_HOME: config = '', HOME } = env
+  // A relative path is to be ignored: XDG Base Directory Specification.
+  return join(isAbsolute(config) ? config : join(HOME || homedir(), '.config'), 'svc', 'trusted-projects')
+}

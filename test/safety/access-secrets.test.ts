@@ -1,0 +1,75 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { describe, expect, it } from 'vitest'
+import type { CommandTree } from '../../builtins/cli/contract.ts'
+import { FAST, project } from '../cli/project.ts'
+import { RunningSvc } from '../support/cli.ts'
+import { until } from '../support/until.ts'
+import { svc } from '../support/warm.ts'
+
+const KEY = 'sk-a-key-that-must-show-nowhere-1234'
+
+/** Appends the key to each free text of each row that is there. */
+function putKeyIntoRows(file: string): void {
+  const database = new Database(file)
+  const tables = database.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").pluck().all() as string[]
+  for (const table of tables.filter(name => !/^sqlite_|_fts|umzug|migrations/.test(name))) {
+    const columns = database.pragma(`table_info("${table}")`) as { name: string; type: string }[]
+    for (const { name } of columns.filter(({ type }) => type === 'TEXT')) {
+      const text = `"${name}" LIKE '% %' AND "${name}" NOT LIKE '{%' AND "${name}" NOT LIKE '[%'`
+      try {
+        database.exec(`UPDATE "${table}" SET "${name}" = '${KEY} ' || "${name}" WHERE ${text}`)
+      } catch {
+        // A column whose values are checked holds no free text.
+      }
+    }
+  }
+  database.close()
+}
+
+/** The commands that only read, in words, for this agent; those that follow what goes on are left out. */
+async function readingCommands(agent: string, goal: string): Promise<string[][]> {
+  const tree = JSON.parse(await readFile('dist/commands.json', 'utf8')) as CommandTree
+  return tree.commands
+    .filter(({ operation }) => operation?.http?.method === 'GET' && !operation.endless)
+    .map(({ path, arguments: places }) => [
+      ...path,
+      ...places.filter(({ required }) => required).map(({ field }) => (field.includes('goal') ? goal : agent)),
+    ])
+}
+
+describe('a secret in the rows of an agent', () => {
+  it('shows in no form of a command, with a daemon and without one', async () => {
+    await using dir = await project(FAST)
+    const run = (words: readonly string[], env: Record<string, string> = {}) => svc(words, { cwd: dir.path, env })
+    const agent = /coder-[0-9a-f]{8}/.exec((await run(['spawn', 'coder'])).stdout)![0]
+    const goals = async () =>
+      JSON.parse((await run(['goals', agent, '--json'])).stdout) as { goal_id: string; status: string }[]
+    {
+      await using daemon = new RunningSvc(['start'], { cwd: dir.path })
+      await daemon.says(/^Logs: /m)
+      await until(async () => (await goals()).some(({ status }) => status === 'completed'))
+      await daemon.end('SIGTERM')
+    }
+    putKeyIntoRows(join(dir.path, '.svc', 'svc.db'))
+    const [goal] = await goals()
+    const reading = await readingCommands(agent, goal!.goal_id)
+    const forms = reading.flatMap(words => [words, [...words, '--json']])
+    const showing = async (env: Record<string, string>, tried = forms) => {
+      const shown: string[] = []
+      for (const words of tried) {
+        const { stdout, stderr } = await run(words, env)
+        if ((stdout + stderr).includes(KEY)) shown.push(words.join(' '))
+      }
+      return shown
+    }
+    // Where it is no secret it is shown, so the rows do hold it.
+    expect((await showing({}, reading)).length).toBeGreaterThanOrEqual(5)
+    const env = { SOME_PROVIDER_API_KEY: KEY }
+    expect(await showing(env)).toEqual([])
+    await using daemon = new RunningSvc(['start'], { cwd: dir.path, env })
+    await daemon.says(/^Logs: /m)
+    expect(await showing(env, reading)).toEqual([])
+  })
+})

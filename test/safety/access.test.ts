@@ -1,0 +1,81 @@
+import { describe, expect, it } from 'vitest'
+import { project } from '../cli/project.ts'
+import { type Ask, ask as send } from '../faces/rest-house.ts'
+import { RunningSvc } from '../support/cli.ts'
+import { svc } from '../support/warm.ts'
+
+const KEY = 'a-key-of-more-than-sixteen-characters'
+
+/** A server in a process of its own. */
+async function served(words: readonly string[], key = KEY) {
+  const dir = await project()
+  const env = { SVC_API_KEY: key }
+  const server = new RunningSvc(['serve', '--port', '0', ...words], { cwd: dir.path, env })
+  const [, port] = await server.says(/^Dashboard: http:\/\/127\.0\.0\.1:(\d+)/m)
+  return {
+    server,
+    port: Number(port),
+    doctor: () => svc(['doctor', '--json'], { cwd: dir.path, env }),
+    ask: (path: string, asked: Ask = {}) => send({ hostname: '127.0.0.1', port: Number(port), path, ...asked }),
+    async [Symbol.asyncDispose]() {
+      await server[Symbol.asyncDispose]()
+      await dir[Symbol.asyncDispose]()
+    },
+  }
+}
+
+describe('a key', () => {
+  it('that is right is never refused, however many wrong ones come from the same address', async () => {
+    await using house = await served([])
+    const wrong = (n: number) => house.ask('/status', { headers: { 'x-svc-key': `guess ${n}` } })
+    const right = () => house.ask('/status', { headers: { 'x-svc-key': KEY } })
+    const guesses: number[] = []
+    const answers: number[] = []
+    for (let round = 0; round < 10; round++) {
+      const asked = await Promise.all([...Array.from({ length: 30 }, (_, n) => wrong(n)), right(), right(), right()])
+      guesses.push(...asked.slice(0, 30).map(({ status }) => status))
+      answers.push(...asked.slice(30).map(({ status }) => status))
+    }
+    expect(answers).toEqual(Array(30).fill(200))
+    expect(new Set(guesses)).toEqual(new Set([401, 429]))
+  })
+
+  it('may be given once: a request with two is refused, whichever of them is right', async () => {
+    await using house = await served([])
+    for (const keys of [
+      [KEY, KEY],
+      [KEY, 'another'],
+      ['another', KEY],
+    ]) {
+      const { status, json } = await house.ask('/status', { headers: { 'x-svc-key': keys } })
+      expect([status, json.detail]).toEqual([400, 'A request may have one X-Svc-Key header.'])
+    }
+  })
+
+  it('that is short is warned of where other machines reach it, and doctor fails until it is replaced', async () => {
+    await using house = await served(['--host', '0.0.0.0', '--with-daemon'], '  short-key-fifteen'.slice(0, 17))
+    expect(house.server.stderr).toContain('has 15 visible characters')
+    expect(house.server.stderr).toContain('svc config set server.api_key')
+    const { code, stdout } = await house.doctor()
+    const found = JSON.parse(stdout).checks.find(({ name }: { name: string }) => name === 'api_key')
+    expect([code, found.level, found.remedy]).toEqual([
+      1,
+      'fail',
+      `svc config set server.api_key "$(node -p 'crypto.randomBytes(32).toString("hex")')"`,
+    ])
+    expect(found.message).toContain('0.0.0.0')
+  })
+
+  it('that is short is no error on this machine alone, and one of 16 characters is none anywhere', async () => {
+    await using near = await served(['--with-daemon'], 'short')
+    expect(near.server.stderr).not.toContain('visible characters')
+    await using far = await served(['--host', '0.0.0.0', '--with-daemon'], 'sixteen-chars-ok')
+    expect(far.server.stderr).not.toContain('visible characters')
+    const levels = []
+    for (const house of [near, far]) {
+      const { checks } = JSON.parse((await house.doctor()).stdout) as { checks: { name: string; level: string }[] }
+      levels.push(checks.find(({ name }) => name === 'api_key')?.level)
+    }
+    expect(levels).toEqual(['warn', 'ok'])
+  })
+})
