@@ -13,7 +13,7 @@ import { Society } from './pages/society/index.tsx'
 import { Spend } from './pages/spend/index.tsx'
 import { type Place, to, usePlace } from './routes.ts'
 import { scrollToPlace } from './scroll.ts'
-import { Head } from './shell/head.tsx'
+import { FrozenBanner, Head } from './shell/head.tsx'
 import { Nav } from './shell/nav.tsx'
 import { Toasts } from './ui/toasts.tsx'
 import { visible } from './ui/words.ts'
@@ -76,6 +76,7 @@ export function App() {
           </>
         )}
       </main>
+      <FrozenBanner />
       <Toasts />
     </>
   )

@@ -35,10 +35,12 @@ export interface SaidRow {
   at: number
 }
 
-/** What was said on the way to these goals, the newest `limit` messages, oldest first. Of goals that were reached it is not kept. */
+/** What was said on the way to these goals, the newest `limit` messages, oldest first. */
 export async function goalTalk(store: Store, ids: readonly string[], from: number, to: number, limit: number) {
   const rows = await store.all<SaidRow>(
-    `SELECT goal_id AS about, message, created_at AS at FROM pursuit_transcripts
+    `SELECT goal_id AS about, message, created_at AS at
+     FROM (SELECT goal_id, seq, message, created_at FROM pursuit_transcripts
+       UNION ALL SELECT goal_id, seq, message, created_at FROM ended_transcripts) said
      WHERE goal_id ${AMONG} AND created_at BETWEEN ? AND ?
      ORDER BY created_at DESC, goal_id, seq DESC LIMIT ?`,
     [listed(ids.slice(-RECENT)), from, to, limit],

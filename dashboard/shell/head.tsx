@@ -8,7 +8,7 @@ import { ofKinds, useQuery } from '../api/query.ts'
 import { to } from '../routes.ts'
 import { Meter } from '../ui/meter.tsx'
 import { applyTheme, type Theme, theme } from '../ui/theme.ts'
-import { count, dollars, usedOf, visible } from '../ui/words.ts'
+import { count, dollars, moment, usedOf, visible } from '../ui/words.ts'
 import { AccessForm } from './access.tsx'
 
 const FEED_WORDS = {
@@ -108,6 +108,21 @@ function Freeze() {
         )}
       </button>
     </>
+  )
+}
+
+/** Says on every page that the service is frozen. */
+export function FrozenBanner() {
+  const { frozen_since } = useDaemon().data ?? {}
+  return (
+    <div class="frozen" role="status" aria-label="Service state">
+      {frozen_since && (
+        <>
+          <strong>The service is frozen</strong> since {moment(frozen_since)}: no agent works and no model is called
+          until it is resumed.
+        </>
+      )}
+    </div>
   )
 }
 

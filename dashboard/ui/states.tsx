@@ -45,13 +45,22 @@ export function Empty({ title, children, actions }: EmptyProps) {
   )
 }
 
+interface LoadedProps<T> {
+  query: Query<T>
+  children: (data: T) => ComponentChildren
+  /** Shows trouble below the data, so that it does not move them. */
+  below?: boolean
+}
+
 /** What a query is in: its trouble, its first loading, or what it brought. What was known stays while there is trouble. */
-export function Loaded<T>({ query, children }: { query: Query<T>; children: (data: T) => ComponentChildren }) {
+export function Loaded<T>({ query, children, below = false }: LoadedProps<T>) {
   const { data, fault, reload } = query
+  const trouble = <Trouble fault={fault} retry={reload} />
   return (
     <>
-      <Trouble fault={fault} retry={reload} />
+      {!below && trouble}
       {data === undefined ? !fault && <Skeleton /> : children(data)}
+      {below && trouble}
     </>
   )
 }

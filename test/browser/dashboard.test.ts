@@ -10,5 +10,6 @@ import './dashboard/agent.ts'
 import './dashboard/society.ts'
 import './dashboard/readers.ts'
 import './dashboard/thousand.ts'
+import './dashboard/trace.ts'
 
 afterAll(closeBrowser)

@@ -7,6 +7,7 @@ import { Loaded, Trouble } from '../../ui/states.tsx'
 import type { Task } from '../../ui/types.ts'
 import { Ask } from './ask.tsx'
 import { Turn } from './turn.tsx'
+import { useFollowed } from './use-followed.ts'
 import type { ViewProps } from './view.ts'
 
 const SHOWN = 30
@@ -29,8 +30,11 @@ export function Chat({ agent: { agent_id: id, status } }: ViewProps) {
   const [fault, setFault] = useState<Fault | undefined>(undefined)
   const stream = useRef<AbortController | undefined>(undefined)
   const tasks = useQuery(`chat ${id}`, { ask: () => tasksOf(id), on: ofKinds('task_', 'approval_') })
-  // Who leaves stops listening only: the task goes on, and is here when one comes back.
+  // Who leaves stops listening only: the task goes on, and is followed when one comes back.
   useEffect(() => () => stream.current?.abort(), [])
+  const running = tasks.data?.findLast(task => task.status === 'running')
+  // One that this page did not begin, or began before it was left: its answer so far, and what comes.
+  const followed = useFollowed(writing ? undefined : running?.task_id, tasks.reload)
   const end = useRef<HTMLDivElement>(null)
   // What was said last is before the eyes, and so is what is being written.
   const last = `${tasks.data?.at(-1)?.task_id} ${writing !== undefined}`
@@ -39,7 +43,7 @@ export function Chat({ agent: { agent_id: id, status } }: ViewProps) {
   useEffect(() => {
     if (end.current && end.current.getBoundingClientRect().bottom < innerHeight + FOLLOWED_PX)
       end.current.scrollIntoView({ block: 'nearest' })
-  }, [writing?.text])
+  }, [writing?.text, followed?.text])
 
   const ask = async (instruction: string) => {
     const control = new AbortController()
@@ -61,7 +65,6 @@ export function Chat({ agent: { agent_id: id, status } }: ViewProps) {
     setWriting(undefined)
     return taken || control.signal.aborted
   }
-  const running = tasks.data?.findLast(task => task.status === 'running')
   const stop = async () => {
     try {
       for (const task of await tasksOf(id)) {
@@ -89,7 +92,11 @@ export function Chat({ agent: { agent_id: id, status } }: ViewProps) {
                 {said
                   .filter(({ task_id }) => !writing || writing.before.has(task_id))
                   .map(task => (
-                    <Turn key={task.task_id} task={task} />
+                    <Turn
+                      key={task.task_id}
+                      task={task}
+                      followed={followed?.task_id === task.task_id ? followed : undefined}
+                    />
                   ))}
                 {writing && <Turn writing={writing} />}
               </ol>

@@ -1,3 +1,4 @@
+import { useRef } from 'preact/hooks'
 import { api } from '../../api/client.ts'
 import { useLatest } from '../../api/feed.ts'
 import { ofAgent, useQuery } from '../../api/query.ts'
@@ -9,6 +10,7 @@ import { When } from '../../ui/time.tsx'
 import type { Agent } from '../../ui/types.ts'
 import { count, dollars, duration, timed, visible } from '../../ui/words.ts'
 import { Request } from '../approvals/request.tsx'
+import { useShown } from '../approvals/shown.ts'
 import { Nudge } from './nudge.tsx'
 import { Persona } from './persona.tsx'
 import { Steps } from './steps.tsx'
@@ -16,8 +18,11 @@ import type { ViewProps } from './view.ts'
 
 /** What it does now, what holds it, what wakes it next, and how it fares. */
 export function Overview({ agent, reload }: ViewProps) {
+  const asks = useRef(false)
+  if (agent.status === 'waiting_approval') asks.current = true
   return (
     <>
+      {asks.current && <Asked key={agent.agent_id} id={agent.agent_id} onDecided={reload} />}
       <dl class="card figures">
         <Figure label="Next" value={agent.next.at ? <When at={agent.next.at} ahead /> : '–'} />
         <Figure label="Cycles" value={agent.cycle_count.toLocaleString('en')} />
@@ -25,7 +30,6 @@ export function Overview({ agent, reload }: ViewProps) {
         <Figure label="Active" value={<When at={agent.last_active} none="never" />} />
       </dl>
       {agent.goal && <p class="soft">{visible(timed(agent.next.reason))}</p>}
-      {agent.status === 'waiting_approval' && <Asked id={agent.agent_id} onDecided={reload} />}
       {agent.error && <p class="trouble">{visible(agent.error)}</p>}
       <div class="columns">
         <div class="stack">
@@ -42,16 +46,17 @@ export function Overview({ agent, reload }: ViewProps) {
   )
 }
 
-/** The calls that it waits with: decided on here as in the queue. */
+/** The calls that it waits with: decided on here as in the queue. They stand first and stay, so that no decision moves them. */
 function Asked({ id, onDecided }: { id: string; onDecided: () => Promise<void> }) {
   const query = useQuery(`asked ${id}`, { ask: () => api.approvals.list({ id }), on: ofAgent(id) })
+  const { shown } = useShown(query.data)
   const decided = () => void Promise.all([query.reload(), onDecided()])
   return (
-    <Loaded query={query}>
-      {waiting => (
+    <Loaded query={query} below>
+      {() => (
         <ul class="stack plain">
-          {waiting.map(approval => (
-            <Request key={approval.approval_id} approval={approval} onDecided={decided} />
+          {shown.map(({ approval, isOpen }) => (
+            <Request key={approval.approval_id} approval={approval} isOpen={isOpen} onDecided={decided} />
           ))}
         </ul>
       )}

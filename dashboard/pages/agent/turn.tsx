@@ -6,7 +6,10 @@ import { When } from '../../ui/time.tsx'
 import type { Task } from '../../ui/types.ts'
 import { dollars, plural, visible } from '../../ui/words.ts'
 
-type TurnProps = { task: Task } | { writing: { instruction: string; text: string; info: string } }
+/** A task that runs is shown with its answer so far, where that is followed. */
+type TurnProps =
+  | { task: Task; followed?: { text: string; info: string } | undefined }
+  | { writing: { instruction: string; text: string; info: string } }
 
 /** What one asked, and what it answers: a task as it stands, or the answer while it is written. */
 export function Turn(props: TurnProps) {
@@ -21,12 +24,19 @@ export function Turn(props: TurnProps) {
       </>
     )
   }
+  const { followed } = props
   const { instruction, output, status, error, approval_ids, cost_usd, tool_calls_made, created_at } = props.task
   return (
     <>
       <Instruction text={instruction} at={created_at} />
       <li class="by-assistant">
-        {output && <Words text={output} />}
+        {followed?.text ? (
+          <Words text={followed.text} />
+        ) : output ? (
+          <Words text={output} />
+        ) : (
+          status === 'running' && <span class="soft">{followed?.info ? visible(followed.info) : 'It thinks…'}</span>
+        )}
         {status === 'waiting_approval' && <Asked ids={approval_ids} />}
         {error && <p class="trouble">{visible(error.detail)}</p>}
         <small class="row">

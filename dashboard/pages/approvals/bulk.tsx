@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { api, faultOf } from '../../api/client.ts'
 import { QUEUE } from '../../api/waiting.ts'
@@ -6,6 +7,7 @@ import { focused } from '../../ui/focus.ts'
 import { Status } from '../../ui/status.tsx'
 import type { Waiting } from '../../ui/types.ts'
 import { plural, visible } from '../../ui/words.ts'
+import { claimDecision } from './decide.ts'
 
 /** What became of one of those that were decided in one act. */
 export interface Decided {
@@ -16,32 +18,39 @@ export interface Decided {
 }
 
 interface BulkProps {
+  /** Those that can be decided here: they wait, and are not being edited. */
   waiting: readonly Waiting[]
   chosen: readonly Waiting[]
   /** Of the chosen, those whose long arguments nobody has looked at. */
   unseen: number
   onChoose: (ids: readonly string[], on: boolean) => void
   onDecided: (decided: readonly Decided[]) => Promise<void>
+  /** What became of those that were decided in one act before. */
+  children: ComponentChildren
 }
 
 /** Several calls in one act, with one reason for all of them. */
-export function Bulk({ waiting, chosen, unseen, onChoose, onDecided }: BulkProps) {
+export function Bulk({ waiting, chosen, unseen, onChoose, onDecided, children }: BulkProps) {
   const [denying, setDenying] = useState(false)
+  const [reason, setReason] = useState('')
   const [done, setDone] = useState<number | undefined>(undefined)
   const all = useRef<HTMLInputElement>(null)
   const some = chosen.length > 0
   useEffect(() => {
     if (all.current) all.current.indeterminate = some && chosen.length < waiting.length
   }, [chosen.length, waiting.length])
-  const decide = async (decision: 'approve' | 'deny', reason: string) => {
+  const decide = async (decision: 'approve' | 'deny') => {
+    if (!some || !claimDecision()) return
+    const why = decision === 'deny' ? reason.trim() : ''
     const results: Decided[] = []
     setDone(0)
     for (const approval of chosen) {
-      results.push(await decided(approval, decision, reason))
+      results.push(await decided(approval, decision, why))
       setDone(results.length)
     }
     setDone(undefined)
     setDenying(false)
+    if (decision === 'deny') setReason('')
     await onDecided(results)
   }
   const busy = done !== undefined
@@ -52,8 +61,8 @@ export function Bulk({ waiting, chosen, unseen, onChoose, onDecided }: BulkProps
           <input
             ref={all}
             type="checkbox"
-            checked={chosen.length === waiting.length}
-            disabled={busy}
+            checked={some && chosen.length === waiting.length}
+            disabled={busy || waiting.length === 0}
             onChange={event =>
               onChoose(
                 waiting.map(({ approval_id }) => approval_id),
@@ -74,7 +83,7 @@ export function Bulk({ waiting, chosen, unseen, onChoose, onDecided }: BulkProps
             type="button"
             class="primary"
             disabled={!some || busy || unseen > 0}
-            onClick={() => void decide('approve', '')}
+            onClick={() => void decide('approve')}
           >
             {some ? `Approve ${chosen.length}` : 'Approve'}
           </button>
@@ -94,20 +103,26 @@ export function Bulk({ waiting, chosen, unseen, onChoose, onDecided }: BulkProps
           {plural(unseen, 'call has', 'calls have')} long arguments: show all of them before you approve.
         </p>
       )}
-      {denying && some && (
+      {denying && (
         <form
           class="stack"
           onSubmit={event => {
             event.preventDefault()
-            void decide('deny', String(new FormData(event.currentTarget).get('reason')).trim())
+            void decide('deny')
           }}
         >
           <label>
             Why? Each of the agents reads it and plans anew.
-            <textarea name="reason" rows={2} maxLength={2000} ref={focused} />
+            <textarea
+              rows={2}
+              maxLength={2000}
+              value={reason}
+              onInput={event => setReason(event.currentTarget.value)}
+              ref={focused}
+            />
           </label>
           <div class="row">
-            <button type="submit" class="danger" disabled={busy}>
+            <button type="submit" class="danger" disabled={busy || !some}>
               Deny {plural(chosen.length, 'call')}
             </button>
             <button type="button" class="quiet" onClick={() => setDenying(false)}>
@@ -116,6 +131,7 @@ export function Bulk({ waiting, chosen, unseen, onChoose, onDecided }: BulkProps
           </div>
         </form>
       )}
+      {children}
     </section>
   )
 }
@@ -135,8 +151,8 @@ export function Results({ results, onClose }: { results: readonly Decided[]; onC
   if (results.length === 0) return null
   const failed = results.filter(({ trouble }) => trouble).length
   return (
-    <section class="card" aria-label="What became of them" role="status">
-      <header>
+    <section aria-label="What became of them" role="status">
+      <header class="row">
         <h2>
           {plural(results.length - failed, 'call')} decided{failed > 0 && `, ${failed} not`}
         </h2>

@@ -1,3 +1,4 @@
+import { useRef } from 'preact/hooks'
 import { api } from '../../api/client.ts'
 import { ofKinds, useQuery } from '../../api/query.ts'
 import { to } from '../../routes.ts'
@@ -12,6 +13,8 @@ import { Request } from './request.tsx'
 
 /** One approval in full, decided or not. */
 export function Detail({ id }: { id: string }) {
+  /** The id of the call that waited when the page was opened: once decided, it keeps its place. */
+  const waited = useRef('')
   const query = useQuery(`approval ${id}`, {
     ask: () => api.approvals.show({ approval_id: id }),
     on: ofKinds('approval_'),
@@ -26,11 +29,12 @@ export function Detail({ id }: { id: string }) {
           All that wait
         </a>
       </div>
-      <Loaded query={query}>
-        {approval =>
-          approval.status === 'pending' ? (
+      <Loaded query={query} below>
+        {approval => {
+          if (approval.status === 'pending') waited.current = id
+          return waited.current === id ? (
             <ul class="plain">
-              <Request approval={approval} onDecided={query.reload} />
+              <Request key={id} approval={approval} isOpen={approval.status === 'pending'} onDecided={query.reload} />
             </ul>
           ) : (
             <Card title={visible(approval.tool_name)} aside={<Status of={approval.status} />}>
@@ -66,7 +70,7 @@ export function Detail({ id }: { id: string }) {
               </div>
             </Card>
           )
-        }
+        }}
       </Loaded>
     </>
   )

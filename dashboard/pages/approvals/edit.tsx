@@ -1,4 +1,3 @@
-import { useState } from 'preact/hooks'
 import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
 import { useQuery } from '../../api/query.ts'
@@ -6,10 +5,13 @@ import { Diff } from '../../ui/diff.tsx'
 import { focused } from '../../ui/focus.ts'
 import { Loaded, Trouble } from '../../ui/states.tsx'
 import type { Approval, Waiting } from '../../ui/types.ts'
-import { decide } from './decide.ts'
+import { claimDecision, decide } from './decide.ts'
 
 interface EditProps {
   approval: Waiting
+  /** What was typed so far; undefined before anything was. */
+  draft: string | undefined
+  onDraft: (text: string) => void
   onDone: () => void
   onCancel: () => void
 }
@@ -20,9 +22,9 @@ export function Edit({ approval: { approval_id }, ...rest }: EditProps) {
   return <Loaded query={whole}>{approval => <Form approval={approval} {...rest} />}</Loaded>
 }
 
-function Form({ approval, onDone, onCancel }: Omit<EditProps, 'approval'> & { approval: Approval }) {
+function Form({ approval, draft, onDraft, onDone, onCancel }: Omit<EditProps, 'approval'> & { approval: Approval }) {
   const { approval_id, arguments: args } = approval
-  const [text, setText] = useState(() => JSON.stringify(args, null, 2))
+  const text = draft ?? JSON.stringify(args, null, 2)
   const edited = parsed(text)
   const approve = useAction(async (value: Record<string, unknown>) => {
     await decide({ approval_id, decision: 'approve', arguments: value })
@@ -33,7 +35,7 @@ function Form({ approval, onDone, onCancel }: Omit<EditProps, 'approval'> & { ap
       class="stack"
       onSubmit={event => {
         event.preventDefault()
-        if (edited) void approve.run(edited)
+        if (edited && claimDecision()) void approve.run(edited)
       }}
     >
       <label>
@@ -43,7 +45,7 @@ function Form({ approval, onDone, onCancel }: Omit<EditProps, 'approval'> & { ap
           rows={Math.min(20, text.split('\n').length + 1)}
           spellcheck={false}
           value={text}
-          onInput={event => setText(event.currentTarget.value)}
+          onInput={event => onDraft(event.currentTarget.value)}
           ref={focused}
         />
       </label>

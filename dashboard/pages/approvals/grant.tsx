@@ -5,7 +5,7 @@ import { focused } from '../../ui/focus.ts'
 import { Trouble } from '../../ui/states.tsx'
 import type { Waiting } from '../../ui/types.ts'
 import { visible } from '../../ui/words.ts'
-import { decide } from './decide.ts'
+import { claimDecision, decide } from './decide.ts'
 
 /** Lets calls like this one run without asking, for a time or a number of times; this one is approved with it. */
 export function Grant({
@@ -36,7 +36,7 @@ export function Grant({
       class="stack"
       onSubmit={event => {
         event.preventDefault()
-        void grant.run(new FormData(event.currentTarget))
+        if (claimDecision()) void grant.run(new FormData(event.currentTarget))
       }}
     >
       <p>

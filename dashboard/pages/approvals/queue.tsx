@@ -6,71 +6,87 @@ import type { Waiting } from '../../ui/types.ts'
 import { plural, visible } from '../../ui/words.ts'
 import { Bulk, type Decided, Results } from './bulk.tsx'
 import { isCut, Request } from './request.tsx'
+import { useShown } from './shown.ts'
 
-/** All that waits, one by one or several in one act. */
+/** All that waits, one by one or several in one act; and what was decided since the page was opened, in its place. */
 export function Queue() {
   const queue = useWaiting()
+  const { shown, clear } = useShown(queue.data)
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
+  const [edited, setEdited] = useState<ReadonlySet<string>>(new Set())
   const [seen, setSeen] = useState<ReadonlySet<string>>(new Set())
   const [results, setResults] = useState<readonly Decided[]>([])
-  const choose = (ids: readonly string[], on: boolean) => {
-    const next = new Set(chosen)
-    for (const id of ids) on ? next.add(id) : next.delete(id)
-    setChosen(next)
-  }
+  const open = shown.filter(({ isOpen }) => isOpen).map(({ approval }) => approval)
+  // One that is being edited is decided as edited, or not at all.
+  const free = open.filter(({ approval_id }) => !edited.has(approval_id))
+  const picked = free.filter(({ approval_id }) => chosen.has(approval_id))
+  const decided = shown.length - open.length
+  const isBulk = shown.length > 1
+  const choose = (ids: readonly string[], on: boolean) => setChosen(had => changed(had, ids, on))
   return (
-    <Loaded query={queue}>
-      {waiting => (
+    <Loaded query={queue} below>
+      {() => (
         <>
-          <Results results={results} onClose={() => setResults([])} />
-          {waiting.length === 0 ? (
-            <Empty title="Nothing waits for you.">
-              Which tools have to ask, and whether any does, stands in the{' '}
-              <a href={to('config', [], { section: 'approval' })}>configuration</a>.
-            </Empty>
-          ) : (
-            <>
-              {waiting.length > 1 && (
-                <Bulk
-                  waiting={waiting}
-                  chosen={waiting.filter(({ approval_id }) => chosen.has(approval_id))}
-                  unseen={waiting.filter(each => chosen.has(each.approval_id) && isUnseen(each, seen)).length}
-                  onChoose={choose}
-                  onDecided={async decided => {
-                    setChosen(new Set())
-                    setResults(decided)
-                    await queue.reload()
-                  }}
-                />
-              )}
-              <ul class="stack plain">
-                {waiting.map(approval => (
+          {isBulk && (
+            <Bulk
+              waiting={free}
+              chosen={picked}
+              unseen={picked.filter(each => isUnseen(each, seen)).length}
+              onChoose={choose}
+              onDecided={async decided => {
+                setChosen(new Set())
+                setResults(decided)
+                await queue.reload()
+              }}
+            >
+              <Results results={results} onClose={() => setResults([])} />
+            </Bulk>
+          )}
+          {shown.length > 0 && (
+            <ul class="stack plain">
+              {shown.map(({ approval, isOpen }) => {
+                const { approval_id, tool_name, agent_id } = approval
+                return (
                   <Request
-                    key={approval.approval_id}
+                    key={approval_id}
                     approval={approval}
+                    isOpen={isOpen}
                     onDecided={queue.reload}
-                    onSeen={() => setSeen(had => new Set(had).add(approval.approval_id))}
+                    onEditing={on => setEdited(had => changed(had, [approval_id], on))}
+                    onSeen={() => setSeen(had => new Set(had).add(approval_id))}
                     box={
-                      waiting.length > 1 && (
+                      isBulk && (
                         <label class="tick">
                           <input
                             type="checkbox"
-                            aria-label={`Choose ${visible(approval.tool_name)} of ${approval.agent_id}`}
-                            checked={chosen.has(approval.approval_id)}
-                            onChange={event => choose([approval.approval_id], event.currentTarget.checked)}
+                            aria-label={`Choose ${visible(tool_name)} of ${agent_id}`}
+                            disabled={!isOpen || edited.has(approval_id)}
+                            checked={picked.includes(approval)}
+                            onChange={event => choose([approval_id], event.currentTarget.checked)}
                           />
                         </label>
                       )
                     }
                   />
-                ))}
-              </ul>
-              {waiting.length === QUEUE && (
-                <p class="hint">
-                  The {plural(QUEUE, 'call')} that waited longest; others come up as these are decided.
-                </p>
-              )}
-            </>
+                )
+              })}
+            </ul>
+          )}
+          {open.length === 0 && (
+            <Empty title="Nothing waits for you.">
+              Which tools have to ask, and whether any does, stands in the{' '}
+              <a href={to('config', [], { section: 'approval' })}>configuration</a>.
+            </Empty>
+          )}
+          {open.length === QUEUE && (
+            <p class="hint">The {plural(QUEUE, 'call')} that waited longest; others come up as these are decided.</p>
+          )}
+          {decided > 0 && (
+            <p>
+              <button type="button" class="small" onClick={clear}>
+                Remove {plural(decided, 'decided call')} from the page
+              </button>
+            </p>
           )}
         </>
       )}
@@ -79,3 +95,9 @@ export function Queue() {
 }
 
 const isUnseen = (approval: Waiting, seen: ReadonlySet<string>) => isCut(approval) && !seen.has(approval.approval_id)
+
+function changed(had: ReadonlySet<string>, ids: readonly string[], on: boolean): ReadonlySet<string> {
+  const next = new Set(had)
+  for (const id of ids) on ? next.add(id) : next.delete(id)
+  return next
+}

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useRef, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
 import { to } from '../../routes.ts'
@@ -10,13 +10,18 @@ import { Tag } from '../../ui/status.tsx'
 import { When } from '../../ui/time.tsx'
 import type { Approval, Waiting } from '../../ui/types.ts'
 import { visible } from '../../ui/words.ts'
-import { decide } from './decide.ts'
+import { claimDecision, decide } from './decide.ts'
 import { Edit } from './edit.tsx'
 import { Grant } from './grant.tsx'
+import { Outcome } from './outcome.tsx'
 
 interface RequestProps {
   approval: Waiting
+  /** Whether it still waits, as far as the page knows; else it shows how it was decided. */
+  isOpen: boolean
   onDecided: () => void
+  /** Called when the reader begins to edit the arguments, and when that ends. */
+  onEditing?: (isEdited: boolean) => void
   /** Where several are decided in one act: the box that adds this one to them. */
   box?: ComponentChildren
   /** Told once its reader has all of its long arguments before the eyes. */
@@ -28,13 +33,31 @@ export const isCut = ({ arguments: args, args_chars }: Waiting) => args === null
 
 /**
  * One call that waits: exactly what would run, and what can be said to it. Who wants to let a call with long arguments
- * run is shown all of them first.
+ * run is shown all of them first. Once it is decided it keeps its place and its size, so that nothing moves.
  */
-export function Request({ approval: listed, onDecided, box, onSeen }: RequestProps) {
+export function Request({ approval: listed, isOpen, onDecided, onEditing, box, onSeen }: RequestProps) {
   const { approval_id, agent_id, tool_name, danger, args_chars, args_sha256, created_at, expires_at, task_id } = listed
   const [whole, setWhole] = useState<Approval | undefined>(undefined)
-  const [mode, setMode] = useState<'' | 'deny' | 'edit' | 'grant'>('')
+  const [mode, setMode] = useState<Mode>('')
+  const [reason, setReason] = useState('')
+  const [draft, setDraft] = useState<string | undefined>(undefined)
+  const [isMine, setMine] = useState(false)
+  const card = useRef<HTMLLIElement>(null)
+  const height = useRef<number | undefined>(undefined)
   const opener = useRef<HTMLElement | null>(null)
+  const isDecided = isMine || !isOpen
+  // Measured while the buttons are still there.
+  if (isDecided) height.current ??= card.current?.getBoundingClientRect().height
+  const isEditing = mode === 'edit' && !isDecided
+  useEffect(() => {
+    if (!isEditing) return
+    onEditing?.(true)
+    return () => onEditing?.(false)
+  }, [isEditing])
+  useEffect(() => {
+    // A decision by keyboard keeps its place here.
+    if (isMine) card.current?.querySelector<HTMLElement>('.outcome')?.focus({ preventScroll: true })
+  }, [isMine])
   const approval = whole ?? listed
   const cut = isCut(approval)
   const see = useAction(async () => {
@@ -42,23 +65,28 @@ export function Request({ approval: listed, onDecided, box, onSeen }: RequestPro
     onSeen?.()
   })
   const decided = () => {
+    setMine(true)
     onDecided()
-    document.getElementById('main')?.focus({ preventScroll: true })
   }
   const approve = useAction(async () => {
     await decide({ approval_id, decision: 'approve' })
     decided()
   }, `Approved: ${tool_name}.`)
-  const open = (chosen: 'deny' | 'edit' | 'grant') => (event: { currentTarget: HTMLElement }) => {
+  const open = (chosen: Mode) => (event: { currentTarget: HTMLElement }) => {
     opener.current = event.currentTarget
     setMode(chosen)
   }
   const cancel = () => {
     setMode('')
+    setDraft(undefined)
     opener.current?.focus()
   }
   return (
-    <li class="card request">
+    <li
+      class={isDecided ? 'card request is-decided' : 'card request'}
+      ref={card}
+      style={height.current === undefined ? undefined : { minBlockSize: `${height.current}px` }}
+    >
       <header>
         {box}
         <h2>
@@ -92,38 +120,76 @@ export function Request({ approval: listed, onDecided, box, onSeen }: RequestPro
         {args_chars.toLocaleString('en')} characters · SHA-256{' '}
         <code title={args_sha256}>{args_sha256.slice(0, 16)}…</code>
       </p>
-      <Trouble fault={see.fault ?? approve.fault} />
-      <div class="row">
-        {!cut && (
-          <button type="button" class="primary" disabled={approve.running} onClick={() => void approve.run()}>
-            Approve
-          </button>
-        )}
-        <button type="button" class="danger" aria-expanded={mode === 'deny'} onClick={open('deny')}>
-          Deny…
-        </button>
-        {!cut && (
-          <>
-            <button type="button" aria-expanded={mode === 'edit'} onClick={open('edit')}>
-              Edit and approve…
+      {isDecided ? (
+        <Outcome approval={listed} unsent={isMine ? '' : mode === 'edit' ? draft : reason} />
+      ) : (
+        <>
+          <Trouble fault={see.fault ?? approve.fault} />
+          <div class="row" title={isEditing ? 'Approve the call as edited, or cancel the edit first' : undefined}>
+            {!cut && (
+              <button
+                type="button"
+                class="primary"
+                disabled={approve.running || isEditing}
+                onClick={() => claimDecision() && void approve.run()}
+              >
+                Approve
+              </button>
+            )}
+            <button
+              type="button"
+              class="danger"
+              disabled={isEditing}
+              aria-expanded={mode === 'deny'}
+              onClick={open('deny')}
+            >
+              Deny…
             </button>
-            <button type="button" class="quiet" aria-expanded={mode === 'grant'} onClick={open('grant')}>
-              Allow from now on…
-            </button>
-          </>
-        )}
-      </div>
-      {mode === 'deny' && <Deny approval={approval} onDone={decided} onCancel={cancel} />}
-      {mode === 'edit' && <Edit approval={approval} onDone={decided} onCancel={cancel} />}
-      {mode === 'grant' && <Grant approval={approval} onDone={decided} onCancel={cancel} />}
+            {!cut && (
+              <>
+                <button type="button" aria-expanded={mode === 'edit'} onClick={open('edit')}>
+                  Edit and approve…
+                </button>
+                <button
+                  type="button"
+                  class="quiet"
+                  disabled={isEditing}
+                  aria-expanded={mode === 'grant'}
+                  onClick={open('grant')}
+                >
+                  Allow from now on…
+                </button>
+              </>
+            )}
+          </div>
+          {mode === 'deny' && (
+            <Deny approval={approval} reason={reason} onReason={setReason} onDone={decided} onCancel={cancel} />
+          )}
+          {mode === 'edit' && (
+            <Edit approval={approval} draft={draft} onDraft={setDraft} onDone={decided} onCancel={cancel} />
+          )}
+          {mode === 'grant' && <Grant approval={approval} onDone={decided} onCancel={cancel} />}
+        </>
+      )}
     </li>
   )
 }
 
-function Deny({ approval, onDone, onCancel }: { approval: Waiting; onDone: () => void; onCancel: () => void }) {
+type Mode = '' | 'deny' | 'edit' | 'grant'
+
+interface DenyProps {
+  approval: Waiting
+  reason: string
+  onReason: (reason: string) => void
+  onDone: () => void
+  onCancel: () => void
+}
+
+function Deny({ approval, reason, onReason, onDone, onCancel }: DenyProps) {
   const { approval_id, tool_name } = approval
-  const deny = useAction(async (reason: string) => {
-    await decide({ approval_id, decision: 'deny', ...(reason ? { reason } : {}) })
+  const deny = useAction(async () => {
+    const why = reason.trim()
+    await decide({ approval_id, decision: 'deny', ...(why ? { reason: why } : {}) })
     onDone()
   }, `Denied: ${tool_name}.`)
   return (
@@ -131,12 +197,18 @@ function Deny({ approval, onDone, onCancel }: { approval: Waiting; onDone: () =>
       class="stack"
       onSubmit={event => {
         event.preventDefault()
-        void deny.run(String(new FormData(event.currentTarget).get('reason')).trim())
+        if (claimDecision()) void deny.run()
       }}
     >
       <label>
         Why? The agent reads it and plans anew.
-        <textarea name="reason" rows={2} maxLength={2000} ref={focused} />
+        <textarea
+          rows={2}
+          maxLength={2000}
+          value={reason}
+          onInput={event => onReason(event.currentTarget.value)}
+          ref={focused}
+        />
       </label>
       <Trouble fault={deny.fault} />
       <div class="row">

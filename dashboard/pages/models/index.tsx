@@ -6,6 +6,17 @@ import { Tag } from '../../ui/status.tsx'
 import { Table } from '../../ui/table.tsx'
 import { visible } from '../../ui/words.ts'
 
+/** What becomes of calls to a model of unknown price. */
+const FATES = {
+  none: 'what it costs is not counted',
+  refuse: 'its calls are refused while there is a dollar limit',
+  approve: 'its calls need an approval while there is a dollar limit',
+}
+
+function tokens(count: number | null): string {
+  return count === null ? '–' : count.toLocaleString('en-US')
+}
+
 /** The models that can be called, and why others can't. */
 export function Models() {
   const query = useQuery('models', {
@@ -17,7 +28,7 @@ export function Models() {
     <>
       <h1>Models</h1>
       <Loaded query={query}>
-        {({ default: chosen, error, providers, prices, default_price }) => (
+        {({ default: chosen, error, providers, prices, in_use, unknown_price }) => (
           <>
             {error && <Trouble fault={{ message: error, code: '', status: 0, errors: [] }} />}
             {chosen && (
@@ -26,6 +37,14 @@ export function Models() {
                 {chosen.notice && <Tag kind="warn">{visible(chosen.notice)}</Tag>}
               </p>
             )}
+            {in_use
+              .filter(({ priced }) => priced === 'unknown')
+              .map(({ model }) => (
+                <p key={model}>
+                  The price of <code>{visible(model)}</code> is unknown: {FATES[unknown_price ?? 'none']}. Write it into
+                  the project’s models.yaml.
+                </p>
+              ))}
             <Card title="Providers">
               <Table
                 caption="Providers"
@@ -43,10 +62,11 @@ export function Models() {
                   {
                     name: 'Why not, and notes',
                     kind: 'grow',
-                    cell: ({ reason, notice, free }) => (
+                    cell: ({ reason, notice, free, free_because }) => (
                       <>
                         {reason && visible(reason)} {notice && <Tag kind="warn">{visible(notice)}</Tag>}{' '}
-                        {free && <Tag kind="good">free</Tag>}
+                        {free && <Tag kind="good">free</Tag>}{' '}
+                        {free && free_because && free_because !== notice && <small>{visible(free_because)}</small>}
                       </>
                     ),
                   },
@@ -74,12 +94,28 @@ export function Models() {
                   { name: 'Input', kind: 'number', cell: ({ input }) => input },
                   { name: 'Cached', kind: 'number', wide: true, cell: ({ cached_input }) => cached_input ?? '–' },
                   { name: 'Output', kind: 'number', cell: ({ output }) => output },
-                  { name: 'As of', kind: 'narrow', wide: true, cell: ({ as_of }) => as_of ?? '–' },
+                  { name: 'Context', kind: 'number', wide: true, cell: ({ context_window }) => tokens(context_window) },
+                  {
+                    name: 'Longest output',
+                    kind: 'number',
+                    wide: true,
+                    cell: ({ max_output_tokens }) => tokens(max_output_tokens),
+                  },
+                  {
+                    name: 'As of',
+                    kind: 'narrow',
+                    wide: true,
+                    cell: ({ as_of, stale }) => (
+                      <>
+                        {as_of ?? '–'} {stale && <Tag kind="warn">old</Tag>}
+                      </>
+                    ),
+                  },
                 ]}
               />
               <p class="hint">
-                Unknown prices count as {default_price.input} and {default_price.output}, and are flagged. The project’s
-                models.yaml overrides them.
+                The project’s models.yaml adds to them and overrides them, wherever a provider runs. Dates older than 90
+                days are marked.
               </p>
             </Card>
           </>

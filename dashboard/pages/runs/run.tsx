@@ -1,23 +1,35 @@
 import { api } from '../../api/client.ts'
-import { ofKinds, useQuery } from '../../api/query.ts'
+import { ofKinds, useLasting, useQuery } from '../../api/query.ts'
 import { type Place, refine, to } from '../../routes.ts'
 import { Card, Figure } from '../../ui/card.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { Status } from '../../ui/status.tsx'
 import { When } from '../../ui/time.tsx'
-import { count, dollars, duration, visible } from '../../ui/words.ts'
-import { Waterfall } from './waterfall.tsx'
+import type { Answer } from '../../ui/types.ts'
+import { count, dollars, duration, plural, visible } from '../../ui/words.ts'
+import { extentOf, Waterfall } from './waterfall.tsx'
 
-const SPANS = 1_000
+/** How many events one part of a trace has. */
+const EVENTS = 1_000
 
 /** One run: what came of it, and when what happened. */
 export function Run({ run_id, place }: { run_id: string; place: Place }) {
-  const { agent = '' } = place.query
+  const { agent = '', before, after } = place.query
   const run = useQuery(`run ${run_id}`, { ask: () => api.runs.get({ id: run_id }), on: ofKinds('cycle_done', 'task_') })
-  const trace = useQuery(`trace ${run_id} ${agent}`, {
-    ask: () => api.runs.trace({ run_id, limit: SPANS, ...(agent ? { agent_id: agent } : {}) }),
-    on: ofKinds('cycle_done', 'task_', 'tool_result'),
+  const isNewest = before === undefined && after === undefined
+  const part =
+    before !== undefined
+      ? { before: Number(before) }
+      : after !== undefined
+        ? { after: Number(after) }
+        : { newest: true }
+  const asked = useQuery(`trace ${run_id} ${agent} ${before ?? ''} ${after ?? ''}`, {
+    ask: () => api.runs.trace({ run_id, limit: EVENTS, ...part, ...(agent ? { agent_id: agent } : {}) }),
+    // An older part stays as it is.
+    on: isNewest ? ofKinds('cycle_done', 'task_', 'tool_result') : () => false,
+    ...(isNewest ? {} : { every: null }),
   })
+  const trace = useLasting(`${run_id} ${agent}`, asked)
   return (
     <>
       <div class="page-head">
@@ -55,23 +67,20 @@ export function Run({ run_id, place }: { run_id: string; place: Place }) {
               aria-label="Only this agent"
               placeholder="Only this agent’s id"
               value={agent}
-              onChange={event => refine({ agent: event.currentTarget.value.trim() })}
+              onChange={event =>
+                refine({ agent: event.currentTarget.value.trim(), before: undefined, after: undefined })
+              }
             />
           }
         >
           <Loaded query={trace}>
-            {({ root, total_spans, complete }) =>
-              root.children.length === 0 ? (
+            {found =>
+              found.root.children.length === 0 && found.complete ? (
                 <Empty title="Nothing happened in it yet." />
               ) : (
                 <>
-                  <Waterfall root={root} />
-                  {!complete && (
-                    <p class="hint">
-                      The newest of {total_spans.toLocaleString('en')} spans; name an agent above, or{' '}
-                      <code>svc trace {run_id}</code> tells all.
-                    </p>
-                  )}
+                  <Part trace={found} />
+                  <Waterfall root={found.root} />
                 </>
               )
             }
@@ -80,4 +89,63 @@ export function Run({ run_id, place }: { run_id: string; place: Place }) {
       )}
     </>
   )
+}
+
+/** Which part of the run is shown, and the way to the others. */
+function Part({ trace: { root, total_spans, left_out, next_before, next_after, broken_lines } }: { trace: Trace }) {
+  if (next_before === null && next_after === null && left_out === 0) return null
+  const [from, to] = extentOf(root)
+  const since = (ms: number) => duration(ms - Date.parse(root.start_time))
+  const shown = leavesIn(root)
+  return (
+    <section class="row" aria-label="Part of the run">
+      <p class="soft">
+        {shown.toLocaleString('en')} of {plural(shown + left_out, 'step')}
+        {total_spans > 1 && `: ${since(from)} to ${since(to)} after the run began`}, newest first.
+        {broken_lines > 0 && ` ${plural(broken_lines, 'line')} of the log could not be read.`}
+      </p>
+      <div class="aside row">
+        <button
+          type="button"
+          class="small"
+          disabled={next_after === null}
+          onClick={() => refine({ before: undefined, after: undefined })}
+        >
+          Newest
+        </button>
+        <button
+          type="button"
+          class="small"
+          disabled={next_after === null}
+          onClick={() => refine({ before: undefined, after: String(next_after) })}
+        >
+          Newer
+        </button>
+        <button
+          type="button"
+          class="small"
+          disabled={next_before === null}
+          onClick={() => refine({ before: String(next_before), after: undefined })}
+        >
+          Older
+        </button>
+        <button
+          type="button"
+          class="small"
+          disabled={next_before === null}
+          onClick={() => refine({ before: undefined, after: '0' })}
+        >
+          Oldest
+        </button>
+      </div>
+    </section>
+  )
+}
+
+type Trace = Answer<'runs.trace'>
+
+/** Decisions and tool calls in a tree. */
+function leavesIn({ kind, children }: Trace['root']): number {
+  const own = kind === 'decision' || kind === 'tool' ? 1 : 0
+  return children.reduce((sum, child) => sum + leavesIn(child), own)
 }

@@ -21,8 +21,7 @@ export function Waterfall({ root }: { root: Span }) {
   const [chosen, setChosen] = useState('')
   const isOpen = (span: Span) => OPEN.has(span.kind) !== toggled.has(span.span_id)
   const rows = useMemo(() => rowsOf(root, 0, isOpen), [root, toggled])
-  const from = Date.parse(root.start_time)
-  const to = Math.max(from + 1, ...rows.map(({ span }) => Date.parse(span.end_time ?? span.start_time)))
+  const [from, to] = extentOf(root)
   const toggle = ({ span_id }: Span) => {
     const next = new Set(toggled)
     if (!next.delete(span_id)) next.add(span_id)
@@ -31,7 +30,7 @@ export function Waterfall({ root }: { root: Span }) {
   return (
     <>
       <Legend />
-      <Axis from={from} to={to} />
+      <Axis from={from} to={to} begin={Date.parse(root.start_time)} />
       <ol class="plain waterfall">
         {rows.map(({ span, depth }) => (
           <li key={span.span_id}>
@@ -53,11 +52,11 @@ export function Waterfall({ root }: { root: Span }) {
                 <button
                   type="button"
                   class="quiet small label"
-                  title={visible(span.name)}
+                  title={nameOf(span)}
                   aria-expanded={chosen === span.span_id}
                   onClick={() => setChosen(chosen === span.span_id ? '' : span.span_id)}
                 >
-                  {visible(span.name)}
+                  {nameOf(span)}
                 </button>
               </span>
               <Bar span={span} from={from} to={to} />
@@ -93,8 +92,21 @@ const MARKS = [
 ].concat([1800e3, 3600e3, 7200e3, 14_400e3, 28_800e3, 86_400e3])
 const MOST_MARKS = 6
 
+/** When the spans of a part began and ended, in milliseconds: the run itself is longer than its part. */
+export function extentOf(root: Span): [from: number, to: number] {
+  let [from, to] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
+  const look = ({ start_time, end_time, children }: Span) => {
+    from = Math.min(from, Date.parse(start_time))
+    to = Math.max(to, Date.parse(end_time ?? start_time))
+    for (const child of children) look(child)
+  }
+  for (const child of root.children) look(child)
+  if (from > to) from = Date.parse(root.start_time)
+  return [from, Math.max(from + 1, to)]
+}
+
 /** Time since the run began, over all lanes. */
-function Axis({ from, to }: { from: number; to: number }) {
+function Axis({ from, to, begin }: { from: number; to: number; begin: number }) {
   const apart = MARKS.find(ms => (to - from) / ms <= MOST_MARKS) ?? (to - from) / MOST_MARKS
   // The last one needs room for its words.
   const marks = Array.from({ length: Math.floor(((to - from) * 0.84) / apart) + 1 }, (_, n) => n * apart)
@@ -103,7 +115,7 @@ function Axis({ from, to }: { from: number; to: number }) {
       <div class="lane">
         {marks.map(ms => (
           <small key={ms} style={{ insetInlineStart: `${((ms / (to - from)) * 100).toFixed(3)}%` }}>
-            {ms === 0 ? '0' : duration(ms)}
+            {ms > 0 ? `+${duration(ms)}` : from > begin ? duration(from - begin) : '0'}
           </small>
         ))}
       </div>
@@ -112,12 +124,14 @@ function Axis({ from, to }: { from: number; to: number }) {
 }
 
 function Bar({ span, from, to }: { span: Span; from: number; to: number }) {
-  const start = Date.parse(span.start_time)
-  const end = span.end_time === null ? to : Date.parse(span.end_time)
+  // Of the run only what lies in this part is drawn.
+  const start = Math.max(from, Date.parse(span.start_time))
+  const end = Math.min(to, span.end_time === null ? to : Date.parse(span.end_time))
   const share = (ms: number) => `${((ms / (to - from)) * 100).toFixed(3)}%`
   const cost = span.cost_usd > 0 ? `, ${dollars(span.cost_usd)}` : ''
   const tokens = span.tokens > 0 ? `, ${count(span.tokens)} tokens` : ''
-  const words = `${duration(end - start)}${tokens}${cost}`
+  const took = Date.parse(span.end_time ?? new Date(to).toISOString()) - Date.parse(span.start_time)
+  const words = `${duration(Math.max(0, took))}${tokens}${cost}`
   const place = placeOf((start - from) / (to - from), (to - end) / (to - from))
   return (
     <span class="lane" title={`${span.status}, ${words}`}>
@@ -146,6 +160,20 @@ function placeOf(before: number, after: number): 'before' | 'after' | 'inside' {
 }
 
 function rowsOf(span: Span, depth: number, isOpen: (span: Span) => boolean): Row[] {
-  const below = isOpen(span) ? span.children.flatMap(child => rowsOf(child, depth + 1, isOpen)) : []
+  const below = isOpen(span) ? newestFirst(span.children).flatMap(child => rowsOf(child, depth + 1, isOpen)) : []
   return [{ span, depth }, ...below]
+}
+
+const newestFirst = (spans: readonly Span[]) => {
+  const endOf = ({ end_time }: Span) => (end_time === null ? Number.POSITIVE_INFINITY : Date.parse(end_time))
+  // Of those that ended in the same moment the later comes first.
+  return spans.toReversed().sort((a, b) => (endOf(a) === endOf(b) ? 0 : endOf(b) - endOf(a)))
+}
+
+/** A step by the tools that it asked for, or by what else the model did. */
+function nameOf({ kind, name, attributes: { tools, decision_type, step_index } }: Span): string {
+  if (kind !== 'decision') return visible(name)
+  const step = typeof step_index === 'number' ? `step ${step_index}: ` : ''
+  const what = Array.isArray(tools) ? tools.join(', ') : String(decision_type ?? 'answer').replaceAll('_', ' ')
+  return visible(`${step}${what} · ${name}`)
 }

@@ -1,13 +1,13 @@
-import type { Browser, Page } from 'playwright-core'
+import type { Browser, Locator, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Approval, ApprovalSummary } from '../../../builtins/approvals/contract.ts'
 import { finish, goalAnswer, noted } from '../../spec/gated.ts'
 import { asksForGoal } from '../../spec/rooms.ts'
 import { fault, type ModelServerRequest, text, toolCall, until } from '../../support/index.ts'
 import { hasChromium, theBrowser } from '../browser.ts'
-import { type Lit, lit, type Visitor, visitor } from './house.ts'
+import { type Lit, lit, shot, type Visitor, visitor } from './house.ts'
 
-const AGENTS = 10
+const AGENTS = 14
 const LONG = `${'all is well\n'.repeat(800)}and then everything is deleted`
 
 /** Each agent has one goal, for which it sends a word and finishes; a task is what it is told. */
@@ -56,28 +56,36 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
   })
   beforeEach(async () => {
     page = await person.at('#/approvals')
+    // What was decided stays on the page that decided it, and so does the pause after a decision.
+    await page.reload()
   })
   afterEach(() => person.rest())
 
   const queue = () => house.invoke<ApprovalSummary[]>('approvals.queue')
   const show = (approval_id: string) => house.invoke<Approval>('approvals.show', { approval_id })
   const cardOf = (approval_id: string) => page.locator('.request', { hasText: approval_id })
+  /** Waits until a card shows how its call was decided: that takes the place of its buttons. */
+  const outcomeOf = async (card: Locator, decision: 'approved' | 'denied' = 'approved') => {
+    await card.locator('.outcome', { hasText: decision }).waitFor()
+    expect(await card.getByRole('button', { name: /Approve|Deny|Edit|Allow/ }).count()).toBe(0)
+  }
   /** The oldest call that waits, other than the long one. */
+  const waiting = async () => (await queue()).filter(each => each.arguments !== null && each.task_id === null)
   const oldest = async () => (await queue()).find(each => each.arguments !== null && each.task_id === null)!
   const lastPrompt = () => JSON.stringify(house.model!.requests.map(({ body }) => body.messages.at(-1)?.content))
 
   it('approves one of ten: that call runs with what was shown, and the others go on waiting', async () => {
     const { approval_id, agent_id, args_sha256 } = await oldest()
-    await page.getByTitle('10 waiting').waitFor()
+    await page.getByTitle(`${AGENTS} waiting`).waitFor()
     const card = cardOf(approval_id)
     expect(await card.getByLabel('Arguments').innerText()).toMatch(/to\s+"ann"\s+text\s+hello\nAnn/)
     expect(await card.innerText()).toContain(args_sha256.slice(0, 16))
     await card.getByRole('button', { name: 'Approve', exact: true }).click()
-    await card.waitFor({ state: 'detached' })
+    await outcomeOf(card)
     await until(() => runs.length === 1)
     expect(runs).toEqual([{ tool: 'send', args: { to: 'ann', text: 'hello\nAnn' } }])
     expect(await queue()).toHaveLength(AGENTS - 1)
-    expect(await page.evaluate('document.activeElement?.id')).toBe('main')
+    expect(await page.evaluate('document.activeElement?.className')).toBe('outcome')
     await page.getByRole('link', { name: 'History' }).click()
     await page.locator('tbody tr', { hasText: agent_id }).getByText('approved, ran').waitFor()
   })
@@ -89,7 +97,7 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     await card.getByRole('button', { name: 'Deny…' }).click()
     await page.keyboard.type('Ann is on holiday')
     await card.getByRole('button', { name: 'Deny', exact: true }).click()
-    await card.waitFor({ state: 'detached' })
+    await outcomeOf(card, 'denied')
     await until(() => lastPrompt().includes('Ann is on holiday'))
     expect(await show(approval_id)).toMatchObject({ status: 'denied', reason: 'Ann is on holiday' })
     expect(runs).toHaveLength(before)
@@ -100,13 +108,73 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
   it('is told how a call was decided that somebody else has decided on meanwhile', async () => {
     const { approval_id } = await oldest()
     await page.route(`**/approvals/${approval_id}`, async route => {
-      await house.invoke('approvals.decide', { approval_id, decision: 'deny', reason: 'Ann is asleep' })
+      if (route.request().method() === 'POST')
+        await house.invoke('approvals.decide', { approval_id, decision: 'deny', reason: 'Ann is asleep' })
       await route.continue()
     })
     await cardOf(approval_id).getByRole('button', { name: 'Approve', exact: true }).click()
     await page.locator('.toasts').getByText(`Approval ${approval_id} was denied already`).waitFor()
-    await cardOf(approval_id).waitFor({ state: 'detached' })
+    await outcomeOf(cardOf(approval_id), 'denied')
     await page.unroute(`**/approvals/${approval_id}`)
+  })
+
+  it('decides one call by two quick clicks: nothing moves, and the second click decides nothing', async () => {
+    const [first, second] = await waiting()
+    const cards = [first!, second!].map(({ approval_id }) => cardOf(approval_id))
+    await cards[1]!.waitFor()
+    const tops = () => Promise.all(cards.map(async card => (await card.boundingBox())!.y))
+    const before = await tops()
+    const button = (await cards[0]!.getByRole('button', { name: 'Approve', exact: true }).boundingBox())!
+    const point = [button.x + button.width / 2, button.y + button.height / 2] as const
+    await page.mouse.click(...point)
+    await outcomeOf(cards[0]!)
+    // Once there is nothing left under the pointer, once on the next call itself.
+    await page.mouse.click(...point)
+    await cards[1]!.getByRole('button', { name: 'Approve', exact: true }).click()
+    await page.locator('.toasts').getByText('Nothing decided').waitFor()
+    expect(await tops()).toEqual(before)
+    expect((await show(second!.approval_id)).status).toBe('pending')
+    expect((await show(first!.approval_id)).resolved_by).not.toBeNull()
+    await page.screenshot({ path: shot('decided'), fullPage: true })
+    await page.getByRole('button', { name: 'Remove 1 decided call' }).click()
+    await cards[0]!.waitFor({ state: 'detached' })
+    await cards[1]!.waitFor()
+  })
+
+  it('keeps a half-typed reason, and all cards in their places, while calls are decided elsewhere', async () => {
+    const [first, second, third] = await waiting()
+    const card = cardOf(second!.approval_id)
+    await card.getByRole('button', { name: 'Deny…' }).click()
+    await page.keyboard.type('Ann reads no')
+    const top = (await cardOf(third!.approval_id).boundingBox())!.y
+    await house.invoke('approvals.decide', { approval_id: first!.approval_id, decision: 'deny', reason: 'by Bea' })
+    await outcomeOf(cardOf(first!.approval_id), 'denied')
+    await page.keyboard.type(' mail')
+    const field = card.getByRole('textbox')
+    expect(await field.inputValue()).toBe('Ann reads no mail')
+    expect((await cardOf(third!.approval_id).boundingBox())!.y).toBe(top)
+    // Even where that very call is decided: what was typed can still be read.
+    await house.invoke('approvals.decide', { approval_id: second!.approval_id, decision: 'deny', reason: 'by Bea' })
+    await outcomeOf(card, 'denied')
+    await card.getByText('Not sent: Ann reads no mail').waitFor()
+    expect((await cardOf(third!.approval_id).boundingBox())!.y).toBe(top)
+    await page.screenshot({ path: shot('reason'), fullPage: true })
+  })
+
+  it('runs no unedited call while it is edited: neither by its own buttons nor with others at once', async () => {
+    const [first] = await waiting()
+    const card = cardOf(first!.approval_id)
+    await page.getByLabel(/^All \d+$/).check()
+    await card.getByRole('button', { name: 'Edit and approve…' }).click()
+    await card.getByLabel('Arguments, as JSON').waitFor()
+    for (const name of ['Approve', 'Deny…', 'Allow from now on…'])
+      expect(await card.getByRole('button', { name, exact: true }).isDisabled(), name).toBe(true)
+    expect(await card.getByRole('checkbox').isDisabled()).toBe(true)
+    expect(await card.getByRole('checkbox').isChecked()).toBe(false)
+    await page.getByText(`${(await queue()).length - 1} chosen`).waitFor()
+    await page.screenshot({ path: shot('editing'), fullPage: true })
+    await card.getByRole('button', { name: 'Cancel' }).click()
+    expect(await card.getByRole('button', { name: 'Approve', exact: true }).isDisabled()).toBe(false)
   })
 
   it('edits and approves: the change is shown, and the tool runs with it', async () => {
@@ -122,7 +190,7 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     expect(await diff.locator('.gone').innerText()).toContain('"to": "ann"')
     expect(await diff.locator('.new').innerText()).toContain('"to": "bea"')
     await card.getByRole('button', { name: 'Approve as edited' }).click()
-    await card.waitFor({ state: 'detached' })
+    await outcomeOf(card)
     await until(() => runs.length > before)
     expect(runs.at(-1)).toEqual({ tool: 'send', args: { to: 'bea', text: 'hello\nAnn' } })
     expect(await show(approval_id)).toMatchObject({ edited: true })
@@ -149,7 +217,7 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     await card.getByRole('button', { name: 'Allow from now on…' }).click()
     await card.locator('select:focus').waitFor()
     await card.getByRole('button', { name: 'Grant, and approve this call' }).click()
-    await card.waitFor({ state: 'detached' })
+    await outcomeOf(card)
     await until(() => runs.length > before)
     expect(await house.invoke('approvals.rules')).toMatchObject([
       { agent_id, tool_name: 'send', arguments: { to: 'ann', text: 'hello\nAnn' }, uses: null, active: true },
@@ -171,7 +239,8 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     await cardOf(long!.approval_id).getByRole('checkbox').uncheck()
     // Somebody else decides on one of them at the same moment.
     await page.route(`**/approvals/${first!.approval_id}`, async route => {
-      await house.invoke('approvals.decide', { approval_id: first!.approval_id, decision: 'approve' })
+      if (route.request().method() === 'POST')
+        await house.invoke('approvals.decide', { approval_id: first!.approval_id, decision: 'approve' })
       await route.continue()
     })
     await page.getByRole('button', { name: `Deny ${short}…` }).click()
@@ -209,7 +278,7 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
       'pre-wrap',
     )
     await card.getByRole('button', { name: 'Approve', exact: true }).click()
-    await card.waitFor({ state: 'detached' })
+    await outcomeOf(card)
     await until(() => runs.length > before)
     expect(runs.at(-1)).toEqual({ tool: 'send', args: { to: 'ann', text: LONG } })
   })
@@ -228,6 +297,16 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     const below = async () => (await field.boundingBox())!.y + (await field.boundingBox())!.height - 500
     await expect.poll(below).toBeLessThanOrEqual(0)
     await page.setViewportSize({ width: 1280, height: 900 })
+    // In mid-stream it is still there after leaving the page and coming back, and after a reload.
+    const soFar = page.locator('.by-assistant', { hasText: /(Once upon a time.*){8}/ })
+    await person.at('#/')
+    await soFar.waitFor({ state: 'detached' })
+    await person.at(`#/agents/${ids[0]}/chat`)
+    await soFar.waitFor()
+    await page.reload()
+    await soFar.waitFor()
+    expect(await soFar.count()).toBe(1)
+    await page.screenshot({ path: shot('chat') })
     const tale = house.model!.requests.slice(asked).find(({ prompt }) => prompt.includes('stall with a tale'))
     await page.getByRole('button', { name: 'Stop' }).click()
     expect(await tale?.ended).toBe('dropped')

@@ -1,3 +1,5 @@
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { expect } from 'vitest'
 import type { AgentDetail } from '../../../builtins/agents/contract.ts'
@@ -158,3 +160,6 @@ export async function visitor(browser: Browser, { url }: Pick<Lit, 'url'>, begin
   contexts.set(browser, context)
   return new Visitor(await context, url, begin)
 }
+
+/** Where a picture of a page is kept, for a person to look at: below `SVC_TEST_SHOTS`, or the system's folder of temporary files. */
+export const shot = (name: string) => join(process.env.SVC_TEST_SHOTS ?? tmpdir(), `svc-dashboard-${name}.png`)

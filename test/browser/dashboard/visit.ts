@@ -6,7 +6,24 @@ import { type AgentSummary, Agents } from '../../../builtins/agents/contract.ts'
 import { Store } from '../../../builtins/store/contract.ts'
 import { until } from '../../support/index.ts'
 import { hasChromium, theBrowser } from '../browser.ts'
-import { type Lit, type LitOptions, lit, PATIENCE_MS, type Visitor, visitor } from './house.ts'
+import { type Lit, type LitOptions, lit, PATIENCE_MS, shot, type Visitor, visitor } from './house.ts'
+
+/** The contrast of an element's words with what is behind them (WCAG 2), as the browser has mixed its colours. */
+const contrastOf = (selector: string) => `(() => {
+  const { color, backgroundColor } = getComputedStyle(document.querySelector('${selector}'))
+  const context = document.createElement('canvas').getContext('2d')
+  const [words, ground] = [color, backgroundColor].map(colour => {
+    context.clearRect(0, 0, 1, 1)
+    context.fillStyle = colour
+    context.fillRect(0, 0, 1, 1)
+    const [r, g, b] = [...context.getImageData(0, 0, 1, 1).data].map(value => {
+      const part = value / 255
+      return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4
+    })
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+  })
+  return (Math.max(words, ground) + 0.05) / (Math.min(words, ground) + 0.05)
+})()`
 
 describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
   let browser: Browser
@@ -82,6 +99,20 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     await page.getByRole('button', { name: 'Freeze' }).click()
     await page.getByRole('button', { name: 'Frozen · resume' }).waitFor()
     expect(await alive.invoke('daemon.status')).toMatchObject({ frozen: true })
+    await page.getByRole('button', { name: 'Frozen · resume' }).hover()
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme })
+      expect(await page.evaluate<boolean>(`document.querySelector('.freeze').matches(':hover')`)).toBe(true)
+      for (const selector of ['.freeze', '.frozen'])
+        expect(await page.evaluate<number>(contrastOf(selector)), `${selector} ${colorScheme}`).toBeGreaterThan(4.5)
+      await page.screenshot({ path: shot(`frozen-${colorScheme}`) })
+    }
+    await page.emulateMedia({ colorScheme: null })
+    for (const hash of ['society', 'approvals', 'sessions', 'runs', 'spend', 'plugins', 'models', 'config', 'events']) {
+      await operator.at(`#/${hash}`)
+      await page.getByText('The service is frozen').waitFor()
+    }
+    await operator.at('#/')
     await page.getByRole('button', { name: 'Frozen · resume' }).click()
     await page.getByRole('button', { name: 'Freeze', exact: true }).waitFor()
     expect(await alive.invoke('daemon.status')).toMatchObject({ frozen: false })

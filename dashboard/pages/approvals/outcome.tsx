@@ -1,0 +1,43 @@
+import { api } from '../../api/client.ts'
+import { useQuery } from '../../api/query.ts'
+import { Loaded } from '../../ui/states.tsx'
+import { Status } from '../../ui/status.tsx'
+import { When } from '../../ui/time.tsx'
+import type { Waiting } from '../../ui/types.ts'
+import { visible } from '../../ui/words.ts'
+
+interface OutcomeProps {
+  approval: Waiting
+  /** What was typed, a reason or other arguments, and was not sent. */
+  unsent: string | undefined
+}
+
+/** How a call was decided, in the place of the buttons. */
+export function Outcome({ approval: { approval_id, agent_id }, unsent }: OutcomeProps) {
+  const query = useQuery(`approval ${approval_id}`, {
+    ask: () => api.approvals.show({ approval_id }),
+    // That an approved call ran is told by its result.
+    on: event =>
+      event.data.approval_id === approval_id || (event.type === 'tool_result' && event.agent_id === agent_id),
+    every: null,
+  })
+  return (
+    <div class="outcome" role="status" tabIndex={-1}>
+      <Loaded query={query}>
+        {({ status, reason, edited, resolved_by, resolved_at }) => (
+          <p>
+            {status === 'pending' ? 'Decided' : <Status of={status} />}
+            {edited && ' as edited'} <When at={resolved_at} />
+            {resolved_by && ` by ${visible(resolved_by)}`}
+            {reason && <>: {visible(reason)}</>}
+          </p>
+        )}
+      </Loaded>
+      {unsent && (
+        <p class="held">
+          Not sent: <q>{unsent}</q>
+        </p>
+      )}
+    </div>
+  )
+}
