@@ -11,6 +11,8 @@ import {
   modelServer,
   type Reply,
   refuse,
+  together,
+  toolCall,
 } from '../support/model-server.ts'
 
 /** What this process is told, and what it answers. */
@@ -22,6 +24,10 @@ export interface ModelReport {
   faults: Record<string, number>
 }
 
+/** Tool calls of an answer that has far too many. */
+const MANY_CALLS = 4_000
+/** The provider refuses every request for the first part of each of these stretches but the first one, in milliseconds. */
+const REFUSING = { every: 90_000, for: 8_000 }
 /** Of all requests, so many end badly. */
 const FAULTY = 0.1
 const MODES: readonly FaultMode[] = [
@@ -36,6 +42,7 @@ const told: Record<string, number> = {}
 let billed = 0
 let agents: readonly string[] = []
 let faulty = FAULTY
+const began = performance.now()
 
 process.on('message', async (message: ToModel) => {
   if (message === 'report') process.send?.({ requests: server?.requests.length ?? 0, billed, faults: told })
@@ -53,7 +60,7 @@ async function begin(seed: number): Promise<void> {
 }
 
 async function replyTo(request: ModelServerRequest, dice: Dice): Promise<Reply> {
-  const reply = dice.chance(faulty) ? faultOf(dice) : answerTo(request, dice)
+  const reply = refusal() ?? (dice.chance(faulty) ? faultOf(dice, request) : answerTo(request, dice))
   const { n } = request
   void request.ended.then(ended => {
     const entry = server!.bill.findLast(entry => entry.n === n)
@@ -68,9 +75,22 @@ async function replyTo(request: ModelServerRequest, dice: Dice): Promise<Reply> 
   return reply
 }
 
-function faultOf(dice: Dice): Reply {
-  const mode = dice.chance(0.1) ? '429' : dice.pick(MODES)
+/** What every request gets while the provider refuses all of them. */
+function refusal(): Reply | undefined {
+  const elapsed = performance.now() - began
+  if (faulty === 0 || elapsed < REFUSING.every || elapsed % REFUSING.every > REFUSING.for) return undefined
+  count('refused')
+  return refuse(403, 'This account is suspended')
+}
+
+function faultOf(dice: Dice, { body }: ModelServerRequest): Reply {
+  const mode = dice.chance(0.1) ? '429' : dice.pick([...MODES, 'manycalls' as const])
   count(mode)
+  if (mode === 'manycalls') {
+    const names = (body.tools ?? []).map(each => each.function.name)
+    const name = names.length > 0 ? dice.pick(names) : 'no_such_tool'
+    return together(...Array.from({ length: MANY_CALLS }, (_, n) => toolCall(name, { n })))
+  }
   return mode === '429' ? TOO_MUCH() : fault(mode)
 }
 

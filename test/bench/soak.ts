@@ -7,12 +7,13 @@ import { begun, brokenBill, brokenIn, leftBehind, lookAt, standing } from './soa
 import { SoakPeople } from './soak-people.ts'
 import { UNSTEADY } from './soak-plugin.ts'
 import { CONFIG, SoakedProject } from './soak-project.ts'
+import { REMOVED, removeFiles } from './soak-removed.ts'
 import { SoakWatch } from './soak-watch.ts'
 
 const HELP = `npm run soak -- [--minutes 30] [--seed <n>]
 
-A service with eight agents at a heartbeat of ${CONFIG.daemon.heartbeat} s, in a process of its own: its model fails, its tools fail and hang, one of
-its plugins is edited all the time, operators are busy, and what is older than a minute is dated back so that the janitor has
+A service with eight agents at a heartbeat of ${CONFIG.daemon.heartbeat} s, in a process of its own: its model fails, answers with thousands of tool calls, or refuses
+every request for a while, its tools fail and hang, one of its plugins is edited all the time, its database's files are removed and put back, operators are busy, and what is older than a minute is dated back so that the janitor has
 work. For the first minutes everybody does several times as much, and nobody holds on to a state of the database; then somebody
 does for two seconds of twelve. It ends with 1 when memory, the write-ahead log, open files, the event log or the event loop pass
 their bounds, or a promise is broken.`
@@ -178,7 +179,8 @@ async function telling(): Promise<void> {
 /** What is logged as an error is one of the unsteady plugin's, or a fault. */
 function listen(): void {
   for (const line of project.errors()) {
-    if (line.plugin !== UNSTEADY) found(`It logged: ${JSON.stringify(line).slice(0, 500)}`)
+    if (line.plugin !== UNSTEADY && !REMOVED.test(JSON.stringify(line)))
+      found(`It logged: ${JSON.stringify(line).slice(0, 500)}`)
   }
 }
 
@@ -208,6 +210,7 @@ async function rest(): Promise<Rest> {
   }
   const taken = { at: watch.elapsed, rss: await project.memory() }
   found(...(await brokenIn({ db, root: project.root, people })))
+  found(...(await removeFiles(project, db)))
   await project.client.daemon.resume()
   people.goOn()
   watch.resting = false
