@@ -49,6 +49,8 @@ export interface SvcOptions {
    * `trusted` by default.
    */
   pluginFiles?: 'trusted' | 'all' | 'none'
+  /** Opens with any configuration, to inspect or repair it: invalid values count as their defaults. With `roles: []` nothing starts. */
+  lenient?: boolean
   /** For plugins in the making: what changes on disk is live as soon as it is written; not with the role `cli` alone. */
   dev?: boolean
   /** The command that starts this process again, where the process is the service's own and no other program's. */

@@ -1,5 +1,8 @@
 import { basename, dirname, join } from 'node:path'
 import { z } from 'zod'
+import { type ConfigCheck, type ConfigFault, type Forbids, runChecks } from './config-checks.ts'
+import { changesOf, isStated, MASK, unknownIn } from './config-patch.ts'
+import { placed, placedValue, type ReadValues, readValues, valuesOf, variableOf } from './config-values.ts'
 import { DiskFullError, type Issue, SvcError } from './errors.ts'
 import {
   type ConfigKey,
@@ -8,41 +11,30 @@ import {
   type ConfigSource,
   type ConfigView,
   fromText,
-  isMapping,
-  type KeyMeta,
   type KeyValues,
   metaOf,
   type ReloadClass,
   refuse,
 } from './keys.ts'
 import { type LockPorts, lockFile } from './lock.ts'
-import { issuesOf } from './operations.ts'
 import type { Ports } from './ports.ts'
 import type { Undo } from './scope.ts'
-import { getIn, isTree, leaves, same, setIn, type Tree } from './tree.ts'
+import { getIn, same, setIn, type Tree } from './tree.ts'
 import {
   BadFileError,
   editYaml,
   forbiddenPath,
   isForbiddenKey,
+  parseYaml,
   readYaml,
   replaceFile,
   type YamlChange,
   type YamlFile,
 } from './yaml.ts'
 
-const MASK = '***'
-/** What is nested deeper is no configuration. */
-const MAX_DEPTH = 16
-/** A patch with more faults than this is not told about all of them. */
-const MAX_ISSUES = 20
-/** Keys that no plugin knows are masked when they are called like this. */
-const SECRET_NAME = /key|token|secret|password/i
-
-/** A value that the schema of its key refuses: one of the file, or of the environment. */
-interface Fault extends Issue {
-  key: string
-  inFile: boolean
+export interface ConfigOptions {
+  /** Takes the default in place of each invalid value, and no value of a file that is no YAML: `faults` lists what is wrong. */
+  lenient?: boolean
 }
 
 /** Sections of configuration with their schemas; three views of their values: on disk, with the environment over it, in force. */
@@ -61,23 +53,57 @@ export class Config {
   /** How often this process wrote the file. What was read before a write is out of date. */
   #writes = 0
   #lastFault = ''
+  readonly #lenient: boolean
+  /** Why the file could not be read, where that is no reason to stop. */
+  #unread: SvcError | undefined
+  #checks: () => readonly ConfigCheck[] = () => []
 
-  constructor(file: string, ports: Pick<Ports, 'env'> & LockPorts) {
+  constructor(file: string, ports: Pick<Ports, 'env'> & LockPorts, { lenient = false }: ConfigOptions = {}) {
     this.file = file
     this.#name = join(basename(dirname(file)), basename(file))
     this.#ports = ports
+    this.#lenient = lenient
   }
 
-  /** Reads the file before the first section is added. @throws BadFileError */
+  /** Reads the file before the first section is added. @throws BadFileError unless the configuration is lenient */
   async open(): Promise<void> {
-    this.#yaml = await readYaml(this.#ports.files, this.file, this.#name)
+    this.#yaml = await readYaml(this.#ports.files, this.file, this.#name).catch(error => {
+      if (!this.#lenient || !(error instanceof SvcError)) throw error
+      this.#unread = error
+      return parseYaml(this.#name, '')
+    })
     this.#seen = this.#yaml.text
+  }
+
+  /** Takes the checks that values must pass as a whole, asked for each time. */
+  checkWith(checks: () => readonly ConfigCheck[]): void {
+    this.#checks = checks
+  }
+
+  /** Returns what is wrong with the configuration. @param levels of checks; all by default */
+  async faults(levels?: readonly Forbids[]): Promise<ConfigFault[]> {
+    const { read, bad } = this.#read(this.#keys.all(), this.#yaml)
+    const found = await this.#check(read, levels, this.#yaml)
+    return [
+      ...(this.#unread
+        ? [{ path: '', message: this.#unread.message.replace(/\.$/, ''), forbids: 'start' as const }]
+        : []),
+      ...bad.map(each => ({ ...placedValue(each, this.#yaml), forbids: 'start' as const })),
+      ...found.map(fault => ({ ...fault, path: placed(fault.path, this.#keys, this.#ports.env, this.#yaml) })),
+    ]
+  }
+
+  /** @throws InvalidConfigError when a check finds what no process may start with, unless the configuration is lenient */
+  async verify(): Promise<void> {
+    if (this.#lenient) return
+    const found = await this.faults(['start'])
+    if (found.length > 0) refuse(found)
   }
 
   /**
    * Parses the values of `shape` below `section` ('' for the top level) without adding it yet.
    * @returns the values as a live object (each property is read anew), and `add`, which makes the keys known
-   * @throws InvalidConfigError when the file or the environment holds a bad value
+   * @throws InvalidConfigError when the file or the environment holds a bad value, unless the configuration is lenient
    */
   prepare<T extends object>(section: string, shape: z.ZodObject, owner: string): { view: T; add: () => Undo } {
     const keys = Object.entries(shape.shape).map(([name, schema]) => ({
@@ -87,9 +113,9 @@ export class Config {
       meta: metaOf(schema as z.ZodType),
       owner,
     }))
-    const read = this.#valid(keys, this.#yaml)
+    const read = this.#lenient ? this.#read(keys, this.#yaml).read : this.#valid(keys, this.#yaml)
     const made = keys.map(({ name, ...key }) => {
-      const values = read.get(key.path)!
+      const values = read.get(key.path) ?? this.#byDefault(key)
       return { name, key: { ...key, ...values, live: values.effective } }
     })
     const view = {}
@@ -104,7 +130,7 @@ export class Config {
   /** One of the three views as a tree, or one section of it, secrets masked. What is on disk is shown with the keys that nobody knows. */
   tree(view: ConfigView, section?: string): Tree {
     const tree: Tree = {}
-    if (view === 'persisted') for (const { path, shown } of this.#unknown()) setIn(tree, path, shown)
+    if (view === 'persisted') for (const { path, shown } of unknownIn(this.#yaml, this.#keys)) setIn(tree, path, shown)
     for (const key of this.#keys.all()) {
       if (section !== undefined && !key.path.startsWith(`${section}.`)) continue
       if (key[view] !== undefined) setIn(tree, key.path.split('.'), key.meta.secret && key[view] ? MASK : key[view])
@@ -129,7 +155,7 @@ export class Config {
 
   /** Keys of the file that no section knows, with their lines. */
   unknownKeys(): Issue[] {
-    return this.#unknown()
+    return unknownIn(this.#yaml, this.#keys)
       .filter(({ path }) => !path.join('.').startsWith('plugins.config.'))
       .map(({ path }) => ({
         path: path.join('.'),
@@ -189,19 +215,30 @@ export class Config {
    *   FileLockedError; the file is then untouched
    */
   patch(patch: Tree): Promise<Record<string, ReloadClass>> {
-    return this.#edit(yaml => this.#changesOf(patch, yaml))
+    return this.#edit(yaml => changesOf(patch, this.#keys, yaml, this.#ports.env))
   }
 
   /** Sets one key in the file; a mapping takes the place of the one there was. @throws UnknownConfigKeyError, and what `patch` throws */
   set(key: string, value: unknown): Promise<Record<string, ReloadClass>> {
     const path = this.pathOf(key)
     if (path.some(isForbiddenKey) || forbiddenPath(value)) refuse([{ path: key, message: 'is not a known key' }])
-    return this.#edit(yaml => (this.#stays(this.#keys.at(path)!, path, value, yaml) ? [] : [{ path, value }]))
+    return this.#edit(yaml =>
+      isStated(this.#keys.at(path)!, path, value, yaml, this.#ports.env) ? [] : [{ path, value }],
+    )
   }
 
-  /** Takes a key out of the file, so that its default is in force again. @throws UnknownConfigKeyError, and what `patch` throws */
+  /**
+   * Takes a key out of the file, so that its default is in force again; also one that no plugin has, and while other values are
+   * not valid.
+   * @throws UnknownConfigKeyError, and what `patch` throws
+   */
   unset(key: string): Promise<Record<string, ReloadClass>> {
-    return this.#edit(() => [{ path: this.pathOf(key), value: undefined }])
+    const taken = (yaml: YamlFile) => {
+      const path = key.split('.')
+      const isStray = !this.#keys.at(path) && !this.#keys.isSection(path) && getIn(yaml.values, path) !== undefined
+      return [{ path: isStray ? path : this.pathOf(key), value: undefined }]
+    }
+    return this.#edit(taken, true)
   }
 
   /** The path of a key as people write it: `daemon.heartbeat`, an entry of a mapping, or a field of it. @throws UnknownConfigKeyError */
@@ -214,12 +251,12 @@ export class Config {
     return fromText(text, this.#keys.find(key).schema)
   }
 
-  /** One write at a time: first in this process, then among all that share the file. */
-  #edit(change: (yaml: YamlFile) => YamlChange[]): Promise<Record<string, ReloadClass>> {
+  /** One write at a time: first in this process, then among all that share the file. @param isRepair see `#write` */
+  #edit(change: (yaml: YamlFile) => YamlChange[], isRepair = false): Promise<Record<string, ReloadClass>> {
     const write = async () => {
       const release = await this.#lock().catch(error => this.#cannotWrite(error))
       try {
-        return await this.#write(change)
+        return await this.#write(change, isRepair)
       } finally {
         await release()
       }
@@ -235,28 +272,46 @@ export class Config {
     return lockFile(`${this.file}.lock`, this.#ports)
   }
 
-  async #write(change: (yaml: YamlFile) => YamlChange[]): Promise<Record<string, ReloadClass>> {
+  /** @param isRepair whether what is wrong beside the change may stay so */
+  async #write(change: (yaml: YamlFile) => YamlChange[], isRepair: boolean): Promise<Record<string, ReloadClass>> {
     const yaml = await this.#readAgain()
     const wanted = change(yaml)
     const changes = wanted.filter(({ path, value }) => !same(getIn(yaml.values, path), value))
     const edited = changes.length > 0 ? editYaml(yaml, changes) : yaml
-    const { read, faults } = this.#read(this.#keys.all(), edited)
+    const [before, after] = [yaml, edited].map(each => this.#read(this.#keys.all(), each)) as [ReadValues, ReadValues]
+    // What is wrong in the environment no change of the file causes or mends.
+    const bad = after.bad.filter(({ inFile }) => inFile)
     const touched = new Set(wanted.map(({ path }) => this.#keys.at(path)?.path))
-    const own = faults.filter(({ key }) => touched.has(key))
+    const own = bad.filter(each => touched.has(each.key) && !(isRepair && isAmong(each, before.bad)))
     if (own.length > 0) refuse(own)
-    const [other] = faults
-    if (other) {
+    const [other] = bad
+    const mends = bad.length < before.bad.filter(({ inFile }) => inFile).length
+    if (other && !isRepair && !mends) {
       const line = yaml.lineOf(other.key.split('.'))
       const problem = `${other.path}: ${other.message}`
       throw new BadFileError({ file: this.#name, line, problem, remedy: 'correct that first' })
     }
+    const levels = ['start', 'change'] as const
+    const was = await this.#check(before.read, levels)
+    const caused = (await this.#check(after.read, levels)).filter(each => !isAmong(each, was))
+    if (caused.length > 0) refuse(caused)
     if (changes.length > 0) {
       await this.#replace(edited.text)
       this.#writes++
       // What is in force changes on the next heartbeat; the other two views are true at once.
-      this.#take(edited, read)
+      this.#take(edited, after.read)
     }
-    return Object.fromEntries(changes.map(({ path }) => [path.join('.'), this.#keys.at(path)!.meta.reload]))
+    const classOf = (path: readonly string[]) => this.#keys.at(path)?.meta.reload ?? 'restart_required'
+    return Object.fromEntries(changes.map(({ path }) => [path.join('.'), classOf(path)]))
+  }
+
+  /** Returns what the checks of these levels find wrong. @param file whose lines messages name */
+  #check(read: ReadonlyMap<string, KeyValues>, levels?: readonly Forbids[], file?: YamlFile): Promise<ConfigFault[]> {
+    return runChecks(this.#checks(), valuesOf(read, this.#keys, this.#ports.env, file), levels)
+  }
+
+  #byDefault({ path, schema }: Pick<ConfigKey, 'path' | 'schema'>): KeyValues {
+    return { persisted: getIn(this.#yaml.values, path.split('.')), effective: schema.safeParse(undefined).data }
   }
 
   async #replace(text: string): Promise<void> {
@@ -272,57 +327,6 @@ export class Config {
     if (code === 'ENOSPC' || code === 'EDQUOT')
       throw new DiskFullError({ what: this.#name, next: ' and try again' }, { cause: error, retryAfter: 5 })
     throw new BadFileError({ file: this.#name, problem: `cannot be written (${code})` }, { cause: error })
-  }
-
-  /** What a patch asks for, one change for each value. @throws InvalidConfigError for what no key takes */
-  #changesOf(patch: Tree, yaml: YamlFile): YamlChange[] {
-    const changes: YamlChange[] = []
-    const issues: Issue[] = []
-    const refused = (path: readonly string[], message: string) => issues.push({ path: path.join('.'), message })
-    const walk = (tree: Tree, above: readonly string[]) => {
-      for (const [step, value] of Object.entries(tree)) {
-        if (issues.length >= MAX_ISSUES) return
-        const path = [...above, step]
-        const key = this.#keys.at(path)
-        if (isForbiddenKey(step)) refused(path, 'is not a known key')
-        else if (path.length > MAX_DEPTH) refused(path, `is nested more than ${MAX_DEPTH} levels deep`)
-        else if (isTree(value) && this.#goesBelow(path, value)) walk(value, path)
-        else if (key) {
-          const forbidden = forbiddenPath(value)
-          if (forbidden) refused([...path, ...forbidden], 'is not a known key')
-          else if (!this.#stays(key, path, value, yaml)) changes.push({ path, value })
-        } else if (this.#keys.isSection(path)) refused(path, 'is a section: it takes a mapping of keys')
-        else if (!this.#isAsShown(path, value, yaml)) refused(path, this.#keys.strange(path))
-      }
-    }
-    walk(patch, [])
-    if (issues.length > 0) refuse(issues)
-    return changes
-  }
-
-  /** Whether a mapping of a patch is merged into what is there, rather than a value of the wrong kind. */
-  #goesBelow(path: readonly string[], value: Tree): boolean {
-    const key = this.#keys.at(path)
-    if (!key) return this.#keys.isSection(path) || Object.keys(value).length > 0
-    return isMapping(key.schema) || key.path !== path.join('.')
-  }
-
-  /** Whether a value of a patch only says what is so already, without the file. */
-  #stays(key: ConfigKey, path: readonly string[], value: unknown, { values }: YamlFile): boolean {
-    if (key.meta.secret && value === MASK) return true
-    return this.#variable(key.meta) !== undefined && getIn(values, path) === undefined && same(key.effective, value)
-  }
-
-  /** What nobody knows may come back as it was shown. */
-  #isAsShown(path: readonly string[], value: unknown, yaml: YamlFile): boolean {
-    return this.#unknown(yaml).some(unknown => same(unknown.path, path) && same(unknown.shown, value))
-  }
-
-  #unknown({ values } = this.#yaml): { path: string[]; shown: unknown }[] {
-    const isEmpty = (path: string[], value: unknown) => this.#keys.isSection(path) && (value === null || isTree(value))
-    return leaves(values)
-      .filter(([path, value]) => !this.#keys.at(path) && !isEmpty(path, value))
-      .map(([path, value]) => ({ path, shown: SECRET_NAME.test(path.at(-1)!) && value ? MASK : value }))
   }
 
   /** The file as it is now. One that vanished or was emptied may be half-written; comments alone, as `svc init` writes them, are not. */
@@ -352,42 +356,19 @@ export class Config {
 
   /** @throws InvalidConfigError naming the lines and the variables */
   #valid(keys: readonly Pick<ConfigKey, 'path' | 'schema' | 'meta'>[], yaml: YamlFile): Map<string, KeyValues> {
-    const { read, faults } = this.#read(keys, yaml)
-    const placed = faults.map(({ key, path, message, inFile }) => {
-      const line = inFile ? yaml.lineOf(key.split('.')) : undefined
-      return { path: line ? `${this.#name}:${line}: ${path}` : path, message }
-    })
-    if (placed.length > 0) refuse(placed)
+    const { read, bad } = this.#read(keys, yaml)
+    if (bad.length > 0) refuse(bad.map(each => placedValue(each, yaml)))
     return read
   }
 
-  #read(keys: readonly Pick<ConfigKey, 'path' | 'schema' | 'meta'>[], { values }: YamlFile) {
-    const faults: Fault[] = []
-    const fault = (key: string, error: z.ZodError, variable?: string) =>
-      faults.push(...issuesOf(error, variable ?? key).map(issue => ({ ...issue, key, inFile: variable === undefined })))
-    const read = new Map<string, KeyValues>()
-    for (const { path, schema, meta } of keys) {
-      const persisted = getIn(values, path.split('.'))
-      const variable = this.#variable(meta)
-      const raw = variable === undefined ? persisted : fromText(variable, schema)
-      const parsed = schema.safeParse(raw)
-      if (meta.secret) for (const value of [persisted, raw]) if (value) this.#secrets.add(String(value))
-      if (parsed.success) read.set(path, { persisted, effective: parsed.data })
-      else fault(path, parsed.error, variable === undefined ? undefined : `environment variable ${meta.env}`)
-      // What the file says must hold when the variable is gone.
-      const below = variable === undefined || persisted === undefined ? undefined : schema.safeParse(persisted)
-      if (below?.error) fault(path, below.error)
-    }
-    return { read, faults }
-  }
-
-  #variable({ env }: KeyMeta): string | undefined {
-    const text = env ? this.#ports.env[env] : undefined
-    return text?.trim() ? text : undefined
+  #read(keys: readonly Pick<ConfigKey, 'path' | 'schema' | 'meta'>[], yaml: YamlFile): ReadValues {
+    const found = readValues(keys, yaml, this.#ports.env)
+    for (const value of found.secrets) this.#secrets.add(value)
+    return found
   }
 
   #sourceOf({ meta, persisted }: ConfigKey): ConfigSource {
-    if (this.#variable(meta) !== undefined) return 'env'
+    if (variableOf(meta, this.#ports.env) !== undefined) return 'env'
     return persisted === undefined ? 'default' : 'file'
   }
 
@@ -396,4 +377,8 @@ export class Config {
     this.#lastFault = error.message
     throw error
   }
+}
+
+function isAmong({ path, message }: Issue, issues: readonly Issue[]): boolean {
+  return issues.some(each => each.path === path && each.message === message)
 }

@@ -5,6 +5,7 @@ export * from './activity.ts'
 export * from './actor.ts'
 export * from './columns.ts'
 export * from './config.ts'
+export { type ConfigCheck, ConfigChecks, type ConfigFault, type ConfigValues } from './config-checks.ts'
 export * from './contributions.ts'
 export * from './counted.ts'
 export { crashPoint } from './crash.ts'
@@ -26,6 +27,7 @@ export {
   type ReloadClass,
   UnknownConfigKeyError,
 } from './keys.ts'
+export { stemOf } from './loader.ts'
 export { FileLockedError, type LockPorts, lockFile } from './lock.ts'
 export * from './log.ts'
 export * from './near.ts'

@@ -2,8 +2,10 @@ import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import { drawnPorts, TapeToken } from './actor.ts'
 import { Config } from './config.ts'
+import { ConfigChecks } from './config-checks.ts'
 import { GoalStrategies, Guards, Toolkits, WakeSources } from './contributions.ts'
 import { type Cycle, PHASES } from './cycle.ts'
+import { disabledCheck } from './disabled.ts'
 import { defineError, sentenceOf } from './errors.ts'
 import { Heartbeat, HeartbeatConfig } from './heartbeat.ts'
 import { HANDLER_LIMIT_MS, Hooks, LIFECYCLE } from './hooks.ts'
@@ -66,6 +68,11 @@ export interface KernelOptions {
    * trust.ts), `all` whatever the user has decided, or `none`. `trusted` by default.
    */
   pluginFiles?: 'trusted' | 'all' | 'none'
+  /**
+   * Opens with any configuration, for what inspects or repairs it: invalid values count as their defaults, all builtins are
+   * there, and `config.faults()` lists what is wrong.
+   */
+  lenient?: boolean
   /** For plugins in the making: what changes on disk is live as soon as it is written. */
   dev?: boolean
   /** The command that starts this process again, where the process is the service's own and no other program's; empty to end it. */
@@ -96,12 +103,14 @@ export class Kernel {
   static async open(options: KernelOptions): Promise<Kernel> {
     const ports = systemPorts(options.ports)
     const project = projectAt(options.root)
-    const config = new Config(project.config, ports)
+    const config = new Config(project.config, ports, options)
     await config.open()
     const kernel = new Kernel(options, ports, project, config)
     try {
       options.prepare?.(kernel)
+      await config.verify()
       await kernel.host.boot(options.builtins)
+      await config.verify()
       for (const { path, message } of config.unknownKeys()) kernel.log.warn({}, `${config.file}: ${path}: ${message}`)
       await kernel.host.start()
       if (['daemon', 'server', 'mcp'].some(role => kernel.roles.has(role as Role))) kernel.#follow()
@@ -121,6 +130,8 @@ export class Kernel {
     this.log = createLog({ ...options.log, secrets: secretsOf({ ports, config }) })
     this.points = new Points(this.hooks, ports.clock)
     this.#declareHooks()
+    config.checkWith(() => this.list(ConfigChecks))
+    const plugins = this.#pluginsConfig(options)
     const beat = this.#section(HeartbeatConfig, 'daemon')
     this.heartbeat = new Heartbeat({
       ...{ hooks: this.hooks, points: this.points, ports: this.ports, log: this.log, config: beat },
@@ -141,7 +152,7 @@ export class Kernel {
         log: this.log,
         project,
       },
-      settings: this.#section(PluginsConfig, 'plugins'),
+      settings: plugins,
       roles: this.roles,
       heartbeat: this.heartbeat,
       guardsFailClosed: () => beat.guards_fail_closed,
@@ -184,6 +195,19 @@ export class Kernel {
     const { view, add } = this.config.prepare<z.output<S>>(section, shape, 'kernel')
     add()
     return view
+  }
+
+  /** The settings of plugins. The keys of a builtin that is disabled stay known: what asks for it is checked with the rest. */
+  #pluginsConfig({ builtins, lenient = false }: KernelOptions): PluginsConfig {
+    const settings = this.#section(PluginsConfig, 'plugins')
+    this.points.add(ConfigChecks, disabledCheck(builtins), 'kernel')
+    const [off, files] = [true, false].map(is =>
+      settings.disabled.filter(name => builtins.some(builtin => builtin.name === name) === is),
+    )
+    if (lenient) return { ...settings, disabled: files! }
+    for (const { name, section = name, config } of builtins)
+      if (off!.includes(name) && config) this.config.prepare(section, config, name).add()
+    return settings
   }
 
   #declareHooks(): void {

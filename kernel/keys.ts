@@ -12,6 +12,8 @@ export interface KeyMeta {
   env?: string
   /** Shown as `***` wherever configuration is shown. */
   secret?: boolean
+  /** Its module protects while the value is another than the default: that module cannot be disabled then. */
+  protects?: boolean
 }
 
 export type ReloadClass = 'applied' | 'restart_required'
@@ -128,8 +130,13 @@ export class ConfigKeys {
 
 /** What a key says of itself in `.meta(…)`; without a word a change of it needs a restart. */
 export function metaOf(schema: z.ZodType): ConfigKey['meta'] {
-  const { reload, env, secret } = (schema.meta() ?? {}) as KeyMeta
-  return { reload: reload ?? 'restart_required', ...(env ? { env } : {}), ...(secret ? { secret } : {}) }
+  const { reload, env, secret, protects } = (schema.meta() ?? {}) as KeyMeta
+  return {
+    reload: reload ?? 'restart_required',
+    ...(env ? { env } : {}),
+    ...(secret ? { secret } : {}),
+    ...(protects ? { protects } : {}),
+  }
 }
 
 const OPTIONAL = [z.ZodDefault, z.ZodPrefault, z.ZodOptional, z.ZodNullable]

@@ -33,8 +33,8 @@ export interface Operation<I extends z.ZodObject = z.ZodObject, O extends z.ZodT
   events?: Readonly<Record<string, z.ZodType>>
   mcp?: boolean
   errors?: readonly ErrorClass<never>[]
-  /** `store`: any process that has the database. `daemon`: only where the heartbeat runs. */
-  reach?: 'store' | 'daemon'
+  /** `config`: any process, also where the configuration is not valid. `store`: any that has the database. `daemon`: only where the heartbeat runs. */
+  reach?: 'config' | 'store' | 'daemon'
   /** For people on a terminal; without it the command line draws a table of the output. */
   render?: (output: z.output<O>) => string
   /** The exit code of its command, where an answer may be one that a script should stop at; 0 without it. */

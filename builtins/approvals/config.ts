@@ -1,7 +1,7 @@
 import { z } from '#kernel'
 
 export const ApprovalConfig = z.object({
-  enabled: z.boolean().default(false).describe('Whether gated tools wait for the operator'),
+  enabled: z.boolean().default(false).meta({ protects: true }).describe('Whether gated tools wait for the operator'),
   require_for: z.array(z.string()).default([]).describe('Tools that always wait, whatever they say of themselves'),
   auto_approve: z.array(z.string()).default([]).describe('Tools that never wait, whatever they or require_for say'),
   timeout_cycles: z

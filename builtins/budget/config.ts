@@ -11,11 +11,11 @@ const tokens = z.number().int().min(0).max(MOST_TOKENS)
 export const BudgetConfig = z.object({
   budget_usd: usd
     .default(0)
-    .meta({ env: 'SVC_BUDGET_USD' })
+    .meta({ env: 'SVC_BUDGET_USD', protects: true })
     .describe('What all agents and tasks together may spend, in USD; 0 sets no limit'),
   budget_tokens: tokens
     .default(0)
-    .meta({ env: 'SVC_BUDGET_TOKENS' })
+    .meta({ env: 'SVC_BUDGET_TOKENS', protects: true })
     .describe('Tokens, of input and output, that all together may use; 0 sets no limit'),
   budget_mode: z
     .enum(['reserve', 'record_only'])

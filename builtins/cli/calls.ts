@@ -50,7 +50,7 @@ export class Calls implements AsyncDisposable {
     const { house } = this.#context
     const opened =
       purpose === 'reading'
-        ? openReading(this.#root, this.#context, ['cli'], { level: 'silent' })
+        ? openReading(this.#root, this.#context, { roles: ['cli'], log: { level: 'silent' } })
         : house.open({ root: this.#root, roles: ['cli'], log: { level: 'silent' } })
     this.#kernels.set(purpose, opened)
     // One that could not come up is tried again: the configuration may be corrected meanwhile.

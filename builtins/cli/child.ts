@@ -1,6 +1,6 @@
-import { SvcError } from '#kernel'
+import { isTrusted, SvcError } from '#kernel'
 import type { Context } from './context.ts'
-import { SPAWNED } from './trust.ts'
+import { hasPlugins, SPAWNED } from './trust.ts'
 
 /** A child whose plugins do not even let its watchdog end it is killed after this long, in milliseconds. */
 const LIMIT_MS = 60_000
@@ -10,10 +10,16 @@ export function isChild({ ports }: Pick<Context, 'ports'>): boolean {
   return ports.env[SPAWNED] === '1'
 }
 
+/** Returns whether there is code of the project that may run, which a child is then to run in place of this process. */
+export async function runsPlugins(root: string, context: Pick<Context, 'ports'>): Promise<boolean> {
+  const { ports } = context
+  return !isChild(context) && (await hasPlugins(ports, root)) && (await isTrusted(root, ports))
+}
+
 /**
  * Runs a command in a child process, so that a plugin that hangs or ends its process takes that one with it and not this one.
  * @returns its exit code, its standard output, and the lines of its standard error
- * @throws SvcError with the plugin's file and what it did, when the child was killed
+ * @throws SvcError with the plugin's file and what it did, when the child was killed or ended without a word
  */
 export async function runInChild(
   root: string,
@@ -38,7 +44,8 @@ export async function runInChild(
   }).finally(cancel)
   const lines = said.stderr.split('\n').filter(line => line !== '')
   const held = lines.map(heldUp).find(each => each !== undefined)
-  if (code === null) {
+  // A command says something in any case.
+  if (code === null || (said.stdout === '' && lines.length === 0)) {
     const problem = held ?? `The plugins of ${root} ended the process, or did not end within ${LIMIT_MS / 1000} s.`
     throw new SvcError(problem, { code: 'plugin_error', status: 409, title: 'Plugin error' })
   }

@@ -20,6 +20,8 @@ export interface House {
     restart?: readonly string[]
     /** Which plugin files run: those of a trusted project by default, or none. */
     pluginFiles?: 'trusted' | 'none'
+    /** Opens with any configuration, to inspect or repair it. */
+    lenient?: boolean
     /** Called before any plugin is there. */
     prepare?: (kernel: Kernel) => void
     /** Changes of plugin files are live as soon as they are saved. */

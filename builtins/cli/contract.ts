@@ -33,7 +33,7 @@ export interface OperationRef {
   name: string
   preset: Readonly<Record<string, unknown>>
   http: { method: string; path: string } | null
-  reach: 'store' | 'daemon'
+  reach: 'config' | 'store' | 'daemon'
   /** It has a text of its own for people; otherwise a table is drawn. */
   rendered: boolean
   /** It has an exit code of its own for some answers. */

@@ -1,6 +1,6 @@
 import { type Kernel, type Operation, type Role, type StreamEvent, type SvcError, sentenceOf } from '#kernel'
 import { askDaemon } from './ask.ts'
-import { isChild, runInChild } from './child.ts'
+import { isChild, runInChild, runsPlugins } from './child.ts'
 import type { Context } from './context.ts'
 import { type CommandSpec, NeedsDaemonError, type OperationRef } from './contract.ts'
 import { interruptible } from './interrupt.ts'
@@ -23,6 +23,7 @@ export async function runOperation(
   const root = await findProject(ports, named)
   const { name, rendered, judged, endless } = spec.operation!
   if (name === 'plugins.check' && !isChild(context)) return checkInChild(root, input, context)
+  if (name === 'config.set' && (await runsPlugins(root, context))) return setInChild(root, spec, input, context)
   return interruptible(ports.clock, async signal => {
     const ask = () => askDaemon(root, spec.operation!, input, context, signal)
     const told = await whileWaiting(terminal, ports.clock, ask)
@@ -41,6 +42,25 @@ async function checkInChild(root: string, input: Record<string, unknown>, contex
   for (const line of errors) context.terminal.err(printable(line))
   context.terminal.part(stdout)
   return code
+}
+
+/** Plugins have keys of their own and know values of others. What they know is not checked where one takes the child with it. */
+async function setInChild(
+  root: string,
+  spec: CommandSpec,
+  input: Record<string, unknown>,
+  context: Context,
+): Promise<number> {
+  const { json, terminal, ports } = context
+  const words = ['config', 'set', ...(json ? ['--json'] : []), '--', String(input.key), String(input.value)]
+  const child = await runInChild(root, words, context).catch((error: unknown) => {
+    terminal.err(printable(`svc: warning: ${sentenceOf(error)}`))
+    return undefined
+  })
+  if (!child) return interruptible(ports.clock, signal => runHere(root, spec, input, context, signal))
+  for (const line of child.errors) terminal.err(printable(line))
+  terminal.part(child.stdout)
+  return child.code
 }
 
 /** What is followed for as long as it goes on has come to its end with the daemon that told it. */
@@ -96,7 +116,7 @@ async function runHere(
   const { name, reach } = spec.operation!
   const { terminal, ports } = context
   if (reach === 'daemon') throw new NeedsDaemonError({ command: spec.path.join(' ') })
-  await using kernel = await openProject(root, context, ['cli'], spec.operation!)
+  await using kernel = await openProject(root, context, reach === 'config' ? [] : ['cli'], spec.operation!)
   const progress = (message: string) => terminal.err(printable(message))
   const output = await whileWaiting(terminal, ports.clock, () =>
     invokeMasked(kernel, name, input, { signal, progress }),
@@ -137,11 +157,14 @@ async function openProject(
   root: string,
   context: Context,
   roles: readonly Role[],
-  operation?: Pick<OperationRef, 'name' | 'http'>,
+  operation?: Pick<OperationRef, 'name' | 'http' | 'reach'>,
 ): Promise<Kernel> {
   const { house, terminal } = context
-  if (operation && readsWithBuiltins(operation, context)) return openReading(root, context, roles)
+  const lenient = operation?.reach === 'config'
+  if (operation && readsWithBuiltins(operation, context)) return openReading(root, context, { roles, lenient })
   // Who asks about plugins is told of the bad ones by the answer.
   if (operation?.name.startsWith('plugins.')) return house.open({ root, roles, log: { level: 'silent' } })
-  return house.open({ root, roles, log: { level: 'warn', write: warningsOn(terminal) } })
+  const log = { level: 'warn', write: warningsOn(terminal) } as const
+  if (lenient) return house.open({ root, roles, log, lenient, pluginFiles: isChild(context) ? 'trusted' : 'none' })
+  return house.open({ root, roles, log })
 }

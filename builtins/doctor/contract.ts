@@ -1,4 +1,4 @@
-import { type Kernel, type Ports, point, z } from '#kernel'
+import { type Issue, type Kernel, type Ports, point, z } from '#kernel'
 import type { FoundDaemon } from '../daemon/contract.ts'
 import type { DatabaseFiles } from '../store/contract.ts'
 
@@ -49,6 +49,8 @@ export interface Patient {
   findDaemons(svc: string): Promise<FoundDaemon[]>
   /** A process of the project without its plugin files, and what it warned of. @param copy opened instead of the database */
   open(roles: readonly ('cli' | 'daemon')[], copy?: string): Promise<{ kernel: Kernel; warnings: readonly string[] }>
+  /** What keeps the service from starting with its configuration. */
+  faults(): Promise<readonly Issue[]>
   /** The checks of the running daemon; undefined when none answers. */
   askDaemon(): Promise<readonly DoctorReport[] | undefined>
   /** Told what is looked at. */

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { DiskFullError, type Ports, projectAt, readYaml, SvcError, sentenceOf } from '#kernel'
+import { DiskFullError, describeIssues, type Ports, projectAt, readYaml, SvcError, sentenceOf } from '#kernel'
 import type { FoundDaemon } from '../daemon/contract.ts'
 import { DatabaseUnusableError } from '../store/contract.ts'
 import { type DoctorFinding, type DoctorReport, finding, type Patient } from './contract.ts'
@@ -115,11 +115,14 @@ async function look(
   if ('error' in opened) {
     const found = ofDatabase(opened.error)
     if (found) return [{ name: 'start', ...found }]
-    const isOurs = opened.error instanceof SvcError
-    const remedy = isOurs
-      ? 'correct it; .svc/schema/config.json says what each key takes'
-      : 'install svc again: its files are not whole'
-    return [{ name: 'config', ...fail(sentenceOf(opened.error), remedy) }]
+    if (!(opened.error instanceof SvcError)) {
+      return [{ name: 'config', ...fail(sentenceOf(opened.error), 'install svc again: its files are not whole') }]
+    }
+    const faults = await patient.faults()
+    const message = faults.length > 0 ? describeIssues(faults) : opened.error.message
+    const remedy =
+      'correct it; svc config unset <key> takes a key out of the file, .svc/schema/config.json says what each takes'
+    return [{ name: 'config', ...fail(message, remedy) }]
   }
   const { kernel, warnings } = opened
   try {

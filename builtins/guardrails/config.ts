@@ -24,7 +24,7 @@ const CustomRule = z
 
 /** Section `guardrails`. All of it needs a restart. */
 export const GuardrailsConfig = z.object({
-  enabled: z.boolean().default(false).describe('Whether text is checked at all'),
+  enabled: z.boolean().default(false).meta({ protects: true }).describe('Whether text is checked at all'),
   pii: z.boolean().default(true).describe('Look for personal data, keys and tokens in what goes out'),
   prompt_injection: z.boolean().default(true).describe('Look for orders to the model in what comes in'),
   pii_action: z.enum(ACTIONS).default('redact').describe('What becomes of personal data, keys and tokens'),

@@ -1,7 +1,8 @@
-import { definePlugin, type PluginHandle, taken } from '#kernel'
+import { ConfigChecks, definePlugin, type PluginHandle, taken } from '#kernel'
 import { Metrics } from '../metrics/contract.ts'
 import { Caller } from './caller.ts'
 import { CATALOGUE, factsOf, tiersOf } from './catalogue.ts'
+import { namesCheck } from './checks.ts'
 import { ModelConfig, RetryConfig } from './config.ts'
 import { askedIn, ModelFailover, ModelProviders, Models, ModelUsers } from './contract.ts'
 import { Governors } from './governors.ts'
@@ -35,6 +36,7 @@ export default definePlugin({
     for (const endpoint of endpoints(ports.env, config)) svc.add(ModelProviders, openaiCompatible(endpoint, ports))
     svc.add(ModelProviders, anthropic(anthropicEndpoint(ports.env, config), ports))
     svc.add(ModelProviders, simulated(ports, config))
+    svc.add(ConfigChecks, namesCheck(svc))
 
     const inUse = () => modelsInUse(svc, { catalogue, resolve })
     svc.add(ModelUsers, {

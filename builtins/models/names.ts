@@ -22,9 +22,7 @@ export async function resolveName(
 ): Promise<Target> {
   const unknown = () =>
     new ModelNameError({ name: name.slice(0, 100), known: providers.map(provider => provider.name) })
-  const written = name.trim()
-  if (written.length > 200 || /[\s\p{Cc}]/u.test(written)) throw unknown()
-  const [providerName, model] = split(written)
+  const [providerName, model] = split(name)
   const provider = providers.find(each => each.name === providerName)
   if (!provider) throw unknown()
   const named = await modelOf(provider, model, catalogue)
@@ -34,7 +32,14 @@ export async function resolveName(
   return { id, provider, model: named }
 }
 
-function split(name: string): [provider: string, model: string] {
+/** Returns the provider that a name means, which need not be there; undefined when it can be none's. */
+export function providerIn(name: string): string | undefined {
+  return split(name)[0]
+}
+
+function split(written: string): [provider: string | undefined, model: string] {
+  const name = written.trim()
+  if (name.length > 200 || /[\s\p{Cc}]/u.test(name)) return [undefined, name]
   if (name === 'sim/rules-1') return ['sim', 'rules-1']
   const colon = name.indexOf(':')
   if (colon >= 0) return [name.slice(0, colon), name.slice(colon + 1)]

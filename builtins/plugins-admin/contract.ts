@@ -1,4 +1,4 @@
-import { z } from '#kernel'
+import { HostToken, type PluginHandle, z } from '#kernel'
 
 export const Plugin = z.object({
   name: z.string().meta({ examples: ['office-hours'] }),
@@ -29,3 +29,11 @@ export const Applied = z.object({
   error: z.string().nullable(),
 })
 export type Applied = z.infer<typeof Applied>
+
+/** Returns whether there are plugin files that this process does not run: what is missing here may be theirs. */
+export function mayPluginsAdd(svc: Pick<PluginHandle, 'use'>): boolean {
+  return svc
+    .use(HostToken)
+    .outline()
+    .some(({ state }) => state === 'unloaded')
+}

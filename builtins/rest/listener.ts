@@ -110,10 +110,11 @@ async function listenSocket(parts: ListenerParts, path: string): Promise<Listeni
 }
 
 function createListener({ svc, config, capacity, apps, streams, doors }: ListenerParts, door: Door) {
+  const limit_ms = Math.ceil(config.request_timeout * 1000)
   const server = createServer({
-    requestTimeout: config.request_timeout * 1000,
-    headersTimeout: config.request_timeout * 1000,
-    connectionsCheckingInterval: Math.max(LOOK_MS, (config.request_timeout * 1000) / LOOKS),
+    requestTimeout: limit_ms,
+    headersTimeout: limit_ms,
+    connectionsCheckingInterval: Math.max(LOOK_MS, Math.ceil(limit_ms / LOOKS)),
     // The gate refuses what has none, in the words that every refusal has.
     requireHostHeader: false,
   })

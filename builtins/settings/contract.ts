@@ -17,7 +17,12 @@ export const ConfigViews = z.object({
   live: Tree.optional().describe('What is in force; only where the daemon runs in this process'),
   restart_required_fields: z.array(z.string()).describe('Keys that need a restart to take effect'),
   sources: z.record(z.string(), Source).describe('Where each effective value comes from, by dotted path'),
-  problem: z.string().optional().describe('Why the file as it is now is not taken; the views are of the last good one'),
+  problem: z
+    .string()
+    .optional()
+    .describe(
+      'What is not valid in the file or the environment; the views have the last valid values, else the defaults',
+    ),
 })
 export type ConfigViews = z.infer<typeof ConfigViews>
 

@@ -1,4 +1,7 @@
-import { definePlugin } from '#kernel'
+import { ConfigChecks, definePlugin } from '#kernel'
+import { DaemonStarts } from '../daemon/contract.ts'
+import { DoctorChecks } from '../doctor/contract.ts'
+import { disabledNamesCheck, settingsCheck, warnOfSettings } from './checks.ts'
 import { settingsOperations } from './operations.ts'
 
 export default definePlugin({
@@ -6,5 +9,8 @@ export default definePlugin({
   description: 'The configuration, shown and changed: three views of it, and patches that keep what people wrote.',
   setup(svc) {
     for (const operation of settingsOperations(svc)) svc.operation(operation)
+    svc.add(ConfigChecks, disabledNamesCheck(svc))
+    svc.add(DoctorChecks, settingsCheck(svc))
+    svc.add(DaemonStarts, { name: 'settings', begin: () => warnOfSettings(svc) })
   },
 })

@@ -15,7 +15,7 @@ export function renderViews({ effective, live, sources, problem }: ConfigViews):
     ]
     return `${path.padEnd(width)}  ${value}${notes.length > 0 ? `  (${notes.join(', ')})` : ''}`
   })
-  return [...lines, ...(problem ? ['', `The file as it is now is not taken: ${problem}`] : [])].join('\n')
+  return [...lines, ...(problem ? ['', `Not valid: ${problem}`] : [])].join('\n')
 }
 
 export function renderValue({ key, value, source, env, reload, description, ...rest }: ConfigValue): string {

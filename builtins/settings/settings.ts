@@ -1,9 +1,9 @@
-import { type Config, getIn, type ReloadClass } from '#kernel'
+import { type Config, describeIssues, getIn, type ReloadClass } from '#kernel'
 import type { ConfigChanged, ConfigKey, ConfigValue, ConfigViews } from './contract.ts'
 
 /** All views, of the file as it is now. @param isLive whether there is something in force: the heartbeat runs in this process */
 export async function viewsOf(config: Config, isLive: boolean): Promise<ConfigViews> {
-  const problem = await config.refresh()
+  const problem = (await config.refresh()) ?? describeIssues(await config.faults(['start']))
   const keys = config.keys()
   return {
     persisted: config.tree('persisted'),
@@ -11,7 +11,7 @@ export async function viewsOf(config: Config, isLive: boolean): Promise<ConfigVi
     ...(isLive ? { live: config.tree('live') } : {}),
     restart_required_fields: keys.filter(({ reload }) => reload === 'restart_required').map(({ path }) => path),
     sources: Object.fromEntries(keys.map(({ path, source }) => [path, source])),
-    ...(problem === undefined ? {} : { problem }),
+    ...(problem === '' ? {} : { problem }),
   }
 }
 
@@ -31,7 +31,7 @@ export async function keysOf(config: Config): Promise<ConfigKey[]> {
 export async function valueAt(config: Config, key: string): Promise<ConfigValue> {
   await config.refresh()
   const path = config.pathOf(key)
-  const { path: of, source, reload, env, schema, ...info } = infoOf(config, key)
+  const { path: of, source, reload, env, schema, ...info } = infoOf(config, key)!
   const { description = '' } = schema as { description?: string }
   return {
     key,
@@ -46,12 +46,15 @@ export async function valueAt(config: Config, key: string): Promise<ConfigValue>
 
 /** What became of a key that was set, or taken away. @param reload null when the file stayed as it was */
 export function changeOf(config: Config, key: string, reload: ReloadClass | null): ConfigChanged {
-  const { source, env = null } = infoOf(config, key)
+  const info = infoOf(config, key)
+  // One that no plugin has was taken away.
+  if (!info) return { key, value: null, reload, overridden_by: null }
+  const { source, env = null } = info
   const value = getIn(config.tree('persisted'), config.pathOf(key)) ?? null
   return { key, value, reload, overridden_by: source === 'env' ? env : null }
 }
 
-/** The key itself, or the one of which it is an entry. */
+/** The key itself, or the one of which it is an entry; undefined for a key that no plugin has. */
 function infoOf(config: Config, key: string) {
-  return config.keys().find(({ path }) => path === key || key.startsWith(`${path}.`))!
+  return config.keys().find(({ path }) => path === key || key.startsWith(`${path}.`))
 }

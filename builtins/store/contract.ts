@@ -285,13 +285,6 @@ export const StoreEngines = point<StoreEngine>('store_engines', {
   has: { scheme: 'text', open: 'function' },
 })
 
-export const StoreEngineError = defineError({
-  code: 'store_engine',
-  status: 503,
-  title: 'No such engine',
-  sentence: (p: { scheme: string; known: readonly string[] }) =>
-    `store.url begins with "${p.scheme}:", and the engines are: ${p.known.join(', ') || 'none but the embedded one'}.`,
-})
 export const DatabaseUnreachableError = defineError({
   code: 'database_unreachable',
   status: 503,

@@ -1,4 +1,4 @@
-import { definePlugin, SchedulerToken } from '#kernel'
+import { type ConfigCheck, ConfigChecks, definePlugin, type PluginHandle, SchedulerToken } from '#kernel'
 import { StoreConfig } from './config.ts'
 import {
   appendEvent,
@@ -7,7 +7,6 @@ import {
   type EngineParts,
   type OpenedStore,
   Store,
-  StoreEngineError,
   StoreEngines,
   StoreSchema,
   setValue,
@@ -30,6 +29,8 @@ export default definePlugin({
     // A database of several machines is backed up in its own way: cluster.backup.
     if (config.url === '') svc.operation(backupOperation(svc))
 
+    svc.add(ConfigChecks, urlCheck(svc))
+
     const ms = (key: string) => Math.round(Number(svc.config.get(`daemon.${key}`)) * 1000)
     const parts = (): EngineParts => ({
       url: config.url,
@@ -40,10 +41,7 @@ export default definePlugin({
     })
     const open = (ending: AbortSignal): Promise<OpenedStore> => {
       if (config.url === '') return openEmbedded(svc, parts(), config.synchronous, ending)
-      const scheme = config.url.split(':', 1)[0]!
-      const engine = svc.find(StoreEngines, scheme)
-      if (!engine) throw new StoreEngineError({ scheme, known: svc.list(StoreEngines).map(each => each.scheme) })
-      return engine.open(parts())
+      return svc.find(StoreEngines, schemeOf(config.url))!.open(parts())
     }
 
     let opened: OpenedStore | undefined
@@ -62,3 +60,24 @@ export default definePlugin({
     })
   },
 })
+
+/** Checks that an engine takes `store.url`. */
+function urlCheck(svc: PluginHandle): ConfigCheck {
+  return {
+    name: 'store.url',
+    forbids: 'start',
+    check({ get }) {
+      const url = String(get('store.url'))
+      const disabled = get('plugins.disabled') as readonly string[]
+      const engines = svc.contributions(StoreEngines).filter(({ owner }) => !disabled.includes(owner))
+      if (url === '' || (URL.canParse(url) && engines.some(({ key }) => key === schemeOf(url)))) return []
+      const schemes = engines.map(({ key }) => `${key}://`).join(' or ')
+      const remedy = `leave it empty for the project's own file${schemes && `, or begin it with ${schemes}`}`
+      return [{ path: 'store.url', message: `names no database; ${remedy}` }]
+    },
+  }
+}
+
+function schemeOf(url: string): string {
+  return url.split(':', 1)[0]!
+}

@@ -19,7 +19,7 @@ import { warningsOn } from '../warnings.ts'
 /** An agent into a file. */
 export const exportAgent: HandWritten = async ({ id, output, force }, context) => {
   const { terminal, json, ports } = context
-  await using kernel = await openReading(await findProject(context.ports, context.named), context, ['cli'])
+  await using kernel = await openReading(await findProject(context.ports, context.named), context, { roles: ['cli'] })
   const bundle = await invokeMasked<Bundle>(kernel, 'bundles.export', { id })
   const text = JSON.stringify(bundle)
   if (output === '-') {

@@ -55,6 +55,11 @@ async function patientOf(context: Context): Promise<Patient> {
       const log = { level: 'warn', write } as const
       return { kernel: await house.open({ root: at, roles, pluginFiles: 'none', log, prepare }), warnings }
     },
+    async faults() {
+      const quiet = { pluginFiles: 'none', log: { level: 'silent' } } as const
+      await using kernel = await house.open({ root: at, roles: [], lenient: true, ...quiet })
+      return kernel.config.faults(['start'])
+    },
     async askDaemon() {
       // One that does not answer is no reason to know nothing: its state has a line of its own.
       const told = await askDaemon(at, CHECKS, {}, context).catch((error: unknown) => {

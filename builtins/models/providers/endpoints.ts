@@ -133,7 +133,7 @@ function whyFree(name: string, at: string, ownServer: boolean, configured: boole
 /** Ollama is mostly named without the path under which it speaks the protocol. */
 function withVersion(url: string): string {
   const bare = url.replace(/\/+$/, '')
-  return new URL(bare).pathname === '/' ? `${bare}/v1` : bare
+  return URL.canParse(bare) && new URL(bare).pathname === '/' ? `${bare}/v1` : bare
 }
 
 /** Whether a URL names this machine; the URL parser has normalised the odd spellings. */

@@ -1,0 +1,50 @@
+import { type Issue, sentenceOf } from './errors.ts'
+import { point } from './points.ts'
+
+/**
+ * What a fault keeps from happening. `start`: no process starts with it, and no change may cause it. `change`: no change may
+ * cause it; the service runs with it. `nothing`: it is only reported.
+ */
+export type Forbids = 'start' | 'change' | 'nothing'
+
+/** Something wrong with the configuration; `path` is the key with its file and line, or the environment variable. */
+export interface ConfigFault extends Issue {
+  forbids: Forbids
+}
+
+/** The configuration as a check sees it: as it is, or as a change would make it. */
+export interface ConfigValues {
+  /** Returns the effective value of a key; undefined for a key that no plugin has. */
+  get(key: string): unknown
+  /** Names a key with the place of its value: `approval.enabled (.svc/config.yaml:4)`. */
+  placed(key: string): string
+}
+
+/** A rule that the schema of one key cannot express, such as one over several keys, or about what plugins register. */
+export interface ConfigCheck {
+  name: string
+  forbids: Forbids
+  /** Returns what is wrong, each with the key to blame. */
+  check(values: ConfigValues): readonly Issue[] | Promise<readonly Issue[]>
+}
+export const ConfigChecks = point<ConfigCheck>('config_checks', {
+  key: check => check.name,
+  has: { name: 'text', forbids: 'text', check: 'function' },
+})
+
+/** Runs the checks of these levels, all by default. One that throws is a fault that keeps nothing from happening. */
+export async function runChecks(
+  checks: readonly ConfigCheck[],
+  values: ConfigValues,
+  levels: readonly Forbids[] = ['start', 'change', 'nothing'],
+): Promise<ConfigFault[]> {
+  const asked = checks.filter(({ forbids }) => levels.includes(forbids))
+  const found = asked.map(async (each): Promise<ConfigFault[]> => {
+    try {
+      return (await each.check(values)).map(issue => ({ ...issue, forbids: each.forbids }))
+    } catch (error) {
+      return [{ path: each.name, message: `cannot be checked: ${sentenceOf(error)}`, forbids: 'nothing' }]
+    }
+  })
+  return (await Promise.all(found)).flat().filter(({ forbids }) => levels.includes(forbids))
+}

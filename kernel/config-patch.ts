@@ -1,0 +1,73 @@
+import { variableOf } from './config-values.ts'
+import type { Issue } from './errors.ts'
+import { type ConfigKey, type ConfigKeys, isMapping, refuse } from './keys.ts'
+import type { Ports } from './ports.ts'
+import { getIn, isTree, leaves, same, type Tree } from './tree.ts'
+import { forbiddenPath, isForbiddenKey, type YamlChange, type YamlFile } from './yaml.ts'
+
+/** Stands for a secret wherever configuration is shown. */
+export const MASK = '***'
+/** What is nested deeper is no configuration. */
+const MAX_DEPTH = 16
+/** Number of faults of one patch that are reported. */
+const MAX_ISSUES = 20
+/** Keys that no plugin has are masked when they are called like this. */
+const SECRET_NAME = /key|token|secret|password/i
+
+/** What a patch asks for, one change for each value. @throws InvalidConfigError for what no key takes */
+export function changesOf(patch: Tree, keys: ConfigKeys, yaml: YamlFile, env: Ports['env']): YamlChange[] {
+  const changes: YamlChange[] = []
+  const issues: Issue[] = []
+  const refused = (path: readonly string[], message: string) => issues.push({ path: path.join('.'), message })
+  const walk = (tree: Tree, above: readonly string[]) => {
+    for (const [step, value] of Object.entries(tree)) {
+      if (issues.length >= MAX_ISSUES) return
+      const path = [...above, step]
+      const key = keys.at(path)
+      if (isForbiddenKey(step)) refused(path, 'is not a known key')
+      else if (path.length > MAX_DEPTH) refused(path, `is nested more than ${MAX_DEPTH} levels deep`)
+      else if (isTree(value) && isMerged(path, value, keys)) walk(value, path)
+      else if (key) {
+        const forbidden = forbiddenPath(value)
+        if (forbidden) refused([...path, ...forbidden], 'is not a known key')
+        else if (!isStated(key, path, value, yaml, env)) changes.push({ path, value })
+      } else if (keys.isSection(path)) refused(path, 'is a section: it takes a mapping of keys')
+      else if (!isAsShown(path, value, keys, yaml)) refused(path, keys.strange(path))
+    }
+  }
+  walk(patch, [])
+  if (issues.length > 0) refuse(issues)
+  return changes
+}
+
+/** Whether a mapping of a patch is merged into what is there, rather than a value of the wrong kind. */
+function isMerged(path: readonly string[], value: Tree, keys: ConfigKeys): boolean {
+  const key = keys.at(path)
+  if (!key) return keys.isSection(path) || Object.keys(value).length > 0
+  return isMapping(key.schema) || key.path !== path.join('.')
+}
+
+/** Whether a value of a patch only says what is so already, without the file. */
+export function isStated(
+  key: ConfigKey,
+  path: readonly string[],
+  value: unknown,
+  { values }: YamlFile,
+  env: Ports['env'],
+): boolean {
+  if (key.meta.secret && value === MASK) return true
+  return variableOf(key.meta, env) !== undefined && getIn(values, path) === undefined && same(key.effective, value)
+}
+
+/** What no plugin has may come back as it was shown. */
+function isAsShown(path: readonly string[], value: unknown, keys: ConfigKeys, yaml: YamlFile): boolean {
+  return unknownIn(yaml, keys).some(unknown => same(unknown.path, path) && same(unknown.shown, value))
+}
+
+/** Values of the file that no key takes, as they may be shown. */
+export function unknownIn({ values }: YamlFile, keys: ConfigKeys): { path: string[]; shown: unknown }[] {
+  const isEmpty = (path: string[], value: unknown) => keys.isSection(path) && (value === null || isTree(value))
+  return leaves(values)
+    .filter(([path, value]) => !keys.at(path) && !isEmpty(path, value))
+    .map(([path, value]) => ({ path, shown: SECRET_NAME.test(path.at(-1)!) && value ? MASK : value }))
+}

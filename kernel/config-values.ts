@@ -1,0 +1,97 @@
+import type { z } from 'zod'
+import type { ConfigValues } from './config-checks.ts'
+import type { Issue } from './errors.ts'
+import { type ConfigKey, type ConfigKeys, fromText, type KeyMeta, type KeyValues } from './keys.ts'
+import { issuesOf } from './operations.ts'
+import type { Ports } from './ports.ts'
+import { getIn } from './tree.ts'
+import type { YamlFile } from './yaml.ts'
+
+type Env = Ports['env']
+
+/** A value that the schema of its key refuses: one of the file, or of the environment. */
+export interface BadValue extends Issue {
+  key: string
+  inFile: boolean
+}
+
+/** The values of keys by path, without those that are bad. */
+export interface ReadValues {
+  read: Map<string, KeyValues>
+  bad: BadValue[]
+  /** Values of secret keys. */
+  secrets: string[]
+}
+
+/** Reads keys from a file, with the environment over it. */
+export function readValues(
+  keys: Iterable<Pick<ConfigKey, 'path' | 'schema' | 'meta'>>,
+  file: YamlFile,
+  env: Env,
+): ReadValues {
+  const found: ReadValues = { read: new Map(), bad: [], secrets: [] }
+  const refused = (key: string, error: z.ZodError, variable?: string) => {
+    const issues = issuesOf(error, variable ?? key)
+    found.bad.push(...issues.map(issue => ({ ...issue, key, inFile: variable === undefined })))
+  }
+  for (const { path, schema, meta } of keys) {
+    const persisted = getIn(file.values, path.split('.'))
+    const variable = variableOf(meta, env)
+    const raw = variable === undefined ? persisted : fromText(variable, schema)
+    const parsed = schema.safeParse(raw)
+    if (meta.secret) for (const value of [persisted, raw]) if (value) found.secrets.push(String(value))
+    if (parsed.success) found.read.set(path, { persisted, effective: parsed.data })
+    else refused(path, parsed.error, variable === undefined ? undefined : named(meta))
+    // What the file says must hold when the variable is gone.
+    const below = variable === undefined || persisted === undefined ? undefined : schema.safeParse(persisted)
+    if (below?.error) refused(path, below.error)
+  }
+  return found
+}
+
+/** The text of the environment variable that overrides a key. */
+export function variableOf({ env: name }: KeyMeta, env: Env): string | undefined {
+  const text = name ? env[name] : undefined
+  return text?.trim() ? text : undefined
+}
+
+/** The values as checks see them. @param file whose lines `placed` names; without it only variables are named */
+export function valuesOf(
+  read: ReadonlyMap<string, KeyValues>,
+  keys: ConfigKeys,
+  env: Env,
+  file?: YamlFile,
+): ConfigValues {
+  return {
+    get(path) {
+      const values = read.get(path)
+      return values ? values.effective : keys.get(path)?.schema.safeParse(undefined).data
+    },
+    placed(path) {
+      const place = placeOf(path, keys, env, file)
+      return place === undefined ? path : `${path} (${place})`
+    },
+  }
+}
+
+/** A key behind the place of its value. */
+export function placed(path: string, keys: ConfigKeys, env: Env, file: YamlFile): string {
+  const place = placeOf(path, keys, env, file)
+  return place === undefined ? path : `${place}: ${path}`
+}
+
+/** Where the value of a key is from: the environment variable, or file and line; undefined for a default. */
+function placeOf(key: string, keys: ConfigKeys, env: Env, file?: YamlFile): string | undefined {
+  const meta = keys.get(key)?.meta
+  if (meta && variableOf(meta, env) !== undefined) return named(meta)
+  const path = key.split('.')
+  return file && getIn(file.values, path) !== undefined ? `${file.file}:${file.lineOf(path)}` : undefined
+}
+
+/** A bad value as people are shown it: with file and line, or with its variable. */
+export function placedValue({ key, path, message, inFile }: BadValue, file: YamlFile): Issue {
+  const line = inFile ? file.lineOf(key.split('.')) : undefined
+  return { path: line ? `${file.file}:${line}: ${path}` : path, message }
+}
+
+const named = ({ env }: KeyMeta) => `environment variable ${env}`

@@ -1,0 +1,190 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { project } from '../cli/project.ts'
+import { svc as inOwnProcess, RunningSvc, type TempDir } from '../support/index.ts'
+import { svc } from '../support/warm.ts'
+
+const fileOf = (dir: TempDir) => readFile(join(dir.path, '.svc/config.yaml'), 'utf8')
+
+/** Configurations with which the service does not start, each with a key that mends it and where the fault is. */
+const BROKEN: [string, string, string][] = [
+  ['plugins:\n  disabled: [store]\n', 'plugins.disabled', ':2: plugins.disabled: "store"'],
+  ['plugins:\n  disabled: [settings, cli, store]\n', 'plugins.disabled', ':2: plugins.disabled: "store"'],
+  ['store:\n  url: javascript:alert(1)\n', 'store.url', ':2: store.url: names no database'],
+  ['daemon:\n  heartbeat: soon\n', 'daemon.heartbeat', ':2: daemon.heartbeat: Invalid input'],
+  ['plugins:\n  disabled: store\n', 'plugins.disabled', ':2: plugins.disabled: Invalid input'],
+  ['seed: [1]\n', 'seed', ':1: seed: Invalid input'],
+  [
+    'approval:\n  enabled: true\nplugins:\n  disabled: [approvals]\n',
+    'approval.enabled',
+    ':4: plugins.disabled: "approvals"',
+  ],
+  [
+    'approval:\n  enabled: true\nplugins:\n  disabled: [approvals]\n',
+    'plugins.disabled',
+    ':4: plugins.disabled: "approvals"',
+  ],
+]
+
+describe('a configuration with which the service does not start', () => {
+  it.each(BROKEN)(
+    '%j is reported by validate and doctor, and mended by svc config unset %s',
+    async (text, key, fault) => {
+      await using dir = await project({ '.svc/config.yaml': text })
+      const run = (...words: string[]) => svc(words, { cwd: dir.path })
+      expect((await run('status')).code).toBe(2)
+      expect(await run('config', 'validate')).toMatchObject({ code: 2, stderr: expect.stringContaining(fault) })
+      const doctor = await run('doctor', '--json')
+      expect(doctor.code).toBe(1)
+      const { checks } = JSON.parse(doctor.stdout)
+      const config = checks.find(({ name }: { name: string }) => name === 'config')
+      expect(config).toMatchObject({ level: 'fail', message: expect.stringContaining(fault) })
+      expect(await run('config', 'unset', key)).toMatchObject({ code: 0, stderr: '' })
+      expect(await fileOf(dir)).not.toContain(key.split('.').at(-1))
+      expect((await run('config', 'validate')).code).toBe(0)
+      expect(await run('status', '--json')).toMatchObject({ code: 0, stdout: '[]\n' })
+    },
+  )
+
+  it('is reported with all of its faults at once, and mended one key after the other', async () => {
+    const text = `daemon:
+  heartbeat: soon
+model:
+  max_tokens: -1
+store:
+  url: javascript:alert(1)
+plugins:
+  disabled: [guardrails]
+guardrails:
+  enabled: true
+`
+    await using dir = await project({ '.svc/config.yaml': text })
+    const run = (...words: string[]) => svc(words, { cwd: dir.path, env: { SVC_SEED: 'many' } })
+    const faults = [
+      '.svc/config.yaml:2: daemon.heartbeat: ',
+      '.svc/config.yaml:4: model.max_tokens: ',
+      '.svc/config.yaml:6: store.url: ',
+      '.svc/config.yaml:8: plugins.disabled: "guardrails" cannot be disabled while guardrails.enabled (.svc/config.yaml:10)',
+      'environment variable SVC_SEED: ',
+    ]
+    const { stderr } = await run('config', 'validate')
+    for (const fault of faults) expect(stderr).toContain(fault)
+    const { checks } = JSON.parse((await run('doctor', '--json')).stdout)
+    for (const fault of faults) expect(checks.at(-1).message).toContain(fault)
+    // A change that mends one fault is taken too, and one that mends none is not.
+    expect((await run('config', 'set', 'daemon.heartbeat', '3')).code).toBe(0)
+    expect(await run('config', 'set', 'daemon.heartbeat', '4')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(':4: model.max_tokens'),
+    })
+    for (const key of ['daemon.heartbeat', 'guardrails.enabled', 'store.url', 'model.max_tokens'])
+      expect(await run('config', 'unset', key)).toMatchObject({ code: 0, stderr: '' })
+    const left = await run('config', 'validate')
+    expect(left).toMatchObject({ code: 2, stderr: expect.stringContaining('environment variable SVC_SEED') })
+    expect(left.stderr).not.toContain('config.yaml')
+    expect((await svc(['status'], { cwd: dir.path })).code).toBe(0)
+  })
+
+  it('shows its values, and sets them where the environment alone is wrong', async () => {
+    await using dir = await project({
+      '.svc/config.yaml': 'plugins:\n  disabled: [store]\ndaemon:\n  heartbeat: soon\n',
+    })
+    const run = (...words: string[]) => svc(words, { cwd: dir.path, env: { SVC_SEED: 'many' } })
+    expect((await run('config', 'get', 'plugins.disabled')).stdout).toMatch(/^plugins\.disabled +\["store"\]$/m)
+    expect((await run('config')).stdout).toContain('Not valid: ')
+    await dir.write({ '.svc/config.yaml': '' })
+    expect(await run('config', 'set', 'seed', '3')).toMatchObject({ code: 0, stderr: '' })
+    expect(await fileOf(dir)).toBe('seed: 3\n')
+  })
+
+  it('is named with file and line where it is no YAML', async () => {
+    await using dir = await project({ '.svc/config.yaml': 'daemon: [\n' })
+    for (const words of [['config', 'validate'], ['config', 'unset', 'seed'], ['doctor']]) {
+      const { code, stdout, stderr } = await svc(words, { cwd: dir.path })
+      expect(code).not.toBe(0)
+      expect(`${stdout}${stderr}`).toContain('.svc/config.yaml:2: ')
+    }
+    expect(await fileOf(dir)).toBe('daemon: [\n')
+  })
+
+  it('is mended by svc config unset while a daemon runs that started with another', async () => {
+    await using dir = await project({ '.svc/config.yaml': 'daemon:\n  heartbeat: 1\n' })
+    await using daemon = new RunningSvc(['start'], { cwd: dir.path })
+    await daemon.says(/Logs/)
+    await dir.write({
+      '.svc/config.yaml': 'daemon:\n  heartbeat: soon\nmodel:\n  max_tokens: -1\nstore:\n  url: javascript:x\n',
+    })
+    for (const key of ['daemon.heartbeat', 'model.max_tokens', 'store.url'])
+      expect(await svc(['config', 'unset', key], { cwd: dir.path })).toMatchObject({ code: 0, stderr: '' })
+    expect((await fileOf(dir)).trim()).toBe('{}')
+  })
+})
+
+it('svc config unset takes out a key that no plugin has', async () => {
+  await using dir = await project({
+    '.svc/config.yaml': 'seed: 3 # mine\ncolour: red\nplugins:\n  config:\n    gone: { size: 3 }\n',
+  })
+  const unset = (key: string) => svc(['config', 'unset', key], { cwd: dir.path })
+  expect(await unset('colour')).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('colour is left to its default'),
+  })
+  expect((await unset('plugins.config.gone.size')).code).toBe(0)
+  expect((await fileOf(dir)).trim()).toBe('seed: 3 # mine')
+  expect(await unset('colour')).toMatchObject({ code: 2, stderr: expect.stringContaining('"colour" is not a key') })
+})
+
+describe('a plugin that hangs or ends the process', () => {
+  const LIMIT = 'watchdog:\n  limit: 1\n'
+  const bad = {
+    'a loop in setup': `export default { name: 'bad', setup() { for (;;) {} } }`,
+    'an exit in setup': `export default { name: 'bad', setup() { process.exit(3) } }`,
+    'an exit at the top': `process.exit(3)\nexport default { name: 'bad', setup() {} }`,
+    'an exit that comes late': `export default { name: 'bad', setup() { process.reallyExit(3) } }`,
+  }
+  it.each(Object.entries(bad))(
+    '%s: is a fault of svc config validate, and keeps no key from being set or unset',
+    async (_, source) => {
+      await using dir = await project({ '.svc/config.yaml': LIMIT, 'plugins/bad.ts': source })
+      const run = (...words: string[]) => inOwnProcess(words, { cwd: dir.path })
+      const { code, stdout } = await run('config', 'validate')
+      expect({ code, stdout }).toEqual({
+        code: 1,
+        stdout: expect.stringMatching(/plugins: .*(bad\.ts|The plugins of)/),
+      })
+      expect((await run('config', 'set', 'daemon.heartbeat', '3')).code).toBe(0)
+      expect(await run('config', 'set', 'daemon.heartbeat', 'soon')).toMatchObject({ code: 2 })
+      expect(await fileOf(dir)).toContain('heartbeat: 3')
+      expect(await run('config', 'unset', 'daemon.heartbeat')).toMatchObject({ code: 0, stderr: '' })
+      expect(await fileOf(dir)).toBe(LIMIT)
+    },
+  )
+
+  it('is not run at all in a project that is not trusted', async () => {
+    await using dir = await project({ 'plugins/bad.ts': `for (;;) {}\nexport default { name: 'bad', setup() {} }` })
+    const run = (...words: string[]) => inOwnProcess(words, { cwd: dir.path, env: { SVC_TRUST_PROJECT: '' } })
+    expect(await run('config', 'validate')).toMatchObject({ code: 0, stderr: expect.stringContaining('not trusted') })
+    expect((await run('config', 'set', 'seed', '3')).code).toBe(0)
+    expect((await run('config', 'unset', 'seed')).code).toBe(0)
+  })
+
+  it('is told apart from one with keys, whose values are checked', async () => {
+    const source = `import { definePlugin, z } from 'svc'
+export default definePlugin({ name: 'good', config: z.object({ size: z.number().default(1) }), setup() {} })`
+    await using dir = await project({ 'plugins/good.ts': source })
+    const run = (...words: string[]) => inOwnProcess(words, { cwd: dir.path })
+    expect((await run('config', 'set', 'plugins.config.good.size', '3')).stdout).toBe(
+      'plugins.config.good.size is 3, in force after a restart\n',
+    )
+    expect((await run('config', 'set', 'plugins.config.good.size', 'big')).stderr).toContain(
+      'plugins.config.good.size: Invalid input',
+    )
+    await dir.write({ '.svc/config.yaml': 'plugins:\n  config:\n    good: { size: big }\n' })
+    expect((await run('config', 'validate')).stderr).toContain(
+      '.svc/config.yaml:3: plugins.config.good.size: Invalid input',
+    )
+    expect((await run('config', 'unset', 'plugins.config.good.size')).code).toBe(0)
+    expect(await run('config', 'validate')).toMatchObject({ code: 0 })
+  })
+})

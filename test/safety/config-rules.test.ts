@@ -1,0 +1,140 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { project } from '../cli/project.ts'
+import { type Ask, ask as send } from '../faces/rest-house.ts'
+import { RunningSvc } from '../support/cli.ts'
+import { svc } from '../support/warm.ts'
+
+/** A server in a process of its own. */
+async function served(config = '', env: Record<string, string> = {}) {
+  const dir = await project({ '.svc/config.yaml': config })
+  const server = new RunningSvc(['serve', '--port', '0'], { cwd: dir.path, env })
+  const [, port] = await server.says(/^Dashboard: http:\/\/127\.0\.0\.1:(\d+)/m)
+  const ask = (path: string, asked: Ask) => send({ hostname: '127.0.0.1', port: Number(port), path, ...asked })
+  return {
+    patch: (body: unknown) => ask('/config', { method: 'PATCH', body }),
+    file: () => readFile(join(dir.path, '.svc/config.yaml'), 'utf8'),
+    async [Symbol.asyncDispose]() {
+      await server[Symbol.asyncDispose]()
+      await dir[Symbol.asyncDispose]()
+    },
+  }
+}
+
+describe('a module that protects', () => {
+  it.each([
+    ['approvals', 'approval:\n  enabled: true\n', 'approval.enabled (.svc/config.yaml:4) is true; set that to false'],
+    ['guardrails', 'guardrails:\n  enabled: true\n', 'guardrails.enabled (.svc/config.yaml:4) is true'],
+    ['budget', 'daemon:\n  budget_usd: 5\n', 'daemon.budget_usd (.svc/config.yaml:4) is 5; set that to 0'],
+    ['budget', 'daemon:\n  budget_tokens: 9\n', 'daemon.budget_tokens (.svc/config.yaml:4) is 9'],
+  ])('cannot be disabled while the configuration asks for it: %s, %j', async (name, asking, key) => {
+    await using dir = await project({ '.svc/config.yaml': `plugins:\n  disabled: [${name}]\n${asking}` })
+    for (const words of [['start'], ['status'], ['config', 'validate']]) {
+      const { code, stderr } = await svc(words, { cwd: dir.path })
+      expect({ words, code }).toEqual({ words, code: 2 })
+      expect(stderr).toContain(`.svc/config.yaml:2: plugins.disabled: "${name}" cannot be disabled while ${key}`)
+    }
+  })
+
+  it('is asked for by the environment too, and the message names the variable', async () => {
+    const disabled = 'plugins:\n  disabled: [budget, goals, tasks, a2a-protocol]\n'
+    await using dir = await project({ '.svc/config.yaml': disabled })
+    const ran = await svc(['status'], { cwd: dir.path, env: { SVC_BUDGET_USD: '5' } })
+    expect(ran.stderr).toContain(
+      '"budget" cannot be disabled while daemon.budget_usd (environment variable SVC_BUDGET_USD) is 5',
+    )
+  })
+
+  it('may be disabled while nothing asks for it', async () => {
+    await using dir = await project({ '.svc/config.yaml': 'plugins:\n  disabled: [approvals, guardrails]\n' })
+    expect(await svc(['status', '--json'], { cwd: dir.path })).toMatchObject({ code: 0, stdout: '[]\n' })
+  })
+
+  it('is not asked for while it is disabled', async () => {
+    const config = 'plugins:\n  disabled: [approvals]\n'
+    await using dir = await project({ '.svc/config.yaml': config })
+    const { code, stderr } = await svc(['config', 'set', 'approval.enabled', 'true'], { cwd: dir.path })
+    expect(code).toBe(2)
+    expect(stderr).toContain('"approvals" cannot be disabled while approval.enabled is true')
+    expect(await readFile(join(dir.path, '.svc/config.yaml'), 'utf8')).toBe(config)
+  })
+})
+
+/** What would keep the service from starting, or has no effect: section, key and value with what is said of it. */
+const REFUSED: [string, string, unknown, string][] = [
+  ['store', 'url', 'javascript:alert(1)', "leave it empty for the project's own file, or begin it with postgres://"],
+  ['plugins', 'disabled', ['store'], '"store" cannot be disabled: budget, guardrails, agents'],
+  [
+    'plugins',
+    'disabled',
+    ['sessions'],
+    '"sessions" cannot be disabled: tasks, a2a-protocol need it; disable those too',
+  ],
+  ['plugins', 'disabled', ['aprovals'], 'there is none of that name; did you mean "approvals"?'],
+  ['model', 'default_model', 'nosuch:thing', '"nosuch:thing" names no model; write provider:model'],
+  ['model', 'planning_model', 'nosuch', '"nosuch" names no model'],
+  ['model', 'default_model', 'openai:a\0b', 'names no model'],
+]
+
+describe('a value that the service cannot work with', () => {
+  it('is refused by PATCH /config, which leaves the file as it is', async () => {
+    await using house = await served('seed: 3\n')
+    for (const [section, key, value, said] of REFUSED) {
+      const { status, json } = await house.patch({ [section]: { [key]: value } })
+      expect({ value, status, code: json.code }).toEqual({ value, status: 400, code: 'invalid_config' })
+      expect(json.errors[0].path).toBe(`${section}.${key}`)
+      expect(json.detail).toContain(said)
+    }
+    expect(await house.file()).toBe('seed: 3\n')
+  })
+
+  it('is refused by svc config set, and reported by svc config validate', async () => {
+    await using dir = await project()
+    for (const [section, key, value, said] of REFUSED.filter(([, , value]) => !String(value).includes('\0'))) {
+      await dir.write({ '.svc/config.yaml': '' })
+      const words = ['config', 'set', `${section}.${key}`, typeof value === 'string' ? value : JSON.stringify(value)]
+      const { code, stderr } = await svc(words, { cwd: dir.path })
+      expect({ words, code }).toEqual({ words, code: 2 })
+      expect(stderr).toContain(said)
+      expect(await readFile(join(dir.path, '.svc/config.yaml'), 'utf8')).toBe('')
+      await dir.write({ '.svc/config.yaml': `${section}:\n  ${key}: ${JSON.stringify(value)}\n` })
+      const found = await svc(['config', 'validate'], { cwd: dir.path })
+      expect(found.code).not.toBe(0)
+      expect(`${found.stdout}${found.stderr}`).toContain(`.svc/config.yaml:2: ${section}.${key}: `)
+      expect(`${found.stdout}${found.stderr}`).toContain(said)
+    }
+  })
+
+  it('is taken with what makes it right: all that needs a module, a provider with its model', async () => {
+    await using house = await served()
+    const office = { providers: { office: { base_url: 'http://127.0.0.1:1/v1' } }, default_model: 'office:m' }
+    expect((await house.patch({ model: office })).status).toBe(200)
+    expect((await house.patch({ plugins: { disabled: ['sessions', 'tasks', 'a2a-protocol'] } })).status).toBe(200)
+    expect(
+      (await house.patch({ plugins: { disabled: ['cluster'] }, store: { url: 'postgres://db/svc' } })).status,
+    ).toBe(400)
+    expect((await house.patch({ store: { url: 'postgres://db/svc' } })).status).toBe(200)
+  })
+
+  it('that the environment sets is refused at the start, and named by its variable', async () => {
+    await using dir = await project()
+    const env = { SVC_STORE_URL: 'javascript:alert(1)' }
+    for (const words of [['status'], ['config', 'validate']]) {
+      const { code, stderr } = await svc(words, { cwd: dir.path, env })
+      expect(code).toBe(2)
+      expect(stderr).toContain('environment variable SVC_STORE_URL: store.url: names no database')
+      expect(stderr).not.toContain('config.yaml')
+    }
+  })
+
+  it('that was written by hand and starts all the same keeps no other key from being set', async () => {
+    await using dir = await project({ '.svc/config.yaml': 'seed: 3\nplugins:\n  disabled: [nosuch]\n' })
+    expect(await svc(['config', 'set', 'seed', '4'], { cwd: dir.path })).toMatchObject({ code: 0, stderr: '' })
+    expect((await svc(['config', 'unset', 'seed'], { cwd: dir.path })).code).toBe(0)
+    expect((await svc(['status'], { cwd: dir.path })).code).toBe(0)
+    const { checks } = JSON.parse((await svc(['doctor', '--json'], { cwd: dir.path })).stdout)
+    const found = checks.find(({ name }: { name: string }) => name === 'settings')
+    expect(found).toMatchObject({ level: 'warn', message: expect.stringContaining('names the plugin "nosuch"') })
+  })
+})
