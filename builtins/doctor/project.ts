@@ -140,9 +140,10 @@ async function look(
       },
     ]
     if (!usable) return config
-    const others = warnings.filter(line => !unknown.some(({ path }) => line.includes(path)))
-    const said = others.map((line): DoctorReport => ({ name: 'start', ...warn(line, 'see above') }))
     const checks = told ?? ((await kernel.invoke('doctor.checks', {})) as DoctorReport[])
+    const isTold = (line: string) => checks.some(({ message }) => message.includes(line))
+    const others = warnings.filter(line => !unknown.some(({ path }) => line.includes(path)) && !isTold(line))
+    const said = others.map((line): DoctorReport => ({ name: 'start', ...warn(line, 'see above') }))
     return [...config, ...checks, ...said]
   } finally {
     await kernel.close()

@@ -1,10 +1,12 @@
 import { definePlugin, ROLES } from '#kernel'
 import { ProfileShapes } from '../agents/contract.ts'
 import { Mirrors } from '../recordings/contract.ts'
+import { LateTools } from '../runtime/contract.ts'
 import { McpClientConfig } from './config.ts'
 import { McpToolChanged } from './contract.ts'
 import { mcpServerOperations } from './operations.ts'
 import { Servers } from './servers.ts'
+import { isOfServer } from './toolkit.ts'
 
 export default definePlugin({
   name: 'mcp-client',
@@ -17,6 +19,7 @@ export default definePlugin({
     svc.add(ProfileShapes, { name: 'mcp-client', shape: (agent, profile) => servers.profileFor(agent, profile) })
     svc.on('config_changed', ({ keys }) => (keys.includes('mcp.servers') ? servers.apply() : undefined))
     svc.on('beat', () => servers.look())
+    svc.add(LateTools, { name: 'mcp-client', brings: (kind, name) => isOfServer(kind, name, servers.names()) })
     svc.add(Mirrors, { name: 'mcp-client', look: () => servers.look() })
     svc.start(
       async () => {

@@ -28,6 +28,11 @@ export class Servers {
     return applied
   }
 
+  /** Names of those that the configuration has, also before they are there. */
+  names(): string[] {
+    return Object.keys(this.#config.servers)
+  }
+
   /** By name. */
   list(): Server[] {
     return [...this.#servers.values()].sort((a, b) => a.name.localeCompare(b.name))

@@ -26,6 +26,12 @@ export function toolkitName(server: string): string {
   return `${GROUP}_${server}`
 }
 
+/** Whether a toolkit or a tool of this name may be of one of these servers. What tools a server has is known once it answers. */
+export function isOfServer(kind: 'toolkit' | 'tool', name: string, servers: readonly string[]): boolean {
+  if (kind === 'tool') return servers.some(server => name.startsWith(`${server}__`))
+  return name === GROUP || servers.some(server => name === toolkitName(server))
+}
+
 /** The tools of a server that agents are given, and of all that it lists why they are not. */
 export function toolkitOf(
   server: string,

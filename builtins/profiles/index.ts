@@ -1,4 +1,4 @@
-import { definePlugin, taken } from '#kernel'
+import { ConfigChecks, definePlugin, taken } from '#kernel'
 import { ModelUsers } from '../models/contract.ts'
 import { ProfilesConfig } from './config.ts'
 import { Profiles } from './contract.ts'
@@ -27,6 +27,7 @@ export default definePlugin({
         return all.flatMap(({ profile }) => (profile ? [profile.model, ...profile.fallback] : []))
       },
     })
+    svc.add(ConfigChecks, { name: 'profiles', forbids: 'nothing', check: () => profiles.toolFaults() })
     for (const operation of profileOperations(profiles)) svc.operation(operation)
   },
 })

@@ -6,7 +6,7 @@ import { Profile } from './contract.ts'
  * @param shown the file's path as errors name it
  * @param stem the file's name without its ending: the profile's name when the file gives none
  * @param defaults what stands where the file says nothing
- * @returns the profile, and a sentence for each key that means nothing
+ * @returns the profile, a sentence for each key that means nothing, and the lines of its keys
  * @throws BadFileError with the line of the first thing that is wrong, and all of them in `errors`
  */
 export function parseProfile(
@@ -14,7 +14,7 @@ export function parseProfile(
   text: string,
   stem: string,
   defaults: Partial<Profile> = {},
-): { profile: Profile; unknown: string[] } {
+): { profile: Profile; unknown: string[]; lineOf: YamlFile['lineOf'] } {
   const yaml = parseYaml(shown, text)
   const values = renamed(withoutNulls(yaml.values))
   const parsed = Profile.safeParse({ name: stem, role: 'general agent', ...defaults, ...values })
@@ -24,7 +24,7 @@ export function parseProfile(
     return `${shown}${line ? `:${line}` : ''}: ${path.join('.')} is not a key of profiles and has no effect`
   })
   // It is told again and again as it is: to whoever records it, what is fixed is the same without being looked at.
-  return { profile: Object.freeze(parsed.data), unknown }
+  return { profile: Object.freeze(parsed.data), unknown, lineOf: yaml.lineOf }
 }
 
 function badProfile(yaml: YamlFile, error: z.ZodError): Error {

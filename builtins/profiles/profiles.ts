@@ -1,6 +1,7 @@
 import { isAbsolute, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type PluginHandle, sentenceOf } from '#kernel'
+import { type Issue, type PluginHandle, sentenceOf, type YamlFile } from '#kernel'
+import { Runtime } from '../runtime/contract.ts'
 import { type Profile, ProfileNotFoundError, type Profiles } from './contract.ts'
 import { parseProfile } from './profile.ts'
 import { Shelf } from './shelf.ts'
@@ -21,6 +22,7 @@ export class ProfileFiles implements Profiles {
   readonly #skills: Shelf<string>
   readonly #lastGood = new Map<string, Profile>()
   readonly #warned = new Map<string, unknown>()
+  readonly #lines = new WeakMap<Profile, YamlFile['lineOf']>()
   /** When agents had their profiles looked at last, on the clock that never jumps. */
   readonly #looked = new Map<string, number>()
 
@@ -35,8 +37,10 @@ export class ProfileFiles implements Profiles {
       extensions: ['.yaml', '.yml'],
       max_bytes: MAX_PROFILE_BYTES,
       parse: (text, file) => {
-        const { profile, unknown } = parseProfile(file.shown, text, file.name, modelDefaults(svc))
-        for (const sentence of unknown) svc.log.warn({}, sentence)
+        const { profile, unknown, lineOf } = parseProfile(file.shown, text, file.name, modelDefaults(svc))
+        this.#lines.set(profile, lineOf)
+        const tools = this.#toolFaults(profile, file.shown).map(({ path, message }) => `${path}: ${message}`)
+        for (const sentence of [...unknown, ...tools]) svc.log.warn({}, sentence)
         return profile
       },
     })
@@ -123,6 +127,23 @@ export class ProfileFiles implements Profiles {
         }
       }),
     )
+  }
+
+  /** What presets say of toolkits and tools that do not exist. */
+  async toolFaults(): Promise<Issue[]> {
+    return (await this.list()).flatMap(({ profile, file }) => (profile ? this.#toolFaults(profile, file) : []))
+  }
+
+  #toolFaults(profile: Profile, file: string): Issue[] {
+    if (!this.#svc.has(Runtime)) return []
+    const runtime = this.#svc.use(Runtime)
+    return (['toolkit', 'tool'] as const).flatMap(kind => {
+      const line = this.#lines.get(profile)?.([`${kind}s`])
+      const path = line === undefined ? file : `${file}:${line}`
+      return runtime
+        .unknownNames(kind, profile[`${kind}s`] ?? [])
+        .map(fault => ({ path, message: `${kind}s ${fault}` }))
+    })
   }
 
   /** A skill's text; `-` and `_` in its name mean the same. */

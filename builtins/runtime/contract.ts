@@ -1,4 +1,4 @@
-import { type Effect, type Issue, isTree, type Tool, token } from '#kernel'
+import { type Effect, type Issue, isTree, point, type Tool, token } from '#kernel'
 import type { CallPurpose, Message, ModelRequest, Spend, ToolSpec } from '../models/contract.ts'
 import type { Profile } from '../profiles/contract.ts'
 
@@ -145,8 +145,23 @@ export interface Runtime {
   run(request: RunRequest): AsyncGenerator<RunEvent, RunEnd>
   /** The tools that a profile's agents are given; with `toolkits` those of them only, and no `finish_goal`: for one-shot tasks. */
   toolsFor(profile: Profile, toolkits?: readonly string[]): ToolSet
+  /**
+   * Returns what is wrong with names that a list gives: a message for each that no toolkit or its group, or no tool, has. Where
+   * plugin files are not run, which may bring any name, nothing is.
+   */
+  unknownNames(kind: 'toolkit' | 'tool', names: readonly string[]): string[]
 }
 export const Runtime = token<Runtime>('runtime')
+
+/** Knows names of toolkits and tools that come while the process runs, such as those of MCP servers. */
+export interface LateTools {
+  name: string
+  brings(kind: 'toolkit' | 'tool', name: string): boolean
+}
+export const LateTools = point<LateTools>('late_tools', {
+  key: late => late.name,
+  has: { name: 'text', brings: 'function' },
+})
 
 /** What came of the check of a value by a JSON Schema. */
 export interface SchemaCheck {

@@ -4,6 +4,7 @@ import { RuntimeConfig } from './config.ts'
 import { Runtime, Schemas } from './contract.ts'
 import { guardedTools } from './guarded.ts'
 import { runLoop } from './loop.ts'
+import { unknownNames } from './names.ts'
 import { runtimeOperations } from './operations.ts'
 import { schemas } from './schemas.ts'
 import { toolSets } from './tools.ts'
@@ -21,6 +22,7 @@ export default definePlugin({
     svc.provide(Runtime, {
       run: request => runLoop(request, { clock: svc.clock, callModel: call => svc.use(Models).call(call) }),
       toolsFor: (profile, toolkits) => guardedTools(svc, toolsFor(profile, toolkits)),
+      unknownNames: unknownNames(svc),
     })
   },
 })

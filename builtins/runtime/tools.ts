@@ -1,4 +1,4 @@
-import { type PluginHandle, type Tool, Toolkits } from '#kernel'
+import { type PluginHandle, type Tool, type Toolkit, Toolkits } from '#kernel'
 import { estimateTokens, type ToolSpec } from '../models/contract.ts'
 import type { Profile } from '../profiles/contract.ts'
 import type { RuntimeConfig } from './config.ts'
@@ -44,10 +44,7 @@ function build(
   only: readonly string[] | undefined,
   budget: number,
 ): DescribedSet {
-  const kits = svc
-    .contributions(Toolkits)
-    .filter(({ value: { name } }) => !only || only.includes(name))
-    .filter(({ value: { name, group = name } }) => !toolkits || toolkits.includes(name) || toolkits.includes(group))
+  const kits = svc.contributions(Toolkits).filter(({ value }) => isAmong(value, only) && isAmong(value, toolkits))
   const instructions = kits.flatMap(({ value }) => value.instructions ?? [])
   const instructions_tokens = estimateTokens(instructions.join('\n\n').length)
   // An empty list of tools means all, as in files written for earlier programs.
@@ -79,6 +76,11 @@ function build(
     tools: all,
     instructions_tokens,
   }
+}
+
+/** Whether a list names a toolkit, or the group that it is in. */
+function isAmong({ name, group = name }: Toolkit, names: readonly string[] | null | undefined): boolean {
+  return !names || names.includes(name) || names.includes(group)
 }
 
 function specOf(tool: Tool): ToolSpec {

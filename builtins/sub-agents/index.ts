@@ -1,4 +1,4 @@
-import { type Busy, type Cycle, definePlugin, idsOf } from '#kernel'
+import { type Busy, ConfigChecks, type Cycle, definePlugin, idsOf } from '#kernel'
 import { ProfileShapes } from '../agents/contract.ts'
 import { DaemonStarts } from '../daemon/contract.ts'
 import { ActiveAgent, News } from '../goals/contract.ts'
@@ -6,7 +6,7 @@ import { Effects, Store } from '../store/contract.ts'
 import { SubAgentEnded, SubAgentSpawned } from './contract.ts'
 import { subAgentNews } from './news.ts'
 import { subAgentOperations } from './operations.ts'
-import { childShape, SubAgentsConfig, warnOfToolkits } from './profile.ts'
+import { childShape, SubAgentsConfig, toolkitsCheck, warnOfToolkits } from './profile.ts'
 import { countCycle, SUB_AGENT_EFFECTS, spawnedAmong } from './repository.ts'
 import { subAgentsForget } from './retention.ts'
 import { SubAgents } from './sub-agents.ts'
@@ -16,7 +16,7 @@ export default definePlugin({
   name: 'sub-agents',
   description:
     'Agents that others make for one task: bounded in number, depth, tools and time, and ended with the task.',
-  needs: ['store', 'agents', 'goals', 'profiles'],
+  needs: ['store', 'agents', 'goals', 'profiles', 'runtime'],
   setup(svc) {
     const config = svc.section('tools', SubAgentsConfig)
     const subAgents = new SubAgents(svc)
@@ -28,6 +28,7 @@ export default definePlugin({
     svc.toolkit(subAgentsToolkit(svc, subAgents))
     svc.add(News, subAgentNews(svc))
     svc.add(ProfileShapes, childShape(svc, config))
+    svc.add(ConfigChecks, toolkitsCheck(svc))
 
     const busy: Busy = due => spawnedAmong(svc.use(Store), idsOf(due))
     for (const phase of ['goal_pursuit', 'goal_generation'] as const)

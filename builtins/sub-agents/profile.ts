@@ -1,9 +1,11 @@
-import { type PluginHandle, type Toolkit, Toolkits, z } from '#kernel'
+import { type ConfigCheck, type PluginHandle, type Toolkit, Toolkits, z } from '#kernel'
 import { Agents, type NewAgent, type ProfileShape } from '../agents/contract.ts'
 import type { Profile } from '../profiles/contract.ts'
+import { Runtime } from '../runtime/contract.ts'
 import { Store } from '../store/contract.ts'
 import { standing } from './repository.ts'
 
+const KEY = 'tools.sub_agent_toolkits'
 /** What sub-agents are given unless told: the specification's list. */
 const SAFE = [
   ...['file', 'memory', 'notepad', 'web', 'knowledge', 'links', 'clipboard', 'comms', 'a2a', 'task', 'alarm'],
@@ -62,15 +64,28 @@ export function childShape(svc: PluginHandle, config: SubAgentsConfig): ProfileS
   }
 }
 
-/** Says which names of the list mean nothing, and which are those of tools that can do harm. */
+/** Checks that the toolkits that sub-agents may be given exist. */
+export function toolkitsCheck(svc: PluginHandle): ConfigCheck {
+  return {
+    name: KEY,
+    forbids: 'nothing',
+    check({ get }) {
+      const named = (get(KEY) ?? []) as readonly string[]
+      return svc
+        .use(Runtime)
+        .unknownNames('toolkit', named)
+        .map(message => ({ path: KEY, message }))
+    },
+  }
+}
+
+/** Warns of toolkits that do not exist, and of those that can do harm. */
 export function warnOfToolkits(svc: PluginHandle, { sub_agent_toolkits }: SubAgentsConfig): void {
-  const known = new Set(svc.list(Toolkits).flatMap(({ name, group = name }) => [name, group]))
   const named = sub_agent_toolkits ?? []
-  const [unknown, risky] = [named.filter(name => !known.has(name)), named.filter(name => RISKY.includes(name))]
-  if (unknown.length > 0)
-    svc.log.warn({}, `tools.sub_agent_toolkits names toolkits that are not there: ${unknown.join(', ')}`)
+  for (const message of svc.use(Runtime).unknownNames('toolkit', named)) svc.log.warn({}, `${KEY}: ${message}`)
+  const risky = named.filter(name => RISKY.includes(name))
   if (risky.length > 0)
-    svc.log.warn({}, `tools.sub_agent_toolkits gives sub-agents what is kept from them by default: ${risky.join(', ')}`)
+    svc.log.warn({}, `${KEY}: gives sub-agents what is kept from them by default: ${risky.join(', ')}`)
 }
 
 function holds(names: readonly string[] | null, { name, group = name }: Toolkit): boolean {

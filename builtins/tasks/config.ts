@@ -5,7 +5,7 @@ export const TasksConfig = z.object({
     .array(z.string().min(1))
     .default(['memory', 'comms', 'world'])
     .describe(
-      "Toolkits that one-shot tasks may use, as far as the agent's profile has them; world only with the economy",
+      "Toolkits that one-shot tasks may use, or their groups such as mcp, as far as the agent's profile has them; world only with the economy",
     ),
   parse_repairs: z
     .number()

@@ -1,4 +1,4 @@
-import { definePlugin } from '#kernel'
+import { ConfigChecks, definePlugin } from '#kernel'
 import { Effects } from '../store/contract.ts'
 import { TasksConfig } from './config.ts'
 import { TaskDriver, TaskEnded, TaskStarted, Tasks } from './contract.ts'
@@ -8,6 +8,7 @@ import { taskOperations } from './operations.ts'
 import { tasksForget } from './retention.ts'
 import { tasksService } from './service.ts'
 import { sweepNowAndThen } from './sweep.ts'
+import { toolkitsCheck, warnOfToolkits } from './toolkit-names.ts'
 
 export default definePlugin({
   name: 'tasks',
@@ -26,6 +27,8 @@ export default definePlugin({
     svc.event('task_ended', TaskEnded)
     svc.on('agent_deleted', ({ agent_id }) => desk.forget(agent_id))
 
+    svc.add(ConfigChecks, toolkitsCheck(svc))
+    svc.start(() => warnOfToolkits(svc, config), { in: ['daemon', 'server', 'mcp'] })
     svc.start(() => sweepNowAndThen(svc, desk), { in: ['daemon', 'server'] })
     // Last, so that it ends first: what runs is ended while everything that it needs is there.
     svc.start(

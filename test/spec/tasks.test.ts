@@ -7,13 +7,14 @@ import { detail, spawn } from './rooms.ts'
 import { rows, run, tasked, taskOf } from './tasks-house.ts'
 
 /** A toolkit of this name with a tool of the same, which counts how often it ran. */
-function kit(name: string) {
+function kit(name: string, group = name) {
   const ran: unknown[] = []
   const plugin = definePlugin({
     name: `kit-${name}`,
     setup(svc) {
       svc.toolkit({
         name,
+        group,
         instructions: `The kit ${name} is there.`,
         tools: [
           tool({
@@ -90,8 +91,8 @@ describe('a one-shot task', () => {
     expect(await detail(home, id)).toMatchObject({ status: 'idle', goal: null, cycle_count: 0 })
   })
 
-  it('has the tools of memory and comms, of the world when there is an economy, and no others', async () => {
-    const kits = ['memory', 'comms', 'world'].map(name => kit(name))
+  it('has the tools of memory and comms, of the world when there is an economy, and no others; a group means all of its toolkits', async () => {
+    const kits = [...['memory', 'comms', 'world'].map(name => kit(name)), kit('mcp_books', 'mcp')]
     const economy = definePlugin({
       name: 'economy',
       setup: svc => void svc.section('economy', z.object({ enabled: z.boolean().default(false) })),
@@ -111,6 +112,7 @@ describe('a one-shot task', () => {
     expect(await offered({ economy: { enabled: true } })).toEqual(['memory_tool', 'comms_tool', 'world_tool'])
     expect(await offered({ tasks: { toolkits: ['comms', 'nowhere'] } })).toEqual(['comms_tool'])
     expect(await offered({ tasks: { toolkits: [] } })).toEqual([])
+    expect(await offered({ tasks: { toolkits: ['mcp', 'comms'] } })).toEqual(['comms_tool', 'mcp_books_tool'])
   })
 
   it('gets no tool that the profile keeps from its agents', async () => {
