@@ -83,7 +83,8 @@ export class Config {
   /** Returns what is wrong with the configuration. @param levels of checks; all by default */
   async faults(levels?: readonly Forbids[]): Promise<ConfigFault[]> {
     const { read, bad } = this.#read(this.#keys.all(), this.#yaml)
-    const found = await this.#check(read, levels, this.#yaml)
+    const values = valuesOf(read, this.#keys, this.#ports.env, this.#yaml)
+    const found = await runChecks(this.#checks(), values, levels)
     return [
       ...(this.#unread
         ? [{ path: '', message: this.#unread.message.replace(/\.$/, ''), forbids: 'start' as const }]
@@ -291,9 +292,8 @@ export class Config {
       const problem = `${other.path}: ${other.message}`
       throw new BadFileError({ file: this.#name, line, problem, remedy: 'correct that first' })
     }
-    const levels = ['start', 'change'] as const
-    const was = await this.#check(before.read, levels)
-    const caused = (await this.#check(after.read, levels)).filter(each => !isAmong(each, was))
+    const was = await this.#brokenIn(yaml)
+    const caused = (await this.#brokenIn(edited)).filter(each => !isAmong(each, was))
     if (caused.length > 0) refuse(caused)
     if (changes.length > 0) {
       await this.#replace(edited.text)
@@ -305,9 +305,14 @@ export class Config {
     return Object.fromEntries(changes.map(({ path }) => [path.join('.'), classOf(path)]))
   }
 
-  /** Returns what the checks of these levels find wrong. @param file whose lines messages name */
-  #check(read: ReadonlyMap<string, KeyValues>, levels?: readonly Forbids[], file?: YamlFile): Promise<ConfigFault[]> {
-    return runChecks(this.#checks(), valuesOf(read, this.#keys, this.#ports.env, file), levels)
+  /** Returns what no change of the file may cause, with the environment over it or once that is gone. */
+  async #brokenIn(file: YamlFile): Promise<ConfigFault[]> {
+    const found = [this.#ports.env, {}].map(env => {
+      const { read } = readValues(this.#keys.all(), file, env)
+      return runChecks(this.#checks(), valuesOf(read, this.#keys, env), ['start', 'change'])
+    })
+    const [now, alone] = (await Promise.all(found)) as [ConfigFault[], ConfigFault[]]
+    return [...now, ...alone.filter(each => !isAmong(each, now))]
   }
 
   #byDefault({ path, schema }: Pick<ConfigKey, 'path' | 'schema'>): KeyValues {

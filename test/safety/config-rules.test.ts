@@ -128,6 +128,14 @@ describe('a value that the service cannot work with', () => {
     }
   })
 
+  it('is refused though the environment overrides it: it must hold when the variable is gone', async () => {
+    await using dir = await project()
+    const env = { SVC_STORE_URL: 'postgres://db/svc' }
+    const ran = await svc(['config', 'set', 'store.url', 'javascript:alert(1)'], { cwd: dir.path, env })
+    expect(ran).toMatchObject({ code: 2, stderr: expect.stringContaining('store.url: names no database') })
+    expect((await svc(['config', 'set', 'seed', '3'], { cwd: dir.path, env })).code).toBe(0)
+  })
+
   it('that was written by hand and starts all the same keeps no other key from being set', async () => {
     await using dir = await project({ '.svc/config.yaml': 'seed: 3\nplugins:\n  disabled: [nosuch]\n' })
     expect(await svc(['config', 'set', 'seed', '4'], { cwd: dir.path })).toMatchObject({ code: 0, stderr: '' })
