@@ -122,7 +122,7 @@ async function look(
     const message = faults.length > 0 ? describeIssues(faults) : opened.error.message
     const remedy =
       'correct it; svc config unset <key> takes a key out of the file, .svc/schema/config.json says what each takes'
-    return [{ name: 'config', ...fail(message, remedy) }]
+    return [{ name: 'config', ...fail(message, remedy) }, ...(told ?? [])]
   }
   const { kernel, warnings } = opened
   try {
