@@ -10,8 +10,11 @@ export interface HttpFace {
   statusOf?: (output: never) => number
   /** What `statusOf` may give besides `status`, each with what it means. */
   statuses?: Readonly<Record<number, string>>
-  /** Takes an `Idempotency-Key`: the same key again is the same request again. */
-  idempotent?: boolean
+  /**
+   * Takes an `Idempotency-Key`: the same key again is the same request again. With `true` the server keeps the answer, and the
+   * operation commits `call.effects` with what it creates; `self`: the operation uses `call.idempotency_key`, as a stream must.
+   */
+  idempotent?: true | 'self'
   /** The URL of what was created, for `Location`. */
   location?: (output: never) => string
   /** Answers without a key, also when one is set. */

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { type ErrorClass, InvalidInputError, type Issue } from './errors.ts'
 import { checkFaces, claimsOf, type Faced } from './faces.ts'
 import { point } from './points.ts'
+import type { Effect } from './scheduler.ts'
 
 /** Who asks, and how to stop or follow. */
 export interface OperationCall {
@@ -14,6 +15,10 @@ export interface OperationCall {
   progress(message: string): void
   /** The same key again is the same request again: its answer is repeated, its work is not. */
   idempotency_key?: string
+  /** What an operation with `http.idempotent` commits with what it creates, so that a crash before the answer is known of. */
+  effects?: readonly Effect[]
+  /** Reports that the answer is the one to an earlier request with the same key. */
+  replayed?(): void
   /** W3C trace context: of what this is a part, as in `00-<trace>-<span>-01`. */
   traceparent?: string
   /** The id of the last event that a client has seen of a stream. */
@@ -66,6 +71,10 @@ function checkOperation(definition: Operation): void {
   const whole = input instanceof z.ZodObject && output instanceof z.ZodType && typeof run === 'function'
   if (!whole)
     throw new TypeError(`the operation "${name}" needs input: z.object({ … }), output: a zod schema, and run()`)
+  if (definition.events && definition.http?.idempotent === true)
+    throw new TypeError(
+      `the operation "${name}" is a stream, whose answer is not kept: idempotent is 'self', or left out`,
+    )
   checkFaces(definition)
 }
 

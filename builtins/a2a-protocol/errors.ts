@@ -1,8 +1,8 @@
 import { InvalidInputError, SvcError } from '#kernel'
 import { AgentNotFoundError, AmbiguousAgentError } from '../agents/contract.ts'
-import { MalformedRequestError } from '../rest/contract.ts'
+import { IdempotencyKeyReusedError, MalformedRequestError } from '../rest/contract.ts'
 import { OtherAgentSessionError, SessionClosedError, SessionNotFoundError } from '../sessions/contract.ts'
-import { IdempotencyKeyReusedError, TaskNotFoundError, TaskOverError } from '../tasks/contract.ts'
+import { TaskNotFoundError, TaskOverError } from '../tasks/contract.ts'
 
 /** The codes of JSON-RPC, and those that the protocol adds. */
 export const CODES = {

@@ -85,18 +85,18 @@ export function messageOperations(svc: PluginHandle) {
         message_id: A2AMessage.shape.message_id,
         answer: A2AMessage.nullable().describe('What was answered at once, by rule'),
       }),
-      http: { method: 'POST', path: '/agents/{id}/messages', status: 201 },
+      http: { method: 'POST', path: '/agents/{id}/messages', status: 201, idempotent: true },
       cli: { usage: 'send <id> <body...>', short: { type: 't', subject: 's' } },
       mcp: true,
       errors: [
         ...[...found, AgentDeadError, MessageSizeError, InboxFullError, MessageNotFoundError, ThreadTooLongError],
       ],
-      async run({ id: to, reply_to, ...draft }) {
+      async run({ id: to, reply_to, ...draft }, { effects: also = [] }) {
         const { message, answer, effects } = await mail().post({
           ...{ ...draft, to, from_agent: OPERATOR },
           ...(reply_to === undefined ? {} : { reply_to }),
         })
-        await svc.use(Store).apply(effects)
+        await svc.use(Store).apply([...effects, ...also])
         return { message_id: message.message_id, answer: answer ?? null }
       },
       render: ({ message_id: sent, answer }) => (answer ? `${sent}: ${answer.type}: ${answer.body}` : sent),

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { type PluginHandle, sentenceOf } from '#kernel'
+import { type Effect, type PluginHandle, sentenceOf } from '#kernel'
 import { Models } from '../models/contract.ts'
 import { type Profile, Profiles } from '../profiles/contract.ts'
 import { appendEvent, isoTime, Store, usdOf, wakeAgents } from '../store/contract.ts'
@@ -151,16 +151,13 @@ export class AgentDirectory implements Agents {
   }
 
   /** Makes an agent from a preset; it is due at once. @throws ProfileNotFoundError, ModelNameError */
-  async spawn(preset: string, model?: string): Promise<AgentRow> {
+  async spawn(preset: string, model?: string, also: readonly Effect[] = []): Promise<AgentRow> {
     const profile = await this.#svc.use(Profiles).read(preset)
     if (model) await this.#svc.use(Models).resolve(model)
     const agent_id = this.#svc.ports.ids.make(preset, 8)
     const { name, role } = profile
-    await this.#store.apply([
-      insertAgent({ agent_id, name, role, model: model ?? profile.model, preset, spawned_by: null }),
-      appendEvent({ type: 'agent_spawned', agent_id, data: { agent_id, name, preset } }),
-      wakeAgents({ agents: [agent_id], reason: 'spawned' }),
-    ])
+    const agent = { agent_id, name, role, model: model ?? profile.model, preset, spawned_by: null }
+    await this.#store.apply([...this.born(agent), ...also])
     return this.find(agent_id)
   }
 
@@ -192,13 +189,14 @@ export class AgentDirectory implements Agents {
   }
 
   /** Stores an operator's message and wakes the agent. It reaches the next prompt, also between two steps of a pursuit. */
-  async nudge(ref: string, message: string): Promise<string> {
+  async nudge(ref: string, message: string, also: readonly Effect[] = []): Promise<string> {
     const { agent_id } = await this.#alive(ref)
     const nudge_id = this.#svc.ports.ids.make('nudge', 8)
     await this.#store.apply([
       insertNudge({ nudge_id, agent_id, message }),
       appendEvent({ type: 'nudge_received', agent_id, data: { agent_id, nudge_id } }),
       wakeAgents({ agents: [agent_id], reason: 'nudge' }),
+      ...also,
     ])
     return nudge_id
   }

@@ -79,13 +79,14 @@ export function agentOperations(agents: AgentDirectory) {
         method: 'POST',
         path: '/agents',
         status: 201,
+        idempotent: true,
         location: ({ agent_id }: AgentDetail) => `/agents/${agent_id}`,
       },
       cli: { usage: 'spawn <preset>', short: { model: 'm' } },
       mcp: true,
       errors: [ProfileNotFoundError, ModelNameError],
-      async run({ preset, model }) {
-        const { agent_id } = await agents.spawn(preset, model ?? undefined)
+      async run({ preset, model }, { effects }) {
+        const { agent_id } = await agents.spawn(preset, model ?? undefined, effects)
         return agents.detail(agent_id)
       },
       render: ({ agent_id, role }) => `${agent_id}  ${role}`,
@@ -196,11 +197,11 @@ export function agentOperations(agents: AgentDirectory) {
           .describe('What it is told, in at most 4000 characters'),
       }),
       output: z.object({ nudge_id: z.string().meta({ examples: ['nudge-5e6f7a8b'] }) }),
-      http: { method: 'POST', path: '/agents/{id}/nudge', status: 202 },
+      http: { method: 'POST', path: '/agents/{id}/nudge', status: 202, idempotent: true },
       cli: { usage: 'nudge <id> <message...>' },
       mcp: true,
       errors: [...found, AgentDeadError],
-      run: async ({ id, message }) => ({ nudge_id: await agents.nudge(id, message) }),
+      run: async ({ id, message }, { effects }) => ({ nudge_id: await agents.nudge(id, message, effects) }),
       render: ({ nudge_id }) => `${nudge_id}: it reads it before its next model call`,
     }),
     operation({

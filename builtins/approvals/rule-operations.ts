@@ -77,6 +77,7 @@ export function ruleOperations(svc: PluginHandle, config: ApprovalConfig) {
         method: 'POST',
         path: '/approval-rules',
         status: 201,
+        idempotent: true,
         location: ({ rule_id }: ApprovalRule) => `/approval-rules/${rule_id}`,
       },
       cli: { usage: 'approvals grant <tool_name>', example: 'approvals grant file_write --uses 5' },
@@ -90,7 +91,8 @@ export function ruleOperations(svc: PluginHandle, config: ApprovalConfig) {
         const rule_id = svc.ports.ids.make('rule', 8)
         const text = args ? JSON.stringify(args) : null
         const rule = { rule_id, agent_id, tool_name, created_by, arguments: text }
-        await svc.use(Store).apply([insertRule({ ...rule, until: ends, uses: uses ?? null, reason: reason ?? null })])
+        const granting = insertRule({ ...rule, until: ends, uses: uses ?? null, reason: reason ?? null })
+        await svc.use(Store).apply([granting, ...(call.effects ?? [])])
         const granted = () => findRule(svc.use(Store), now(), rule_id)
         // What has waited for too long is denied, whoever would let it through now.
         await settle(svc, config)

@@ -32,10 +32,11 @@ export function bundleOperations(svc: PluginHandle) {
         method: 'POST',
         path: '/bundles',
         status: 201,
+        idempotent: true,
         location: ({ agent_id }: Imported) => `/agents/${agent_id}`,
       },
       errors: [BadBundleError, ProfileNotFoundError, ModelNameError],
-      run: ({ bundle, ...options }) => bundles.unpack(bundle, options),
+      run: ({ bundle, ...options }, { effects }) => bundles.unpack(bundle, options, effects),
     }),
   ]
 }

@@ -90,11 +90,11 @@ export class Bundles {
    * @param bundle parsed JSON, from a stranger
    * @throws BadBundleError, ProfileNotFoundError, ModelNameError, GuardrailBlockedError where guardrails watch the memory
    */
-  async unpack(bundle: unknown, options: ImportOptions = {}): Promise<Imported> {
+  async unpack(bundle: unknown, options: ImportOptions = {}, also: readonly Effect[] = []): Promise<Imported> {
     const content = contentOf(bundle)
     const undo: (() => Promise<void>)[] = []
     try {
-      return await this.#make(content, options, undo)
+      return await this.#make(content, options, also, undo)
     } catch (error) {
       for (const each of undo.reverse())
         await each().catch(failed => this.#svc.log.warn({}, `not taken back: ${sentenceOf(failed)}`))
@@ -105,6 +105,7 @@ export class Bundles {
   async #make(
     { agent, profile, parts }: z.output<typeof Content>,
     options: ImportOptions,
+    also: readonly Effect[],
     undo: (() => Promise<void>)[],
   ): Promise<Imported> {
     const known = this.#parts().filter(({ name }) => Object.hasOwn(parts, name))
@@ -126,7 +127,13 @@ export class Bundles {
       if (unpacked.undo) undo.push(unpacked.undo)
     }
     effects.push(appendEvent({ type: 'agent_imported', agent_id, data: { agent_id, was: agent.agent_id } }))
-    if (!(await this.#svc.use(Store).apply(effects).catch(contradiction))) contradiction()
+    if (
+      !(await this.#svc
+        .use(Store)
+        .apply([...effects, ...also])
+        .catch(contradiction))
+    )
+      contradiction()
     const names = known.map(part => part.name)
     return {
       ...{ agent_id, was: agent.agent_id, preset, parts: names, profile_written },

@@ -42,6 +42,11 @@ export class CheckpointKeeper implements Checkpoints {
     return this.#write(taken)
   }
 
+  /** Saves a checkpoint that the operator asked for, and commits `also` with its event. @returns its id */
+  async keep(agent_id: string, label: string, also: readonly Effect[] = []): Promise<string> {
+    return this.#write(await this.#take(agent_id, label, 'asked'), also)
+  }
+
   /** One that nobody asked for: none when the newest says the same. @returns its id */
   async note(agent_id: string, label: string): Promise<string | undefined> {
     const taken = await this.#take(agent_id, label, 'automatic')
@@ -149,7 +154,7 @@ export class CheckpointKeeper implements Checkpoints {
     }
   }
 
-  async #write(taken: Checkpoint): Promise<string> {
+  async #write(taken: Checkpoint, also: readonly Effect[] = []): Promise<string> {
     const { agent_id, label, origin } = taken
     let { checkpoint_id } = taken
     try {
@@ -162,7 +167,7 @@ export class CheckpointKeeper implements Checkpoints {
       throw new CheckpointFailedError({ agent_id, problem: problemOf(error) }, { cause: error })
     }
     const data = { agent_id, checkpoint_id, label, origin }
-    await this.#svc.use(Store).apply([appendEvent({ type: 'checkpoint_saved', agent_id, data })])
+    await this.#svc.use(Store).apply([appendEvent({ type: 'checkpoint_saved', agent_id, data }), ...also])
     await this.prune(agent_id, this.#config.keep)
     return checkpoint_id
   }

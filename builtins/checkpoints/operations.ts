@@ -8,10 +8,10 @@ import {
   CheckpointNotFoundError,
   CheckpointRestored,
   CheckpointSummary,
-  type Checkpoints,
   CheckpointUnreadableError,
   RestoreInterruptedError,
 } from './contract.ts'
+import type { CheckpointKeeper } from './keeper.ts'
 
 const id = AgentRef
 const checkpoint_id = z
@@ -23,7 +23,7 @@ const checkpoint_id = z
 const found = [AgentNotFoundError, AmbiguousAgentError]
 const readable = [...found, CheckpointNotFoundError, CheckpointUnreadableError]
 
-export function checkpointOperations(svc: PluginHandle, config: CheckpointsConfig, checkpoints: Checkpoints) {
+export function checkpointOperations(svc: PluginHandle, config: CheckpointsConfig, checkpoints: CheckpointKeeper) {
   const idOf = async (ref: string) => (await svc.use(Agents).find(ref)).agent_id
   return [
     operation({
@@ -49,15 +49,16 @@ export function checkpointOperations(svc: PluginHandle, config: CheckpointsConfi
         method: 'POST',
         path: '/agents/{id}/checkpoints',
         status: 201,
+        idempotent: true,
         location: ({ agent_id, checkpoint_id }: CheckpointSummary) =>
           `/agents/${agent_id}/checkpoints/${checkpoint_id}`,
       },
       cli: { usage: 'checkpoint take <id> [label...]' },
       mcp: true,
       errors: [...found, CheckpointFailedError, CheckpointNotFoundError],
-      async run({ id, label }) {
+      async run({ id, label }, { effects }) {
         const agent_id = await idOf(id)
-        const taken = await checkpoints.save(agent_id, label)
+        const taken = await checkpoints.keep(agent_id, label, effects)
         const summary = (await checkpoints.list(agent_id)).find(each => each.checkpoint_id === taken)
         // Its agent was deleted in the meantime.
         if (!summary) throw new CheckpointNotFoundError({ agent_id, checkpoint_id: taken })

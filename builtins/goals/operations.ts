@@ -94,6 +94,7 @@ export function goalOperations(svc: PluginHandle) {
         method: 'POST',
         path: '/agents/{id}/goals',
         status: 201,
+        idempotent: true,
         location: ({ goal_id }: Goal) => `/goals/${goal_id}`,
       },
       cli: { usage: 'goals add <id> <objective...>', short: { priority: 'p' } },
@@ -106,14 +107,14 @@ export function goalOperations(svc: PluginHandle) {
         GoalEndedError,
         TooManySubgoalsError,
       ],
-      async run({ id, objective, priority, parent_goal_id }) {
+      async run({ id, objective, priority, parent_goal_id }, { effects: also = [] }) {
         const { agent_id, died_at } = await svc.use(Agents).find(id)
         if (died_at !== null) throw new AgentDeadError({ agent_id })
         if (parent_goal_id) await parentFor(svc, parent_goal_id, agent_id, 1)
         const goal = { agent_id, objective, priority, origin: 'operator' as const }
         const { goal_id, effects } = added(svc, { ...goal, parent_goal_id: parent_goal_id ?? null })
         const wake = wakeAgents({ agents: [agent_id], reason: 'goal' })
-        if (!(await svc.use(Store).apply([...effects, wake]))) throw await gone(parent_goal_id ?? goal_id)
+        if (!(await svc.use(Store).apply([...effects, wake, ...also]))) throw await gone(parent_goal_id ?? goal_id)
         return shown(await goalOf(goal_id))
       },
       render: line,

@@ -95,6 +95,7 @@ export function patternOperations(svc: PluginHandle, runner: PatternRunner) {
         method: 'POST',
         path: '/patterns/{name}',
         status: 201,
+        idempotent: true,
         location: (run: PatternRun) => `/pattern-runs/${run.pattern_id}`,
       },
       cli: { usage: 'patterns start <name> <initiator> <participants> <task...>' },
@@ -103,9 +104,9 @@ export function patternOperations(svc: PluginHandle, runner: PatternRunner) {
         ...[AgentNotFoundError, AmbiguousAgentError, AgentDeadError],
         ...[PatternNotFoundError, PatternParticipantsError, TooManyPatternsError],
       ],
-      async run(start) {
+      async run(start, { effects: also = [] }) {
         const { pattern_id: id, effects } = await runner.begin(start)
-        await svc.use(Store).apply(effects)
+        await svc.use(Store).apply([...effects, ...also])
         return runner.shown(id)
       },
     }),

@@ -10,6 +10,7 @@ import {
   type StreamEvent,
 } from '#kernel'
 import { Daemon } from '../daemon/contract.ts'
+import { Store } from '../store/contract.ts'
 import { conditional, hidden, sendOutput, windowHeaders } from './answer.ts'
 import { parseBody } from './body.ts'
 import { RestCall } from './call.ts'
@@ -26,6 +27,7 @@ import { admit } from './gate.ts'
 import type { Door } from './hosts.ts'
 import { inputOf } from './input.ts'
 import type { Keys } from './keys.ts'
+import { once } from './once.ts'
 import { sendPage } from './pages.ts'
 import { problemHeaders, toldError } from './problem.ts'
 import { createRefusal, shadowed } from './refusals.ts'
@@ -144,7 +146,12 @@ async function answer(
   }>
   const input = inputOf(operation, { params, query, body })
   if (operation.events) return answerStream(parts, operation, input, call, request, reply)
-  const output = await invoke(operation, input, call)
+  const key = operation.http.idempotent === true && svc.has(Store) ? call.idempotency_key : undefined
+  const route = `${request.method} ${request.url.split('?')[0]}`
+  const output =
+    key === undefined
+      ? await invoke(operation, input, call)
+      : await once(svc, { operation, input, call, key, route, hide })
   if (operation.count) reply.headers(await windowHeaders(operation, input, request.url, call))
   if (operation.http.headers) reply.headers(operation.http.headers(input as never))
   return sendOutput(reply, operation.http, output, hide)

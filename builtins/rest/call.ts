@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type OperationCall, traceparentOf } from '#kernel'
+import { type Effect, type OperationCall, traceparentOf } from '#kernel'
 import { markOf, tenantOf } from './gate.ts'
 import type { Door } from './hosts.ts'
 
@@ -19,6 +19,8 @@ export class RestCall implements OperationCall {
   readonly local: boolean
   readonly request_id: string
   readonly idempotency_key?: string
+  effects?: readonly Effect[]
+  readonly replayed?: () => void
   readonly last_event_id?: string
   readonly traceparent?: string
   /** Aborted when the client goes away before it has its answer, and when the server stops. */
@@ -34,7 +36,10 @@ export class RestCall implements OperationCall {
     this.request_id = request.id
     const key = markOf(request, 'idempotency-key')
     const seen = markOf(request, 'last-event-id')
-    if (key !== undefined) this.idempotency_key = key
+    if (key !== undefined) {
+      this.idempotency_key = key
+      this.replayed = () => void reply.header('idempotency-replayed', 'true')
+    }
     if (seen !== undefined) this.last_event_id = seen
     const traceparent = traceparentOf(request.headers.traceparent)
     if (traceparent !== undefined) this.traceparent = traceparent

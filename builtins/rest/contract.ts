@@ -276,6 +276,26 @@ export const DaemonNotRunningError = defineError({
   title: 'Daemon not running',
   sentence: () => 'This needs the daemon, which does not run in this process; serve it with: svc serve --with-daemon',
 })
+export const IdempotencyKeyReusedError = defineError({
+  code: 'idempotency_key_reused',
+  status: 422,
+  title: 'Idempotency key reused',
+  sentence: (p: { earlier: string }) =>
+    `This Idempotency-Key belongs to ${p.earlier}, whose request was a different one; use a new key for a new request.`,
+})
+export const RequestUnderWayError = defineError({
+  code: 'request_under_way',
+  status: 409,
+  title: 'Request under way',
+  sentence: () => 'The first request with this Idempotency-Key has no answer yet; send it again in a moment.',
+})
+export const IdempotencyOutcomeUnknownError = defineError({
+  code: 'idempotency_outcome_unknown',
+  status: 409,
+  title: 'Idempotency outcome unknown',
+  sentence: () =>
+    'The first request with this Idempotency-Key was carried out, and its answer was lost; look at what it created. A new key creates it again.',
+})
 export const TooManyStreamsError = defineError({
   code: 'too_many_streams',
   status: 503,

@@ -90,6 +90,7 @@ function succeeded(operation: Operation, components: Components): Record<string,
   const headers = {
     'X-Request-Id': ref('headers', 'X-Request-Id'),
     ...(location ? { Location: ref('headers', 'Location') } : {}),
+    ...(http!.idempotent ? { 'Idempotency-Replayed': ref('headers', 'Idempotency-Replayed') } : {}),
     ...(cached ? { ETag: ref('headers', 'ETag') } : {}),
     ...(count ? { 'X-Total-Count': ref('headers', 'X-Total-Count'), Link: ref('headers', 'Link') } : {}),
   }

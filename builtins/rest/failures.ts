@@ -12,7 +12,10 @@ import {
   DaemonNotRunningError,
   ForbiddenHostError,
   ForbiddenOriginError,
+  IdempotencyKeyReusedError,
+  IdempotencyOutcomeUnknownError,
   MalformedRequestError,
+  RequestUnderWayError,
   RouteNotFoundError,
   ServerStoppingError,
   TooManyAttemptsError,
@@ -23,11 +26,13 @@ import {
 import { PROBLEM_TYPE } from './problem.ts'
 import { type Components, type Json, ref } from './schemas.ts'
 
+const KEY_ERRORS = [IdempotencyKeyReusedError, RequestUnderWayError, IdempotencyOutcomeUnknownError]
+
 type Errors = readonly Pick<ErrorClass<never>, 'code' | 'status' | 'title'>[]
 
 /** What any request to such a place may be answered with, whatever its operation does. */
 function sharedErrors({ http, reach, events }: Operation): Errors {
-  const { method, open, daemon } = http as HttpFace
+  const { method, open, daemon, idempotent } = http as HttpFace
   const changes = method !== 'GET'
   return [
     MalformedRequestError,
@@ -37,6 +42,7 @@ function sharedErrors({ http, reach, events }: Operation): Errors {
     RouteNotFoundError,
     InvalidInputError,
     ...(reach === 'daemon' || daemon ? [DaemonNotRunningError] : []),
+    ...(idempotent === true ? KEY_ERRORS : []),
     ...(events ? [TooManyStreamsError] : []),
     ServerStoppingError,
     DatabaseLockedError,
@@ -63,7 +69,8 @@ export function failed(operation: Operation, { responses }: Components): Record<
 }
 
 function problemResponse(status: number, errors: Errors): Json {
-  const again = status === 429 || status === 503 ? { 'Retry-After': ref('headers', 'Retry-After') } : {}
+  const mayRetry = status === 429 || status === 503 || errors.includes(RequestUnderWayError)
+  const again = mayRetry ? { 'Retry-After': ref('headers', 'Retry-After') } : {}
   const narrowed = { properties: { status: { const: status }, code: { enum: errors.map(({ code }) => code) } } }
   return {
     description: errors.map(({ title, code }) => `${title} (\`${code}\`)`).join(', '),

@@ -3,12 +3,14 @@ import type { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import { definePlugin, Operations, ROLES, secretMasker } from '#kernel'
 import { DoctorChecks } from '../doctor/contract.ts'
+import { Effects } from '../store/contract.ts'
 import { Apps } from './apps.ts'
 import { keyCheck } from './checks.ts'
 import { type Listening, ProtocolRoutes, problemOf, Rest, ServerConfig, StaticRoutes } from './contract.ts'
 import type { Door } from './hosts.ts'
 import { Keys } from './keys.ts'
 import { listen } from './listener.ts'
+import { KEY_EFFECTS } from './once.ts'
 import { capacityFor, openFilesLimit } from './open-files.ts'
 import { healthCheck, openapiGet } from './operations.ts'
 import { toldError } from './problem.ts'
@@ -54,6 +56,7 @@ export default definePlugin({
     svc.onChange(Operations, () => apps.outdate())
     svc.onChange(StaticRoutes, () => apps.outdate())
     svc.onChange(ProtocolRoutes, () => apps.outdate())
+    for (const effect of KEY_EFFECTS) svc.add(Effects, effect.kind)
     svc.add(DoctorChecks, keyCheck(svc, config, addresses))
     svc.operation(healthCheck(svc))
     svc.operation(openapiGet(svc, config.api_key !== ''))

@@ -79,6 +79,9 @@ export async function openapiDocument(documented: Documented): Promise<Json> {
         Link: header('With `limit`: where the next window is, as `rel="next"`; absent in the last'),
         Location: header('Where what was made is'),
         ETag: header('Names this state of the answer'),
+        'Idempotency-Replayed': header(
+          '`true` where the answer is that to an earlier request with the same `Idempotency-Key`',
+        ),
         'Retry-After': header('Seconds after which to try again', 'integer'),
       },
       responses: {

@@ -31,7 +31,8 @@ export function corsHeaders(headers: IncomingHttpHeaders, listed: readonly strin
   return {
     vary: 'Origin',
     'access-control-allow-origin': origin,
-    'access-control-expose-headers': 'ETag, Link, Location, Mcp-Session-Id, Retry-After, X-Request-Id, X-Total-Count',
+    'access-control-expose-headers':
+      'ETag, Idempotency-Replayed, Link, Location, Mcp-Session-Id, Retry-After, X-Request-Id, X-Total-Count',
   }
 }
 

@@ -110,6 +110,7 @@ export function scheduleOperations(svc: PluginHandle, schedules: ScheduleBook) {
         method: 'POST',
         path: '/agents/{id}/schedules',
         status: 201,
+        idempotent: true,
         location: ({ schedule_id }: Schedule) => `/schedules/${schedule_id}`,
       },
       cli: {
@@ -119,10 +120,10 @@ export function scheduleOperations(svc: PluginHandle, schedules: ScheduleBook) {
       },
       mcp: true,
       errors: [...found, AgentDeadError, BadScheduleError, TooManySchedulesError],
-      async run({ id, ...given }) {
+      async run({ id, ...given }, { effects: also = [] }) {
         const agent_id = await living(svc, id)
         const { schedule_id, effects } = await schedules.made({ agent_id, created_by: 'operator', ...given })
-        await svc.use(Store).apply(effects)
+        await svc.use(Store).apply([...effects, ...also])
         return shown(await schedules.find(schedule_id))
       },
       render: scheduleLine,
@@ -201,16 +202,17 @@ export function alarmOperations(svc: PluginHandle, alarms: AlarmBook) {
         method: 'POST',
         path: '/agents/{id}/alarms',
         status: 201,
+        idempotent: true,
         location: ({ alarm_id }: Alarm) => `/alarms/${alarm_id}`,
       },
       cli: { usage: 'alarms set <id> <at> <description...>' },
       mcp: true,
       errors: [...found, AgentDeadError, BadAlarmError, TooManySchedulesError],
-      async run({ id, at, description }) {
+      async run({ id, at, description }, { effects: also = [] }) {
         const agent_id = await living(svc, id)
         const time = await alarms.timeOf(at)
         const { alarm_id, effects } = await alarms.made({ agent_id, description, at: time, created_by: 'operator' })
-        await svc.use(Store).apply(effects)
+        await svc.use(Store).apply([...effects, ...also])
         return shownAlarm(await alarms.find(alarm_id))
       },
       render: alarmLine,

@@ -38,6 +38,7 @@ export function sessionOperations(svc: PluginHandle, book: SessionBook) {
         method: 'POST',
         path: '/sessions',
         status: 201,
+        idempotent: true,
         statuses: { 200: 'It was open already' },
         statusOf: ({ created }: Opened) => (created ? 201 : 200),
         location: ({ session_id }: Opened) => `/sessions/${session_id}`,
@@ -45,8 +46,8 @@ export function sessionOperations(svc: PluginHandle, book: SessionBook) {
       cli: { usage: 'sessions open <agent_id>', short: { session_key: 'k' } },
       mcp: true,
       errors: [AgentNotFoundError, AmbiguousAgentError, AgentDeadError, OtherAgentSessionError],
-      async run({ metadata, session_key, ...wanted }, { tenant }) {
-        const { session, created } = await book.open({ ...wanted, tenant, session_key, metadata })
+      async run({ metadata, session_key, ...wanted }, { tenant, effects }) {
+        const { session, created } = await book.open({ ...wanted, tenant, session_key, metadata }, effects)
         return { ...session, created }
       },
       render: ({ session_id, created }) => `${session_id}${created ? '' : '  (it was open already)'}`,

@@ -1,4 +1,4 @@
-import type { PluginHandle } from '#kernel'
+import type { Effect, PluginHandle } from '#kernel'
 import { AgentDeadError, AgentNotFoundError, Agents } from '../agents/contract.ts'
 import { isoTime, Store, usdOf } from '../store/contract.ts'
 import { Tasks } from '../tasks/contract.ts'
@@ -55,12 +55,15 @@ export class SessionBook implements Sessions {
   }
 
   /** The running session of this user and key, or a new one. @throws OtherAgentSessionError, AgentDeadError, AgentNotFoundError */
-  async open(wanted: Omit<SessionWanted, 'session_id'>): Promise<{ session: Session; created: boolean }> {
+  async open(
+    wanted: Omit<SessionWanted, 'session_id'>,
+    also: readonly Effect[] = [],
+  ): Promise<{ session: Session; created: boolean }> {
     for (let tries = 0; tries < TRIES; tries++) {
       const { agent_id, died_at } = await this.#svc.use(Agents).find(wanted.agent_id)
       if (died_at !== null) throw new AgentDeadError({ agent_id })
       const { session_id, effects } = await this.resolve({ ...wanted, agent_id })
-      if (effects.length > 0 && !(await this.#store.apply(effects))) continue
+      if (effects.length > 0 && !(await this.#store.apply([...effects, ...also]))) continue
       return { session: await this.get(session_id, wanted.tenant), created: effects.length > 0 }
     }
     throw new AgentNotFoundError({ ref: wanted.agent_id })

@@ -125,13 +125,6 @@ export const TaskNotFoundError = defineError({
   sentence: (p: { task_id: string }) =>
     `There is no task "${p.task_id}" of this user; list those of an agent with: svc tasks <agent>`,
 })
-export const IdempotencyKeyReusedError = defineError({
-  code: 'idempotency_key_reused',
-  status: 422,
-  title: 'Idempotency key reused',
-  sentence: (p: { task_id: string }) =>
-    `This Idempotency-Key belongs to task ${p.task_id}, whose request was a different one; use a new key for a new request.`,
-})
 export const TaskRefusedError = defineError({
   code: 'task_refused',
   status: 422,

@@ -1,7 +1,7 @@
 import { type OperationCall, type PluginHandle, StoppingError, type SvcError, sentenceOf } from '#kernel'
 import { AgentDeadError, AgentNotFoundError, type AgentRow, Agents } from '../agents/contract.ts'
 import { Guardrails } from '../guardrails/contract.ts'
-import { problemOf, ServerStoppingError } from '../rest/contract.ts'
+import { IdempotencyKeyReusedError, problemOf, ServerStoppingError } from '../rest/contract.ts'
 import { Schemas } from '../runtime/contract.ts'
 import { Sessions, sessionUsed } from '../sessions/contract.ts'
 import { appendEvent, Store } from '../store/contract.ts'
@@ -10,7 +10,6 @@ import { admitSchema, originalOf } from './answer-form.ts'
 import { beginsAs } from './beginning.ts'
 import type { TasksConfig } from './config.ts'
 import {
-  IdempotencyKeyReusedError,
   TaskCancelledError,
   TaskGoesOnError,
   TaskInterruptedError,
@@ -88,8 +87,12 @@ export class TaskDesk {
       const agent = await this.#svc.use(Agents).find(input.id)
       const { agent_id, died_at } = agent
       const known = await this.#known(agent_id, call)
-      if (known && known.request_hash !== request_hash) throw new IdempotencyKeyReusedError(known)
-      if (known) return { task_id: known.task_id, carried: undefined }
+      if (known && known.request_hash !== request_hash)
+        throw new IdempotencyKeyReusedError({ earlier: `task ${known.task_id}` })
+      if (known) {
+        call.replayed?.()
+        return { task_id: known.task_id, carried: undefined }
+      }
       if (died_at !== null) throw new AgentDeadError({ agent_id })
       asked ??= await admit(this.#svc, agent_id, input.instruction)
       const { blocked } = asked

@@ -1,10 +1,10 @@
 import { isTree, type OperationCall, operation, Page, type PluginHandle, stream, type Tree, z } from '#kernel'
 import { AgentDeadError, AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '../agents/contract.ts'
 import { BudgetExhaustedError } from '../budget/contract.ts'
+import { IdempotencyKeyReusedError } from '../rest/contract.ts'
 import { OtherAgentSessionError, SessionClosedError, SessionNotFoundError, Sessions } from '../sessions/contract.ts'
 import { isoTime, Store } from '../store/contract.ts'
 import {
-  IdempotencyKeyReusedError,
   TASK_EVENTS,
   Task,
   TaskCancelledError,
@@ -88,7 +88,7 @@ export function taskOperations(svc: PluginHandle, desk: TaskDesk) {
       description: `Runs beside the agent's own life, with a small set of tools. ${KEY}`,
       ...begins,
       output: TaskResponse,
-      http: { method: 'POST', path: '/agents/{id}/tasks', idempotent: true },
+      http: { method: 'POST', path: '/agents/{id}/tasks', idempotent: 'self' },
       cli: { usage: 'task run <id> <instruction...>', ...OPTIONS },
       mcp: true,
       async run(input, call) {
@@ -105,7 +105,7 @@ export function taskOperations(svc: PluginHandle, desk: TaskDesk) {
       description: `Tells text as it comes, then the end. ${KEY}`,
       ...begins,
       events: TASK_EVENTS,
-      http: { method: 'POST', path: '/agents/{id}/tasks/stream', idempotent: true },
+      http: { method: 'POST', path: '/agents/{id}/tasks/stream', idempotent: 'self' },
       cli: { usage: 'run <id> <instruction...>', ...OPTIONS },
       mcp: true,
       async *run(input, call) {

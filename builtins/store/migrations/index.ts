@@ -22,6 +22,7 @@ import { neighbours } from './023-neighbours.ts'
 import { givenRoles } from './024-given-roles.ts'
 import { budgetPrices } from './025-budget-prices.ts'
 import { endedTranscripts } from './026-ended-transcripts.ts'
+import { idempotencyKeys } from './028-idempotency-keys.ts'
 
 /** `svc1` in ASCII: how a file of ours is told from another program's. */
 export const APPLICATION_ID = 0x73766331
@@ -60,4 +61,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '024-given-roles', sql: givenRoles },
   { name: '025-budget-prices', sql: budgetPrices },
   { name: '026-ended-transcripts', sql: endedTranscripts },
+  { name: '028-idempotency-keys', sql: idempotencyKeys },
 ]
