@@ -63,6 +63,9 @@ export const ConnectionCutError = defineError({
     'The connection was cut before the end of the stream; with an idempotencyKey the answer would have been found again.',
 })
 
+/** Codes of tasks that were cancelled: their streams end with `done`. */
+const CANCELLED = ['task_cancelled', 'task_stopped']
+
 /** Pauses before a stream that was cut is opened again, in milliseconds: they double. */
 const FIRST_PAUSE_MS = 250
 const LONGEST_PAUSE_MS = 8_000
@@ -71,8 +74,9 @@ const TRIES = 6
 
 /**
  * A client of the REST API at `baseUrl`. Each of its methods throws an SvcError with the code, the status and the sentence of
- * the problem that the server told. A stream is an async iterator; left early, it is closed. A stream that can go on after an
+ * the problem that the server sent. A stream is an async iterator; left early, it is closed. A stream that can go on after an
  * event is opened again when it was cut; one that began something asks for the answer when its call had an `idempotencyKey`.
+ * The stream of a task that failed throws its error, with the problem and the `task` as `cause`.
  */
 export function createClient(options: ClientOptions): Client {
   const rooms: Record<string, Record<string, unknown>> = {}
@@ -172,6 +176,7 @@ async function* follow(
   call.signal?.addEventListener('abort', leave, { once: true })
   call.signal?.throwIfAborted()
   let lastEventId = call.lastEventId
+  let failed = false
   try {
     for (let pause = 0; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
       try {
@@ -179,7 +184,10 @@ async function* follow(
         const answer = await send(options, route, input, { ...call, ...seen, signal: left.signal })
         pause = FIRST_PAUSE_MS
         for await (const message of messagesOf(answer)) {
-          if (message.event === 'error') throw errorOf(message.data)
+          if (message.event === 'error') {
+            failed = Object.hasOwn(Object(message.data), 'task')
+            throw errorOf(message.data)
+          }
           lastEventId = message.id ?? lastEventId
           yield message
           if (message.event === 'done') return
@@ -188,8 +196,8 @@ async function* follow(
         throw new ConnectionCutError()
       } catch (error) {
         call.signal?.throwIfAborted()
-        // What never was there is not waited for; what was there and went away is.
-        if (pause === 0 || !isCut(error)) throw error
+        // What never was there is not waited for, nor is a task that failed; what was there and went away is.
+        if (failed || pause === 0 || !isCut(error)) throw error
         if (route.method !== 'GET') {
           yield { event: 'done', data: await again(options, route, input, call) }
           return
@@ -203,7 +211,10 @@ async function* follow(
   }
 }
 
-/** Asks for the answer to what a stream began, without a stream. @throws ConnectionCutError without an idempotencyKey */
+/**
+ * Asks for the answer to what a stream began, without a stream.
+ * @throws ConnectionCutError without an idempotencyKey; the error of a task that failed
+ */
 async function again(options: ClientOptions, { path }: Route, input: Input, call: CallOptions): Promise<unknown> {
   const whole = Object.values<Route>(OPERATIONS).find(
     route => !route.stream && route.method === 'POST' && `${route.path}/stream` === path,
@@ -211,7 +222,10 @@ async function again(options: ClientOptions, { path }: Route, input: Input, call
   if (!whole || !call.idempotencyKey) throw new ConnectionCutError()
   for (let tries = 1, pause = FIRST_PAUSE_MS; ; tries++, pause *= 2) {
     try {
-      return await ask(options, whole, input, call)
+      const task = await ask(options, whole, input, call)
+      const { error } = Object(task) as { error?: { code: string } | null }
+      if (error && !CANCELLED.includes(error.code)) throw errorOf({ ...error, task })
+      return task
     } catch (error) {
       if (tries === TRIES || !isCut(error)) throw error
       await sleep(pause, call.signal)

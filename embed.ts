@@ -191,7 +191,10 @@ export class Svc {
     throw new SvcError(error.detail, { ...error, errors })
   }
 
-  /** The same as `run`, told as it goes on: `token` events, and at last `done`. Who leaves the loop early ends the task. */
+  /**
+   * The same as `run`, as it goes on: `token` events, and one last event, `error` when the task failed, else `done`. Leaving the
+   * loop early ends the task.
+   */
   async *stream(
     agent: string,
     instruction: string,

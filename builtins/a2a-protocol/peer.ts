@@ -2,7 +2,7 @@ import { type OperationCall, type PluginHandle, parse } from '#kernel'
 import { type AgentRow, Agents } from '../agents/contract.ts'
 import { Sessions } from '../sessions/contract.ts'
 import { Store } from '../store/contract.ts'
-import { type Task, type TaskResponse, Tasks } from '../tasks/contract.ts'
+import { type Task, Tasks } from '../tasks/contract.ts'
 import type { PublicConfig } from './config.ts'
 import { type Dialect, type Shown, V1, V03 } from './dialect.ts'
 import { RpcError } from './errors.ts'
@@ -146,7 +146,7 @@ export class Peer {
 
   /** The task at its end, or when it waits for the operator. */
   async #settled({ task_id }: Task, { tenant, signal }: OperationCall): Promise<Task> {
-    for await (const { event } of this.#tasks.follow(task_id, undefined, signal)) if (event === 'done') break
+    for await (const { event } of this.#tasks.follow(task_id, undefined, signal)) if (isEnd(event)) break
     return this.#tasks.find(task_id, tenant)
   }
 
@@ -164,11 +164,16 @@ export class Peer {
         yield dialect.piece(shown, (data as { text: string }).text, false, said)
         said = true
       }
-      if (event !== 'done') continue
+      if (!isEnd(event)) continue
+      const ended = await this.#tasks.find(task.task_id, call.tenant)
       // What guardrails kept back, or was only said at the end.
-      const { output } = data as TaskResponse
+      const { output } = ended
       if (!said && output !== '') yield dialect.piece(shown, output, true, false)
-      yield dialect.status({ ...shown, task: await this.#tasks.find(task.task_id, call.tenant) })
+      yield dialect.status({ ...shown, task: ended })
     }
   }
+}
+
+function isEnd(event: string): boolean {
+  return event === 'done' || event === 'error'
 }

@@ -135,7 +135,7 @@ function bodyOf({ json, text }: Answer): unknown {
   }
 }
 
-/** The events of a stream; an `error` is thrown, as it was in the daemon. */
+/** The events of a stream. An `error` is thrown, as it was in the daemon, except the end of a task that failed. */
 async function* eventsOf(response: IncomingMessage, exits: CommandTree['exits']): AsyncGenerator<StreamEvent> {
   const { createParser } = await import('eventsource-parser')
   const come: EventSourceMessage[] = []
@@ -145,8 +145,9 @@ async function* eventsOf(response: IncomingMessage, exits: CommandTree['exits'])
     for await (const text of response) {
       parser.feed(text)
       for (const { id, event = 'message', data } of come.splice(0)) {
-        if (event === 'error') throw errorOf({ status: 0, json: true, text: data }, exits)
-        yield { event, data: JSON.parse(data), ...(id === undefined ? {} : { id }) }
+        const parsed = JSON.parse(data)
+        if (event === 'error' && !parsed.task) throw errorOf({ status: 0, json: true, text: data }, exits)
+        yield { event, data: parsed, ...(id === undefined ? {} : { id }) }
       }
     }
   } catch (error) {

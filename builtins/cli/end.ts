@@ -1,6 +1,9 @@
-/** How a task's stream ends, as far as people are told of it. */
+import type { StreamEvent } from '#kernel'
+
+/** What the end of a task's stream shows. */
 export interface End {
   status?: string
+  output?: string
   error?: { detail?: string } | null
   approval_ids?: string[]
 }
@@ -9,4 +12,12 @@ export interface End {
 export function endOf({ status = 'done', error, approval_ids = [] }: End): string {
   if (error?.detail) return `${status}: ${error.detail}`
   return approval_ids.length > 0 ? `${status}: decide with svc approve ${approval_ids.join(', ')}` : String(status)
+}
+
+/** Returns the end that an event reports; undefined for one after which others come. */
+export function endIn({ event, data }: StreamEvent): End | undefined {
+  if (event === 'done') return data as End
+  if (event !== 'error') return undefined
+  const error = data as { detail?: string; task?: End }
+  return error.task ?? { status: 'failed', error }
 }

@@ -1,14 +1,17 @@
 import type { Operation, StreamEvent } from '#kernel'
 import type { Context } from './context.ts'
-import { type End, endOf } from './end.ts'
+import { endIn, endOf } from './end.ts'
 import { printable, printableJson } from './printable.ts'
 
-type Shown = End & { text?: unknown; output?: unknown; message?: unknown }
+interface Shown {
+  text?: unknown
+  message?: unknown
+}
 
 /**
- * Tells the events of a stream as they come: for programs a line of JSON each, for people the text of tokens as it grows and
+ * Writes the events of a stream as they come: for programs a line of JSON each, for people the text of tokens as it grows and
  * a line for all else.
- * @returns 1 when its end says that what it was about failed
+ * @returns the exit code: 1 when the stream ends with a failure
  */
 export async function showStream(
   events: AsyncIterable<StreamEvent>,
@@ -19,7 +22,8 @@ export async function showStream(
   let exit = 0
   for await (const event of events) {
     const data = event.data as Shown
-    if (event.event === 'done' && data.status === 'failed') exit = 1
+    const end = endIn(event)
+    if (end?.status === 'failed') exit = 1
     if (json) {
       terminal.out(printableJson(JSON.stringify(event)))
     } else if (render) {
@@ -27,11 +31,11 @@ export async function showStream(
     } else if (event.event === 'token') {
       terminal.part(printable(String(data.text)))
       grown = true
-    } else if (event.event === 'done') {
-      // What has grown before everybody's eyes is not told again.
+    } else if (end) {
+      // Text that was shown as it came is not shown again.
       if (grown) terminal.part('\n')
-      else terminal.out(printable(String(data.output ?? '')))
-      terminal.err(printable(endOf(data)))
+      else terminal.out(printable(end.output ?? ''))
+      terminal.err(printable(endOf(end)))
     } else terminal.err(printable(`${event.event}: ${data.message ?? JSON.stringify(event.data)}`))
   }
   return exit

@@ -39,7 +39,7 @@ export async function callTool(
     return {
       isError: true,
       content: [{ type: 'text', text: shown.message }],
-      _meta: { problem: problemOf(shown, call.request_id) },
+      _meta: { problem: problemOf(shown, call.request_id), ...taskIn(shown) },
     }
   }
 }
@@ -96,7 +96,13 @@ async function followed(
 function failureOf(data: unknown): SvcError {
   const { detail, code, status, title } = Problem.partial().safeParse(data).data ?? {}
   if (detail === undefined || code === undefined) return new InternalError()
-  return new SvcError(detail, { code, status: status ?? 500, ...(title === undefined ? {} : { title }) })
+  return new SvcError(detail, { code, status: status ?? 500, ...(title === undefined ? {} : { title }), cause: data })
+}
+
+/** The task whose failure ended a stream, with the text shown so far. */
+function taskIn({ cause }: SvcError): { task?: unknown } {
+  const { task } = Object(cause) as { task?: unknown }
+  return task === undefined ? {} : { task }
 }
 
 function textOf(event: string, data: unknown): string {

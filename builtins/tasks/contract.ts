@@ -54,12 +54,14 @@ export const TaskMessage = z.object({
 })
 export type TaskMessage = z.infer<typeof TaskMessage>
 
-/** What a task's stream tells: deltas of text as they come, and its end. */
+/** Events of a task's stream: text as it comes, and one last event, `done` or `error`. */
 export const TASK_EVENTS = {
   token: z.object({ text: z.string().describe('What the model said since the event before') }),
   info: z.object({ code: z.string(), message: z.string() }),
-  done: TaskResponse,
-  error: Problem,
+  done: TaskResponse.describe('The task ended, waits for an approval, or was cancelled'),
+  error: Problem.extend({
+    task: TaskResponse.optional().describe('The task that failed, with the text shown so far as its output'),
+  }).describe('The task failed, or its stream did'),
 }
 
 /** Said once, at the beginning of a stream that tells nothing until its end. */

@@ -3,7 +3,7 @@ import { Store } from '../store/contract.ts'
 import { SUPPRESSED } from './contract.ts'
 import type { TaskDesk } from './desk.ts'
 import { type TaskRow, textAfter } from './repository.ts'
-import { responseOf } from './shape.ts'
+import { endOf } from './shape.ts'
 
 /** What a reader finds at its place. */
 type Found = { text: string } | 'nothing yet' | { end: TaskRow }
@@ -47,7 +47,7 @@ export async function* followTask(
     const found = await look(svc, desk, task_id, place, signal)
     if (found === 'nothing yet') continue
     if ('end' in found) {
-      yield { id: String(place), event: 'done', data: responseOf(found.end) }
+      yield { id: String(place), ...endOf(found.end) }
       return
     }
     place += found.text.length

@@ -102,7 +102,7 @@ export function taskOperations(svc: PluginHandle, desk: TaskDesk) {
     stream({
       name: 'tasks.stream',
       summary: 'Have an agent do one thing now, and follow what it says',
-      description: `Tells text as it comes, then the end. ${KEY}`,
+      description: `Sends text as it comes, and one last event: error when the task failed, else done. ${KEY}`,
       ...begins,
       events: TASK_EVENTS,
       http: { method: 'POST', path: '/agents/{id}/tasks/stream', idempotent: 'self' },

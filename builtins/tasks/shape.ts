@@ -1,6 +1,7 @@
+import type { StreamEvent } from '#kernel'
 import type { Problem } from '../rest/contract.ts'
 import { isoTime, usdOf } from '../store/contract.ts'
-import type { Task, TaskResponse } from './contract.ts'
+import { type Task, TaskCancelledError, type TaskResponse, TaskStoppedError } from './contract.ts'
 import type { TaskRow } from './repository.ts'
 
 function factsOf(row: TaskRow) {
@@ -21,6 +22,16 @@ function factsOf(row: TaskRow) {
 /** A task that does not run any more, as the answer to who asked for it. */
 export function responseOf(row: TaskRow): TaskResponse {
   return { ...factsOf(row), status: row.status as TaskResponse['status'] }
+}
+
+const CANCELLED: readonly string[] = [TaskCancelledError.code, TaskStoppedError.code]
+
+/** Returns the last event of a task's stream: `error` when the task failed, else `done`, also when it was cancelled. */
+export function endOf(row: TaskRow): StreamEvent {
+  const task = responseOf(row)
+  const { error } = task
+  if (error === null || CANCELLED.includes(error.code)) return { event: 'done', data: task }
+  return { event: 'error', data: { ...error, task } }
 }
 
 export function taskOf(row: TaskRow): Task {

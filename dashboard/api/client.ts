@@ -26,6 +26,11 @@ export interface Fault {
   errors: readonly { path: string; message: string }[]
 }
 
+/** Whether an error is the end of a task that failed, which the list of tasks shows. */
+export function isTaskFailure(error: unknown): boolean {
+  return Object.hasOwn(Object((error as Error | undefined)?.cause), 'task')
+}
+
 export function faultOf(error: unknown): Fault {
   const { message = String(error), code = 'failed', status = 0, errors = [] } = (error ?? {}) as Partial<Fault>
   return { message, code, status, errors }

@@ -121,6 +121,17 @@ describe('the public Agent2Agent protocol', () => {
     expect([seen[0], seen.at(-1), said]).toEqual(['task', 'statusUpdate', 'It is a long story about sheep.'])
   })
 
+  it('streams the failure of a task as its last status', async () => {
+    await using home = await served(() => fault('rst'), { config: { ...OPEN, model: { retry_delay: 0 } } })
+    const client = await clientOf(home.url, await spawn(home))
+    const states: unknown[] = []
+    for await (const { payload } of client.sendMessageStream(request('What is the sum?')))
+      if (payload?.$case === 'statusUpdate') states.push(payload.value.status?.state)
+    expect(states).toEqual([TaskState.TASK_STATE_FAILED])
+    const task = (await client.sendMessage(request('And now?'))) as Task
+    expect(task.status?.state).toBe(TaskState.TASK_STATE_FAILED)
+  })
+
   it('goes on when nobody listens, is followed again, and is cancelled on request', async () => {
     await using home = await served(({ prompt }) => (prompt.includes('slow') ? fault('hang') : text('done')))
     const client = await clientOf(home.url, await spawn(home))

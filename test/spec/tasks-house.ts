@@ -55,3 +55,10 @@ export const done = (events: readonly StreamEvent[]) => {
   if (last?.event !== 'done') throw new Error(`the stream ends with ${last?.event}`)
   return last.data as TaskResponse
 }
+
+/** The task whose failure ended a stream. */
+export const failed = (events: readonly StreamEvent[]) => {
+  const last = events.at(-1)
+  if (last?.event !== 'error') throw new Error(`the stream ends with ${last?.event}`)
+  return (last.data as { task: TaskResponse }).task
+}

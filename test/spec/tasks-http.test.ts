@@ -136,7 +136,7 @@ describe('tasks over HTTP', () => {
     await reading
     expect(performance.now() - began).toBeLessThan(2000)
     const ends = events(stream).filter(({ event }) => event !== 'token')
-    expect(ends).toMatchObject([{ event: 'done', data: { status: 'failed', error: { code: 'task_interrupted' } } }])
+    expect(ends).toMatchObject([{ event: 'error', data: { code: 'task_interrupted', task: { status: 'failed' } } }])
     expect(await model.requests[0]?.ended).toBe('dropped')
   })
 })

@@ -3,7 +3,7 @@ import { definePlugin, tool, z } from '#kernel'
 import { DatabaseLockedError, Store } from '../../builtins/store/contract.ts'
 import { fault, type HouseOptions, type Script, tempDir, text, toolCall, until } from '../support/index.ts'
 import { spawn } from './rooms.ts'
-import { all, done, followed, rows, run, said, streamed, tasked, taskOf } from './tasks-house.ts'
+import { all, done, failed, followed, rows, run, said, streamed, tasked, taskOf } from './tasks-house.ts'
 
 /** Longer than a task is kept for a process that gives no sign of life. */
 const LEASE_MS = 20_000
@@ -81,7 +81,7 @@ describe('a task whose process died', () => {
     expect(await taskOf(second, task_id)).toMatchObject({
       ...{ status: 'failed', error: { code: 'task_interrupted', detail: expect.stringContaining('Idempotency-Key') } },
     })
-    expect(done(await following)).toMatchObject({ status: 'failed' })
+    expect(failed(await following)).toMatchObject({ status: 'failed' })
     expect(second.server.requests).toEqual([])
     // The one that was only slow learns it, and leaves it at that.
     await first.close()

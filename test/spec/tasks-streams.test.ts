@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { definePlugin, tool, z } from '#kernel'
 import { fault, type Reply, text, together, toolCall, turn, until } from '../support/index.ts'
 import { spawn } from './rooms.ts'
-import { all, done, followed, rows, run, said, streamed, tasked, taskOf } from './tasks-house.ts'
+import { all, done, failed, followed, rows, run, said, streamed, tasked, taskOf } from './tasks-house.ts'
 
 const LONG = 'It is four, and it will stay four for as long as anybody counts.'
 
@@ -57,8 +57,7 @@ describe('the stream of a task', () => {
     await using home = await tasked(() => fault('rst'), { clock: 'system', config: { model: { retry_delay: 0 } } })
     home.server.enqueue(fault('cleancut', 'It is fo'))
     const events = await all(await streamed(home, await spawn(home), 'What is two and two?'))
-    expect(events.at(-1)?.event).toBe('done')
-    expect(done(events)).toMatchObject({ status: 'failed', output: 'It is fo', error: { code: 'model_error' } })
+    expect(failed(events)).toMatchObject({ status: 'failed', output: 'It is fo', error: { code: 'model_error' } })
   })
 
   it.each(['hang', 'stall', 'rst', '500', 'badjson', 'html200', 'empty', 'cleancut', '429'] as const)(
@@ -69,8 +68,8 @@ describe('the stream of a task', () => {
         config: { model: { idle_timeout: 0.3, total_timeout: 1, retry_delay: 0 } },
       })
       const events = await all(await streamed(home, await spawn(home), 'Do it.'))
-      expect(events.filter(({ event }) => event !== 'token').map(({ event }) => event)).toEqual(['done'])
-      expect(done(events)).toMatchObject({ status: 'failed', error: { code: 'model_error' } })
+      expect(events.filter(({ event }) => event !== 'token').map(({ event }) => event)).toEqual(['error'])
+      expect(failed(events)).toMatchObject({ status: 'failed', error: { code: 'model_error' } })
     },
   )
 

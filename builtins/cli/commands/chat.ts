@@ -4,7 +4,7 @@ import type { AgentDetail } from '../../agents/contract.ts'
 import type { Session } from '../../sessions/contract.ts'
 import { Calls, operationRef } from '../calls.ts'
 import type { Context, HandWritten } from '../context.ts'
-import { type End, endOf } from '../end.ts'
+import { endIn, endOf } from '../end.ts'
 import { INTERRUPTED } from '../interrupt.ts'
 import { printable, printableJson } from '../printable.ts'
 import { findProject } from '../project.ts'
@@ -116,16 +116,16 @@ class Chat {
     const { terminal, json } = this.#context
     let grown = false
     for await (const event of events) {
-      const data = event.data as End & { text?: string; output?: string }
-      if (event.event === 'done' && data.status === 'failed') this.#exit = 1
+      const end = endIn(event)
+      if (end?.status === 'failed') this.#exit = 1
       if (json) terminal.out(printableJson(JSON.stringify(event)))
       else if (event.event === 'token') {
-        terminal.part(printable(data.text ?? ''))
+        terminal.part(printable((event.data as { text: string }).text))
         grown = true
-      } else if (event.event === 'done') {
+      } else if (end) {
         if (grown) terminal.part('\n')
-        else terminal.out(printable(data.output ?? ''))
-        if (data.status !== 'completed') terminal.err(printable(endOf(data)))
+        else terminal.out(printable(end.output ?? ''))
+        if (end.status !== 'completed') terminal.err(printable(endOf(end)))
       }
     }
   }

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { api, type Fault, faultOf } from '../../api/client.ts'
+import { api, type Fault, faultOf, isTaskFailure } from '../../api/client.ts'
 import { ofKinds, useQuery } from '../../api/query.ts'
 import { to } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
@@ -59,7 +59,8 @@ export function Chat({ agent: { agent_id: id, status } }: ViewProps) {
         else if (event === 'info') setWriting(had => had && { ...had, info: data.message })
       }
     } catch (error) {
-      if (!control.signal.aborted) setFault(faultOf(error))
+      if (isTaskFailure(error)) taken = true
+      else if (!control.signal.aborted) setFault(faultOf(error))
     }
     await tasks.reload()
     setWriting(undefined)
