@@ -19,6 +19,7 @@ function says(request: ModelServerRequest) {
   if (last?.role === 'tool')
     return told.includes('Send word') ? finish(`It said: ${last.content}`) : text(`So: ${last.content}`)
   if (told.includes('stall')) return fault('stall', 'Once upon a time there was a lighthouse. '.repeat(8))
+  if (told.includes('fail')) return fault('rst')
   if (told.includes('greet')) return text('Hello, whoever you are. '.repeat(4))
   if (told.includes('remember')) return toolCall('memory_set', { key: 'ann', value: 'is on holiday' })
   return toolCall('send', { to: 'ann', text: request.prompt.includes('long-winded') ? LONG : 'hello\nAnn' })
@@ -329,6 +330,16 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     await page.getByRole('alert').getByText('must be at most 100000 characters').first().waitFor()
     await page.getByRole('button', { name: 'Send' }).waitFor()
     expect(await field.inputValue()).toBe(long)
+  })
+
+  it('shows once why an answer failed, and takes the next instruction', async () => {
+    await person.at(`#/agents/${ids[2]}/chat`)
+    const field = page.getByLabel('What it should do')
+    await field.fill('fail now')
+    await field.press('Enter')
+    await page.locator('.by-assistant').getByText('failed').waitFor()
+    expect(await page.getByText('gave no answer').count()).toBe(1)
+    expect(await field.inputValue()).toBe('')
   })
 
   it('chats with several agents, and one of them waits for an approval and then goes on', async () => {
