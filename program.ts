@@ -18,6 +18,10 @@ const house: House = {
     const { findDaemons } = await import('./builtins/daemon/holder.ts')
     return findDaemons(ports, svc)
   },
+  async findServers(ports, svc) {
+    const { findServers } = await import('./builtins/rest/servers.ts')
+    return findServers(ports, svc)
+  },
   mcpStdio: () => import('./builtins/mcp/stdio.ts'),
   databaseFiles: () => import('./builtins/store/files.ts'),
   databaseServer: () => import('./builtins/cluster/server.ts'),

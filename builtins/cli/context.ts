@@ -3,6 +3,7 @@ import type { LocalServers } from '../cluster/contract.ts'
 import type { FoundDaemon } from '../daemon/contract.ts'
 import type { DoctorModule } from '../doctor/contract.ts'
 import type { McpStdioModule } from '../mcp/contract.ts'
+import type { FoundServer } from '../rest/contract.ts'
 import type { DatabaseFiles } from '../store/contract.ts'
 import type { CommandSpec, CommandTree } from './contract.ts'
 import type { Terminal } from './terminal.ts'
@@ -32,6 +33,8 @@ export interface House {
   findDaemon(ports: Ports, svc: string): Promise<FoundDaemon | undefined>
   /** The same of all: the project's own, and those that joined it. */
   findDaemons(ports: Ports, svc: string): Promise<FoundDaemon[]>
+  /** The servers of the project that run. */
+  findServers(ports: Ports, svc: string): Promise<FoundServer[]>
   /** How MCP is spoken over standard input and output, also where there is no project yet. */
   mcpStdio(): Promise<McpStdioModule>
   /** What is done with a database's file without bringing anything up. */

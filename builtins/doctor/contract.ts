@@ -1,5 +1,6 @@
 import { type Issue, type Kernel, type Ports, point, z } from '#kernel'
 import type { FoundDaemon } from '../daemon/contract.ts'
+import type { FoundServer } from '../rest/contract.ts'
 import type { DatabaseFiles } from '../store/contract.ts'
 
 /** How something stands that may go wrong. `warn`: the service runs, but not as well or as safely as it could. */
@@ -47,6 +48,7 @@ export interface Patient {
   needsNode: string
   database: () => Promise<DatabaseFiles>
   findDaemons(svc: string): Promise<FoundDaemon[]>
+  findServers(svc: string): Promise<FoundServer[]>
   /** A process of the project without its plugin files, and what it warned of. @param copy opened instead of the database */
   open(roles: readonly ('cli' | 'daemon')[], copy?: string): Promise<{ kernel: Kernel; warnings: readonly string[] }>
   /** What keeps the service from starting with its configuration. */

@@ -23,8 +23,11 @@ export async function examine(patient: Patient): Promise<DoctorReport[]> {
   const native = await look('native_module', () => nativeModule(patient))
   await look('open_files', () => openFiles(ports))
   await look('watches', () => watches(ports, 'root' in project ? project.root : '.'))
-  const daemons = 'root' in project ? await patient.findDaemons(join(project.root, '.svc')) : []
-  await look('port', () => port(ports, daemons.find(({ alive }) => alive)?.holder.serves))
+  const svc = 'root' in project ? join(project.root, '.svc') : undefined
+  const daemons = svc ? await patient.findDaemons(svc) : []
+  const servers = svc ? await patient.findServers(svc) : []
+  const serves = daemons.flatMap(({ alive, holder }) => (alive && holder.serves ? [holder.serves] : []))
+  await look('port', () => port(ports, [...serves, ...servers]))
   if ('missing' in project) {
     await look('project', () => fail(project.missing, 'make one with: svc init'))
     return found

@@ -150,15 +150,17 @@ export async function watches({ files }: Ports, folder: string): Promise<DoctorF
 }
 
 /**
- * Whether this project's server answers, where its daemon's process has one; else whether `svc serve` would find its default
- * port free, which a server of any project may hold.
+ * Looks whether the servers of this project answer; where it has none, whether `svc serve` would find its default port free,
+ * which a server of any project may hold.
  */
-export async function port(ports: Ports, serves: TcpAddress | undefined): Promise<DoctorFinding> {
-  if (serves) {
-    const url = urlOf(serves)
-    if (await answers(url, ports)) return ok(`this project's server answers at ${url}`)
-    return warn(`This project's server does not answer at ${url}`, 'look into svc logs; if it stays so: svc restart')
+export async function port(ports: Ports, servers: readonly TcpAddress[]): Promise<DoctorFinding> {
+  const urls = [...new Set(servers.map(urlOf))]
+  for (const url of urls) {
+    if (await answers(url, ports)) continue
+    const remedy = 'look into svc logs; if it stays so, start it again: svc restart, or svc serve'
+    return warn(`This project's server does not answer at ${url}`, remedy)
   }
+  if (urls.length > 0) return ok(`this project's server answers at ${urls.join(' and ')}`)
   if (await isFree(PORT)) return ok(`port ${PORT} is free`)
   if (await answers(`http://127.0.0.1:${PORT}`, ports)) return ok(`a server answers at port ${PORT}`)
   return warn(`Another program has port ${PORT}, the default of svc serve`, 'take another: svc serve --port 8001')

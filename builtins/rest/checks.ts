@@ -4,6 +4,7 @@ import { type DoctorCheck, finding } from '../doctor/contract.ts'
 import type { ServerConfig, TcpAddress } from './contract.ts'
 import { resolveHost } from './hosts.ts'
 import { MAKE_A_KEY, weaknessOf } from './keys.ts'
+import { findServers } from './servers.ts'
 
 const { ok, warn, fail } = finding
 
@@ -12,6 +13,9 @@ export function keyCheck(svc: PluginHandle, config: ServerConfig, here: () => re
   return {
     name: 'api_key',
     async run() {
+      for (const { host, port, weakness } of await findServers(svc.ports, svc.project.svc)) {
+        if (weakness !== undefined && (await resolveHost(host)).shared) return weak(weakness, host, port)
+      }
       if (config.api_key === '') return ok('none is set')
       const weakness = weaknessOf(config.api_key)
       if (!weakness) return ok('long enough')
@@ -19,9 +23,13 @@ export function keyCheck(svc: PluginHandle, config: ServerConfig, here: () => re
       const served = found.flatMap(({ alive, holder }) => (alive && holder.serves ? [holder.serves] : []))
       for (const { host, port } of [...here(), ...served]) {
         const { shared } = await resolveHost(host)
-        if (shared) return fail(`${weakness}, and ${host}:${port} can be reached from other machines`, MAKE_A_KEY)
+        if (shared) return weak(weakness, host, port)
       }
       return warn(`${weakness} once other machines are served`, MAKE_A_KEY)
     },
   }
+}
+
+function weak(weakness: string, host: string, port: number) {
+  return fail(`${weakness}, and ${host}:${port} can be reached from other machines`, MAKE_A_KEY)
 }

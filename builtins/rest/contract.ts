@@ -68,12 +68,19 @@ export interface Listening {
   close(): Promise<void>
 }
 
+/** A server of the project, in whatever process it runs. */
+export interface FoundServer extends TcpAddress {
+  pid: number
+  /** What is wrong with its key where other machines reach it. */
+  weakness?: string
+}
+
 export interface Rest {
   /**
-   * Serves the REST app at an address.
+   * Serves the REST app at an address. With `described` a file in `.svc/servers/` says so to `svc doctor`.
    * @throws WideBindError, PortInUseError, CannotListenError, InvalidInputError
    */
-  listen(address: Address): Promise<Listening>
+  listen(address: Address, options?: { described?: boolean }): Promise<Listening>
   /** The hosts and ports where it is served in this process now, the first first. */
   addresses(): TcpAddress[]
 }

@@ -1,19 +1,28 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
-import { definePlugin, Operations, ROLES, secretMasker } from '#kernel'
+import { definePlugin, Operations, ROLES, secretMasker, sentenceOf, type Undo } from '#kernel'
 import { DoctorChecks } from '../doctor/contract.ts'
 import { Effects } from '../store/contract.ts'
 import { Apps } from './apps.ts'
 import { keyCheck } from './checks.ts'
-import { type Listening, ProtocolRoutes, problemOf, Rest, ServerConfig, StaticRoutes } from './contract.ts'
+import {
+  type Listening,
+  ProtocolRoutes,
+  problemOf,
+  Rest,
+  ServerConfig,
+  StaticRoutes,
+  type TcpAddress,
+} from './contract.ts'
 import type { Door } from './hosts.ts'
-import { Keys } from './keys.ts'
+import { Keys, weaknessOf } from './keys.ts'
 import { listen } from './listener.ts'
 import { KEY_EFFECTS } from './once.ts'
 import { capacityFor, openFilesLimit } from './open-files.ts'
 import { healthCheck, openapiGet } from './operations.ts'
 import { toldError } from './problem.ts'
+import { describeServer } from './servers.ts'
 import { Streams } from './stream.ts'
 
 export default definePlugin({
@@ -42,14 +51,30 @@ export default definePlugin({
     const apps = new Apps({ svc, config, keys: new Keys(svc.clock), streams, doorOf, hide })
     const open = new Set<Listening>()
 
+    const describe = (address: TcpAddress): Promise<Undo> => {
+      const weakness = weaknessOf(config.api_key)
+      const server = { ...address, ...(weakness === undefined ? {} : { weakness }) }
+      return describeServer(svc.ports, svc.project.svc, server).catch(error => {
+        svc.log.warn({}, `svc doctor does not know of this server: ${sentenceOf(error)}`)
+        return () => {}
+      })
+    }
     const addresses = () => [...open].flatMap(({ tcp }) => tcp ?? [])
     svc.provide(Rest, {
-      async listen(address) {
+      async listen(address, { described = false } = {}) {
         measured ??= measure()
         await measured
         const listening = await listen({ svc, config, capacity, apps, streams, doors }, address)
-        open.add(listening)
-        return { ...listening, close: () => listening.close().finally(() => open.delete(listening)) }
+        const forget = described && listening.tcp ? await describe(listening.tcp) : () => {}
+        const served: Listening = {
+          ...listening,
+          async close() {
+            await forget()
+            await listening.close().finally(() => open.delete(served))
+          },
+        }
+        open.add(served)
+        return served
       },
       addresses,
     })

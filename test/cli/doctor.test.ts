@@ -1,4 +1,4 @@
-import { chmod, constants, utimes, writeFile } from 'node:fs/promises'
+import { chmod, constants, readdir, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { systemPorts } from '#kernel'
@@ -73,6 +73,32 @@ describe('svc doctor', () => {
     const [, url = ''] = await server.says(/Dashboard: +(http:\/\/127\.0\.0\.1:\d+)\//)
     const { of } = await examined(dir.path)
     expect(of.get('port')).toMatchObject({ level: 'ok', message: `this project's server answers at ${url}` })
+  })
+
+  it('knows the port and the key of a server without a daemon, as long as it runs', async () => {
+    await using dir = await project(FAST)
+    const words = ['serve', '--host', '0.0.0.0', '--port', '0']
+    const env = { SVC_API_KEY: 'tea' }
+    await using server = new RunningSvc(words, { cwd: dir.path, env })
+    const [, port = ''] = await server.says(/Dashboard: +http:\/\/[^:]+:(\d+)\//)
+    const { code, of } = await examined(dir.path)
+    expect([code, of.get('port')]).toMatchObject([
+      1,
+      { level: 'ok', message: `this project's server answers at http://127.0.0.1:${port}` },
+    ])
+    expect(of.get('api_key')).toMatchObject({
+      level: 'fail',
+      message: expect.stringMatching(new RegExp(`has 3 visible characters; .*0\\.0\\.0\\.0:${port} can be reached`)),
+    })
+    await server.end('SIGKILL')
+    const after = await examined(dir.path)
+    expect(after.of.get('port')?.message).not.toContain(port)
+    expect(after.of.get('api_key')).toMatchObject({ level: 'ok' })
+    await using next = new RunningSvc(['serve', '--port', '0'], { cwd: dir.path })
+    await next.says(/Dashboard: /)
+    expect(await readdir(join(dir.path, '.svc/servers'))).toHaveLength(1)
+    await next.end('SIGTERM')
+    expect(await readdir(join(dir.path, '.svc/servers'))).toEqual([])
   })
 
   it('does not know of a model whose server has no list of models, and says so: that is no failure', async () => {

@@ -30,6 +30,7 @@ export async function refused(words: readonly string[], cwd: string): Promise<Ra
       open: none,
       findDaemon: async () => undefined,
       findDaemons: async () => [],
+      findServers: async () => [],
       mcpStdio: none,
       databaseFiles: none,
       databaseServer: none,

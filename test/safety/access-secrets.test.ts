@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import type { CommandTree } from '../../builtins/cli/contract.ts'
 import { FAST, project } from '../cli/project.ts'
 import { RunningSvc } from '../support/cli.ts'
+import { modelServer, text } from '../support/index.ts'
 import { until } from '../support/until.ts'
 import { svc } from '../support/warm.ts'
 
@@ -72,4 +73,70 @@ describe('a secret in the rows of an agent', () => {
     await daemon.says(/^Logs: /m)
     expect(await showing(env, reading)).toEqual([])
   })
+})
+
+describe('a secret in what is followed, completed or said', () => {
+  const CONFIGURED = 'of-the-configuration-1234'
+  const BOTH = `my keys are ${KEY} and ${CONFIGURED}`
+
+  it('is masked by svc logs, events, watch, run, chat and completion, with a daemon and without one', async () => {
+    await using model = await modelServer({ script: () => text(BOTH) })
+    await using dir = await project({
+      '.svc/config.yaml': `server: { api_key: ${CONFIGURED} }\ndaemon: { heartbeat: 60 }\n`,
+      'profiles/worker.yaml': 'name: worker\nrole: talks\n',
+      'logs/svc.log': `${JSON.stringify({ level: 30, time: '2026-01-01T00:00:00.000Z', msg: BOTH })}\n${BOTH}\n`,
+    })
+    const env = {
+      ...{ SOME_PROVIDER_API_KEY: KEY, SVC_TRUST_PROJECT: 'true' },
+      ...{ OPENAI_BASE_URL: model.url, OPENAI_API_KEY: 'k', OPENAI_MODEL: 'scripted' },
+    }
+    const cwd = dir.path
+    const { agent_id } = JSON.parse((await svc(['spawn', 'worker', '--json'], { cwd, env })).stdout)
+    await svc(['pause', agent_id], { cwd, env })
+    await svc(['goals', 'add', agent_id, BOTH], { cwd, env })
+    await svc(['run', agent_id, BOTH], { cwd, env })
+    const database = new Database(join(cwd, '.svc', 'svc.db'))
+    database.exec(`UPDATE agents SET role = '${BOTH}'; UPDATE events SET data = json_set(data, '$.name', '${BOTH}')`)
+    database.close()
+    const shown = async () => {
+      const told: Record<string, string> = {}
+      for (const words of [
+        ['logs'],
+        ['logs', '--json'],
+        ['run', agent_id, 'Say your keys.'],
+        ['run', agent_id, 'Say your keys.', '--json'],
+        ['task', 'run', agent_id, 'Say your keys.'],
+        ['nudge', agent_id, BOTH],
+        ['goals', 'add', agent_id, BOTH, '--json'],
+        ['edit', agent_id, '--role', BOTH, '--json'],
+        ['__complete', 'kill', ''],
+        ['__complete', 'goals', 'abandon', '--goal-id', ''],
+        ['__complete', 'task', 'cancel', ''],
+      ]) {
+        const { stdout, stderr } = await svc(words, { cwd, env })
+        told[words.join(' ')] = stdout + stderr
+      }
+      for (const [words, begun] of [
+        [['events', '--last', '50'], /agent_spawned/],
+        [['events', '--last', '50', '--json'], /agent_spawned/],
+        [['watch'], /worker/],
+        [['watch', '--json'], /worker/],
+        [['logs', '--follow'], /my keys/],
+      ] as const) {
+        await using following = new RunningSvc(words, { cwd, env })
+        await following.says(begun)
+        await following.end('SIGINT')
+        told[words.join(' ')] = following.stdout + following.stderr
+      }
+      const raw = Object.entries(told).filter(([, said]) => said.includes(KEY) || said.includes(CONFIGURED))
+      return { told, raw: raw.map(([words]) => words) }
+    }
+    const alone = await shown()
+    expect(alone.raw).toEqual([])
+    for (const words of ['logs', '__complete kill ', `run ${agent_id} Say your keys.`])
+      expect(alone.told[words], words).toContain('***')
+    await using daemon = new RunningSvc(['start'], { cwd, env })
+    await daemon.says(/^Logs: /m)
+    expect((await shown()).raw).toEqual([])
+  }, 120_000)
 })

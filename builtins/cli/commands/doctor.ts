@@ -48,6 +48,7 @@ async function patientOf(context: Context): Promise<Patient> {
     needsNode: (manifest as { engines: { node: string } }).engines.node,
     database: () => house.databaseFiles(),
     findDaemons: svc => house.findDaemons(ports, svc),
+    findServers: svc => house.findServers(ports, svc),
     async open(roles, copy) {
       const warnings: string[] = []
       const write = (line: string) => void warnings.push((JSON.parse(line) as { msg: string }).msg)

@@ -5,15 +5,18 @@ import { forPeople, type LogLine } from '../journal.ts'
 import { LogFile } from '../log-file.ts'
 import { printable, printableJson } from '../printable.ts'
 import { findProject } from '../project.ts'
+import { lineMasker } from '../secrets.ts'
 
 /** The names of levels, and pino's numbers for them. */
 const LEVELS: Readonly<Record<string, number>> = { debug: 20, info: 30, warn: 40, error: 50 }
 
-/** What the project's processes have logged, for people; with `--json` as it stands in the file. */
+/** Shows what the project's processes have logged, for people; with `--json` as it stands in the file. Secrets are masked. */
 const logs: HandWritten = async ({ lines, follow, agent, plugin, level }, context) => {
   const { ports, terminal, named } = context
   const least = leastOf(level)
-  const log = new LogFile(await findProject(ports, named), ports)
+  const root = await findProject(ports, named)
+  const log = new LogFile(root, ports)
+  const mask = await lineMasker(root, ports)
   const wanted = (line: string) => {
     const said = read(line)
     if (!said) return agent === undefined && plugin === undefined && least <= LEVELS.debug!
@@ -23,7 +26,9 @@ const logs: HandWritten = async ({ lines, follow, agent, plugin, level }, contex
       (plugin === undefined || said.plugin === plugin)
     )
   }
-  const tell = (line: string) => {
+  // A line may be older than the secret that it holds.
+  const tell = (stored: string) => {
+    const line = mask(stored)
     if (context.json) terminal.out(printableJson(line))
     else terminal.out(read(line) ? forPeople(line, terminal.style) : printable(line))
   }

@@ -31,7 +31,7 @@ const serve: HandWritten = async (input, context) => {
   return serveUntilSignal(root, roles, input.dev === true ? inDevelopment(context) : context, {
     async before(kernel, life) {
       await checkPresets(kernel, presets)
-      url = (await kernel.use(Rest).listen({ host, port })).url
+      url = (await kernel.use(Rest).listen({ host, port }, { described: true })).url
       await life('listening', { url })
     },
     async begin(kernel, journal) {

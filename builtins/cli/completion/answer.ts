@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import type { Context } from '../context.ts'
 import { printableLine } from '../printable.ts'
 import { findProject } from '../project.ts'
+import { lineMasker } from '../secrets.ts'
 import { complete } from './complete.ts'
 import { valuesOf } from './values.ts'
 
@@ -20,10 +21,11 @@ export async function answer(words: readonly string[], context: Context): Promis
   const candidates = await complete(words, context.commands, values).catch(() => [])
   if (!candidates) context.terminal.out(FILES)
   else {
+    const mask = root ? await lineMasker(root, context.ports) : (line: string) => line
     const lines = candidates
       // What cannot be typed as it is would be another word once it is on the line.
       .filter(({ word }) => /^[\w@%+=:,./-]+$/.test(word))
-      .map(({ word, about }) => (about ? `${word}\t${printableLine(about).slice(0, 80)}` : word))
+      .map(({ word, about }) => (about ? `${word}\t${printableLine(mask(about)).slice(0, 80)}` : word))
     context.terminal.out(lines.join('\n'))
   }
   return 0
