@@ -224,6 +224,11 @@ export function sanitize(text: string): string {
   return withoutTags(text.replace(/(?![\t\n])[\p{Cc}\p{Cf}]/gu, '')).trim()
 }
 
+/** The same on one line: in a prompt of another agent it begins no line of its own. */
+export function sanitizeLine(text: string): string {
+  return sanitize(text).replace(/\s+/g, ' ')
+}
+
 /** What stands between the brackets of a tag. */
 const TAG = /^\/?[a-zA-Z!].{0,200}$/s
 

@@ -1,4 +1,4 @@
-import { sanitize } from '../goals/contract.ts'
+import { sanitizeLine } from '../goals/contract.ts'
 import { isoTime } from '../store/contract.ts'
 
 /** A narrative that would be longer becomes a chapter, in characters. */
@@ -75,7 +75,7 @@ function chapterOf({ entries, since, until, first_line, last_line }: Story): Sea
 
 /** Text of an agent or of others on one line, cleaned. */
 export function oneLine(text: string, longest: number): string {
-  const line = sanitize(text).replace(/\s+/g, ' ').trim()
+  const line = sanitizeLine(text)
   // Half of a pair of surrogates is no text.
   return line.length > longest ? `${line.slice(0, longest - 1).replace(/[\ud800-\udbff]$/, '')}…` : line
 }

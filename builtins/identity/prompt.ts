@@ -12,7 +12,7 @@ export function identityText(identity: IdentityRecord): string | undefined {
   const { display_name, chapters, narrative, worldview, opinions, open_questions } = identity
   const told = [
     ...chapters.slice(-SHOWN.chapters).map(({ summary }) => oneLine(summary, LONGEST.chapter)),
-    ...lastLines(narrative, SHOWN.narrative),
+    ...lastLines(narrative, SHOWN.narrative).map(line => oneLine(line, SHOWN.narrative)),
     ...(worldview ? [`How you see the world: ${oneLine(worldview, SHOWN.worldview)}`] : []),
     ...opinions
       .slice(-SHOWN.opinions)

@@ -1,6 +1,6 @@
 import { counted, type Effect, type Gate, type PluginHandle } from '#kernel'
 import { type AgentRow, Agents } from '../agents/contract.ts'
-import { Goals, sanitize } from '../goals/contract.ts'
+import { Goals, sanitizeLine } from '../goals/contract.ts'
 import { GuardrailBlockedError, Guardrails } from '../guardrails/contract.ts'
 import { Profiles } from '../profiles/contract.ts'
 import { appendEvent, isoTime, Store, usdOf, wakeAgents } from '../store/contract.ts'
@@ -73,7 +73,7 @@ export class SubAgents {
     if (known) return known.sub_agent_id
     const parent = await this.#svc.use(Agents).find(parent_agent_id)
     if (wanted.profile !== undefined) await this.#svc.use(Profiles).read(wanted.profile)
-    const [role, task] = [oneLine(wanted.role), oneLine(wanted.task)]
+    const [role, task] = [sanitizeLine(wanted.role), sanitizeLine(wanted.task)]
     for (const text of [role, task]) await this.#check(text, parent_agent_id)
     const sub_agent_id = this.#svc.ports.ids.make(`sub-${name.toLowerCase()}`, 8)
     const goal = { agent_id: sub_agent_id, objective: task, priority: 4, origin: 'sub_agent' as const }
@@ -221,11 +221,6 @@ export class SubAgents {
     }
     return new SubAgentLimitError({ problem: 'You are dead, and make nobody', remedy: 'another agent can' })
   }
-}
-
-/** What a model wrote, on one line, so that it cannot begin a line of its own in the sub-agent's prompt. */
-function oneLine(text: string): string {
-  return sanitize(text).replace(/\s+/g, ' ')
 }
 
 /** How one ends whose time is over; undefined while its last cycle runs. */
