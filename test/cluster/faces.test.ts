@@ -106,6 +106,10 @@ describe.skipIf(!server)('two servers of one database', () => {
     expect(both[0].json).toMatchObject({ status: 'completed', output: TALE })
     expect([both[1].json, later.json]).toEqual([both[0].json, both[0].json])
     expect(asked()).toBe(before + 1)
+    const add = (home: typeof here) =>
+      home.ask('POST', `/agents/${id}/goals`, { objective: 'Count the keys.' }, { 'idempotency-key': 'goal' })
+    const added = await add(here)
+    expect([added.status, (await add(there)).json]).toEqual([201, added.json])
   })
 
   it('go on with a task’s stream at the other where it was cut off at the one, and leave nothing out', async () => {
