@@ -128,7 +128,8 @@ async function send(options: ClientOptions, route: Route, input: Input, call: Ca
   if (!answer.ok) throw errorOf(await answer.json().catch(() => null), answer)
   const { stream, produces = stream ? 'text/event-stream' : 'application/json' } = route
   const media = answer.headers.get('content-type')
-  if (answer.body && !media?.startsWith(produces)) {
+  // Browsers give an answer without content an empty body.
+  if (answer.status !== 204 && answer.body && !media?.startsWith(produces)) {
     throw new UnreachableError({ url: options.baseUrl, problem: `another program answers there, with ${media}` })
   }
   call.onResponse?.(answer)
