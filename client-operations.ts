@@ -4,12 +4,12 @@
 export interface Operations {
   /** Kill an agent: it is removed with all of its records, its files go to .svc/attic. */
   'agents.delete': { input: { id: string }; output: null }
-  /** All agents at a glance: what each does, what that costs, what holds it, and when it runs next. */
-  'agents.fleet': { input: Record<never, never>; output: FleetMember[] }
+  /** List agents at a glance, with totals. */
+  'agents.fleet': { input: { status?: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead' | 'stuck' | undefined; all?: boolean | undefined; q?: string | undefined; sort?: 'need' | 'name' | '-name' | 'status' | '-status' | 'next' | '-next' | 'active' | '-active' | 'cost' | '-cost' | undefined; limit?: number | undefined; offset?: number | undefined }; output: Fleet }
   /** One agent in full. */
   'agents.get': { input: { id: string }; output: Agent }
   /** List agents, oldest first. */
-  'agents.list': { input: { limit?: number | undefined; offset?: number | undefined }; output: AgentSummary[] }
+  'agents.list': { input: { limit?: number | undefined; offset?: number | undefined; status?: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead' | undefined; all?: boolean | undefined }; output: AgentSummary[] }
   /** Leave a message for an agent; it reads it before its next model call. */
   'agents.nudge': { input: { id: string; message: string }; output: { nudge_id: string } }
   /** Pause an agent: the daemon skips it until it is resumed, also over restarts. */
@@ -20,8 +20,8 @@ export interface Operations {
   'agents.spawn': { input: { preset: string; model?: string | null | undefined }; output: Agent }
   /** What an agent is good at, by its last 200 goals. */
   'agents.specialization': { input: { id: string }; output: Specialization }
-  /** Status of all agents. */
-  'agents.status': { input: { limit?: number | undefined; offset?: number | undefined }; output: AgentSummary[] }
+  /** Show the agents' status. */
+  'agents.status': { input: { limit?: number | undefined; offset?: number | undefined; status?: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead' | undefined; all?: boolean | undefined }; output: AgentSummary[] }
   /** Change an agent's model or role. */
   'agents.update': { input: { id: string; model?: string | undefined; role?: string | undefined }; output: Agent }
   /** When an agent does something again, and why not before. */
@@ -45,9 +45,9 @@ export interface Operations {
   /** Let matching calls of a tool run without asking, until a time or for a number of times. */
   'approvals.grant': { input: { tool_name: string; agent?: string | undefined; arguments?: Record<string, unknown> | null | undefined; until?: string | undefined; uses?: number | undefined; reason?: string | undefined }; output: { rule_id: string; agent_id: string | null; tool_name: string; arguments: Record<string, unknown> | null; until: string | null; uses: number | null; used: number; active: boolean; reason: string | null; created_at: string; created_by: string; revoked_at: string | null; revoked_by: string | null } }
   /** An agent's tool calls that wait for a decision, or its history of them. */
-  'approvals.list': { input: { limit?: number | undefined; offset?: number | undefined; id: string; status?: 'pending' | 'approved' | 'denied' | 'consumed' | 'all' | undefined }; output: { approval_id: string; agent_id: string; tool_name: string; danger: string | null; arguments: unknown; args_chars: number; args_sha256: string; status: 'pending' | 'approved' | 'denied' | 'consumed'; created_at: string; expires_at: string | null; session_id: string | null; goal_id: string | null; task_id: string | null; reason: string | null; edited: boolean; resolved_at: string | null; resolved_by: string | null }[] }
+  'approvals.list': { input: { limit?: number | undefined; offset?: number | undefined; id: string; status?: 'pending' | 'approved' | 'denied' | 'consumed' | 'decided' | 'all' | undefined }; output: { approval_id: string; agent_id: string; tool_name: string; danger: string | null; arguments: unknown; args_chars: number; args_sha256: string; status: 'pending' | 'approved' | 'denied' | 'consumed'; created_at: string; expires_at: string | null; session_id: string | null; goal_id: string | null; task_id: string | null; reason: string | null; edited: boolean; resolved_at: string | null; resolved_by: string | null }[] }
   /** Tool calls of all agents that wait for a decision, oldest first. */
-  'approvals.queue': { input: { limit?: number | undefined; offset?: number | undefined; status?: 'pending' | 'approved' | 'denied' | 'consumed' | 'all' | undefined }; output: { approval_id: string; agent_id: string; tool_name: string; danger: string | null; arguments: unknown; args_chars: number; args_sha256: string; status: 'pending' | 'approved' | 'denied' | 'consumed'; created_at: string; expires_at: string | null; session_id: string | null; goal_id: string | null; task_id: string | null; reason: string | null; edited: boolean; resolved_at: string | null; resolved_by: string | null }[] }
+  'approvals.queue': { input: { limit?: number | undefined; offset?: number | undefined; status?: 'pending' | 'approved' | 'denied' | 'consumed' | 'decided' | 'all' | undefined }; output: { approval_id: string; agent_id: string; tool_name: string; danger: string | null; arguments: unknown; args_chars: number; args_sha256: string; status: 'pending' | 'approved' | 'denied' | 'consumed'; created_at: string; expires_at: string | null; session_id: string | null; goal_id: string | null; task_id: string | null; reason: string | null; edited: boolean; resolved_at: string | null; resolved_by: string | null }[] }
   /** Approve or deny a tool call of an agent; with other arguments than it asked for, if they are given. */
   'approvals.resolve': { input: { approval_id: string; decision?: 'approve' | 'deny' | undefined; reason?: string | null | undefined; arguments?: Record<string, unknown> | undefined; id: string }; output: { approval_id: string; agent_id: string; tool_name: string; danger: string | null; arguments: unknown; args_chars: number; args_sha256: string; status: 'pending' | 'approved' | 'denied' | 'consumed'; created_at: string; expires_at: string | null; session_id: string | null; goal_id: string | null; task_id: string | null; reason: string | null; edited: boolean; resolved_at: string | null; resolved_by: string | null; original_arguments: unknown; used_at: string | null; call_id: string | null } }
   /** Take back a standing grant. */
@@ -119,7 +119,7 @@ export interface Operations {
   /** The world: jobs with their holders, courses, offers, prices and odds. */
   'economy.world': { input: Record<never, never>; output: World }
   /** What happens, as it happens: a durable stream of lifecycle events, oldest first. */
-  'events.follow': { input: { agent_id?: string | undefined; type?: string[] | undefined; after?: number | undefined; last?: number | undefined; follow?: boolean | undefined }; events: { open: { after: number }; message: { seq: number; type: string; v: number; at: string; agent_id: string | null; cycle_num: number | null; run_id: string | null; data: Record<string, unknown> } } }
+  'events.follow': { input: { agent_id?: string | undefined; type?: string[] | undefined; after?: number | undefined; last?: number | undefined; follow?: boolean | undefined; notices?: boolean | undefined }; events: { open: { after: number }; message: { seq: number; type: string; v: number; at: string; agent_id: string | null; cycle_num: number | null; run_id: string | null; data: Record<string, unknown> }; notice: { type: 'status_changed'; data: { daemon: 'healthy' | 'stalled' | 'dead' | 'stopped'; plugins: number; agents: Record<string, number> } } | { type: 'config_changed'; data: { keys: string[] } } | { type: 'plugin_reloaded'; data: { plugin: string; outcome: string } } } }
   /** An agent's events, newest first. */
   'events.list': { input: { limit?: number | undefined; offset?: number | undefined; id: string; type?: string[] | undefined }; output: { seq: number; type: string; v: number; at: string; agent_id: string | null; cycle_num: number | null; run_id: string | null; data: Record<string, unknown> }[] }
   /** Give up an active goal, and its subgoals with it. */
@@ -133,7 +133,7 @@ export interface Operations {
   /** One goal. */
   'goals.get': { input: { goal_id: string }; output: Goal }
   /** An agent's goals, newest first. */
-  'goals.history': { input: { id: string; limit?: number | undefined }; output: Goal[] }
+  'goals.history': { input: { id: string; limit?: number | undefined; offset?: number | undefined }; output: Goal[] }
   /** All goals of an agent, newest first. */
   'goals.list': { input: { id: string }; output: Goal[] }
   /** Show what was said in the pursuit of a goal, oldest first. */
@@ -285,6 +285,8 @@ export interface Operations {
   /** The tools that an agent is given, and what they take of each prompt. */
   'tools.list': { input: { id?: string | undefined }; output: { agent_id: string | null; budget_tokens: number; offered_tokens: number; all_tokens: number; tools: { name: string; toolkit: string; owner: string; tokens: number; offered: boolean; idempotent: boolean; requires_approval: boolean; danger: string | null; description: string }[] } }
 }
+
+export type Fleet = { agents: FleetMember[]; matching: number; summary: { total: number; hidden: number; statuses: Record<string, number>; stuck: number; cost_usd: number; tokens: number; next: { agent_id: string; name: string; at: string } | null; asking: { agent_id: string; name: string; held: string }[]; reasons: { reason: string; agents: number; first: { agent_id: string; name: string }[] }[] } }
 
 export type FleetMember = { agent_id: string; name: string; role: string; model: string; status: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead'; goal: string | null; steps: number | null; held: string | null; next_run_at: string | null; last_active: string | null; cost_usd: number; tokens: number; cycle_count: number; spawned_by: string | null }
 

@@ -48,6 +48,14 @@ export interface Operation<I extends z.ZodObject = z.ZodObject, O extends z.ZodT
   run(input: z.output<I>, call: OperationCall): z.input<O> | Promise<z.input<O>>
   /** How many there are without `limit` and `offset`, for an operation that lists. */
   count?(input: z.output<I>, call: OperationCall): number | Promise<number>
+  /** What a list leaves out unless its input `all` is set. The number is the header `X-Hidden-Count`, and a line in a terminal. */
+  hidden?: HiddenRows<I>
+}
+
+export interface HiddenRows<I extends z.ZodObject = z.ZodObject> {
+  /** One of them, as in `ended sub-agent`. */
+  name: string
+  count(input: z.output<I>): number | Promise<number>
 }
 
 /** Runs an operation by its name. */
@@ -90,6 +98,11 @@ export async function invoke(definition: Operation, raw: unknown, call: Operatio
   const issue = fields.map(field => unstorable(input[field], [field])).find(found => found !== undefined)
   if (issue !== undefined) throw new InvalidInputError({ what, issues: [issue] }, { errors: [issue] })
   return shaped(definition.output, await definition.run(input as never, call))
+}
+
+/** Returns the number of rows that a list leaves out for this input. */
+export async function hiddenCount({ input, hidden }: Operation, raw: unknown): Promise<number> {
+  return hidden ? hidden.count(parse(input, raw, 'The request')) : 0
 }
 
 /** Deeper JSON is refused: code that walks it by recursion would overflow the stack. */

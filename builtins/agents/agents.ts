@@ -8,18 +8,21 @@ import {
   AgentDeadError,
   type AgentDetail,
   AgentFacets,
+  type AgentFilter,
   AgentNotFoundError,
   type AgentRow,
   type AgentSummary,
   type Agents,
   AmbiguousAgentError,
   Farewells,
-  type FleetMember,
+  type Fleet,
+  type FleetQuery,
   type NewAgent,
   ProfileShapes,
   shapeProfile,
 } from './contract.ts'
-import { fleet } from './fleet.ts'
+import { readFleet } from './fleet.ts'
+import { fleetPage } from './fleet-page.ts'
 import { leasesOver } from './leases.ts'
 import { nextOf } from './next.ts'
 import {
@@ -27,6 +30,7 @@ import {
   agentDied,
   agentFared,
   countAgents,
+  countEndedSubAgents,
   deleteAgent,
   findAgents,
   hasAlive,
@@ -51,7 +55,12 @@ const PIECE = 1_000
 /** So many are paused or resumed in one transaction. */
 const TOGETHER = 100
 
-/** What can be done with agents, whoever asks. */
+interface AgentPage {
+  limit?: number | undefined
+  offset?: number
+}
+
+/** What can be done with agents, in every interface. */
 export class AgentDirectory implements Agents {
   readonly #svc: PluginHandle
 
@@ -74,23 +83,24 @@ export class AgentDirectory implements Agents {
     return agent
   }
 
-  list({ limit, offset = 0 }: { limit?: number | undefined; offset?: number }): Promise<AgentRow[]> {
+  list({ limit, offset = 0 }: AgentPage): Promise<AgentRow[]> {
     return listAgents(this.#store, this.#svc.clock.ms(), limit ?? -1, offset)
   }
 
   /** What lists show of agents, in the order of their creation. */
-  summaries({ limit = Number.POSITIVE_INFINITY, offset = 0 }: { limit?: number | undefined; offset?: number }) {
-    return this.#store.unchanged(`agents ${limit} ${offset}`, () => this.#summaries(limit, offset))
+  summaries({ limit = Number.POSITIVE_INFINITY, offset = 0, status, all = true }: AgentFilter & AgentPage) {
+    const key = `agents ${limit} ${offset} ${status ?? ''} ${all}`
+    return this.#store.unchanged(key, () => this.#summaries(limit, offset, { status, all }))
   }
 
-  async #summaries(limit: number, offset: number): Promise<AgentSummary[]> {
+  async #summaries(limit: number, offset: number, filter: AgentFilter): Promise<AgentSummary[]> {
     const over = await leasesOver(this.#svc)
     const found: SummaryRow[] = []
     while (found.length < limit) {
       const last = found.at(-1)
       const wanted = Math.min(PIECE, limit - found.length)
       const after = last ?? { spawned_at: Number.MIN_SAFE_INTEGER, n: 0 }
-      const rows = await listSummaries(this.#store, over, after, wanted, last ? 0 : offset)
+      const rows = await listSummaries(this.#store, over, filter, after, wanted, last ? 0 : offset)
       found.push(...rows)
       if (rows.length < PIECE) break
       await this.#svc.clock.yield()
@@ -99,13 +109,24 @@ export class AgentDirectory implements Agents {
     return found
   }
 
-  /** All of them, at a glance. */
-  fleet(): Promise<FleetMember[]> {
-    return fleet(this.#svc)
+  async fleet(query: FleetQuery): Promise<Fleet> {
+    return fleetPage(await readFleet(this.#svc), query)
   }
 
-  number(): Promise<number> {
+  /** Returns the number of agents that match. */
+  async number({ status, all = true }: AgentFilter = {}): Promise<number> {
+    const matching = status === undefined ? await this.#number() : (await this.counts())[status]
+    return matching - (await this.hidden({ status, all }))
+  }
+
+  #number(): Promise<number> {
     return this.#store.unchanged('agents', () => numberOfAgents(this.#store))
+  }
+
+  /** Returns the number of ended sub-agents that a list leaves out. */
+  async hidden({ status, all = true }: AgentFilter): Promise<number> {
+    if (all || (status !== undefined && status !== 'dead')) return 0
+    return this.#store.unchanged('ended sub-agents', () => countEndedSubAgents(this.#store))
   }
 
   hasAlive(preset: string): Promise<boolean> {
@@ -173,7 +194,7 @@ export class AgentDirectory implements Agents {
     return this.detail(agent_id)
   }
 
-  /** Removes the agent with all of its rows; its files go to the attic. */
+  /** Removes the agent with all of its rows; its files go to the trash. */
   async delete(ref: string): Promise<void> {
     const agent = await this.find(ref)
     const { agent_id } = agent

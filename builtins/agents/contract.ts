@@ -1,4 +1,4 @@
-import { defineError, type Effect, point, token, z } from '#kernel'
+import { defineError, type Effect, Page, point, token, z } from '#kernel'
 import type { Profile } from '../profiles/contract.ts'
 
 export const STATUSES = ['working', 'idle', 'waiting', 'waiting_approval', 'paused', 'dead'] as const
@@ -28,6 +28,13 @@ export const AgentRef = z
 /** An agent as it stands in lists. */
 export const AgentSummary = summary.meta({ id: 'AgentSummary' })
 export type AgentSummary = z.infer<typeof AgentSummary>
+
+/** Which agents a list shows. */
+export const AgentFilter = z.object({
+  status: AgentStatus.optional().describe('Only agents with this status'),
+  all: z.boolean().default(true).describe('Include sub-agents that have ended'),
+})
+export type AgentFilter = z.input<typeof AgentFilter>
 
 /** When an agent does something again, and why not before. */
 export const NextRun = z.object({
@@ -74,6 +81,56 @@ export const FleetMember = summary
   })
   .meta({ id: 'FleetMember' })
 export type FleetMember = z.infer<typeof FleetMember>
+
+/** What a fleet can be sorted by, both ways. */
+const FLEET_ORDERS = ['name', 'status', 'next', 'active', 'cost'] as const
+
+/** Whatever keeps an agent from its work but an approval; a status of fleets alone. */
+export const STUCK = 'stuck'
+
+export const FleetQuery = AgentFilter.extend({
+  q: z
+    .string()
+    .max(1000)
+    .default('')
+    .describe('Words that the id, the name, the goal, the model or what holds it contain'),
+  status: z
+    .enum([...STATUSES, STUCK])
+    .optional()
+    .describe('Only agents with this status; stuck: held by other than an approval'),
+  sort: z
+    .enum(['need', ...FLEET_ORDERS.flatMap(order => [order, `-${order}` as const])])
+    .default('need')
+    .describe('need: those first that wait for an approval or are stuck. A leading - reverses the order'),
+  ...Page.shape,
+})
+export type FleetQuery = z.output<typeof FleetQuery>
+
+const named = FleetMember.pick({ agent_id: true, name: true })
+
+/** One page of agents at a glance, and the figures of all of them. */
+export const Fleet = z
+  .object({
+    agents: z.array(FleetMember),
+    matching: z.number().int().describe('The number of agents that match, on all pages'),
+    summary: z
+      .object({
+        total: z.number().int().describe('The number of agents, without hidden ones'),
+        hidden: z.number().int().describe('The number of ended sub-agents that are left out'),
+        statuses: z.partialRecord(AgentStatus, z.number().int()),
+        stuck: z.number().int(),
+        cost_usd: z.number(),
+        tokens: z.number().int(),
+        next: named.extend({ at: z.iso.datetime() }).nullable().describe('The agent that runs next'),
+        asking: z.array(named.extend({ held: z.string() })).describe('The first agents that wait for an approval'),
+        reasons: z
+          .array(z.object({ reason: z.string(), agents: z.number().int(), first: z.array(named) }))
+          .describe('What holds most of the agents that are stuck'),
+      })
+      .describe('Of all agents, whatever the page shows'),
+  })
+  .meta({ id: 'Fleet' })
+export type Fleet = z.infer<typeof Fleet>
 
 /** An agent's row with its derived status, times in milliseconds. */
 export interface AgentRow {
@@ -145,6 +202,8 @@ export interface Agents {
   born(agent: NewAgent): Effect[]
   /** The writes that end an agent for good; its row stays. A cycle that runs ends before its next model call. */
   died(agent_id: string): Effect[]
+  /** Removes an agent with all of its rows, and moves its files to the trash. @throws AgentNotFoundError */
+  delete(agent_id: string): Promise<void>
 }
 export const Agents = token<Agents>('agents')
 

@@ -7,8 +7,8 @@ import { type FleetRow, GLANCE, listFleet } from './repository.ts'
 /** Long lists are read in pieces of this length. */
 const PIECE = 1_000
 
-/** All agents with what one wants to know of each at a glance, oldest first; in a few reads however many there are. */
-export function fleet(svc: PluginHandle): Promise<FleetMember[]> {
+/** Returns all agents with what one wants to know of each at a glance, oldest first; in a few reads however many there are. */
+export function readFleet(svc: PluginHandle): Promise<FleetMember[]> {
   const store = svc.use(Store)
   return store.unchanged('fleet', async () => {
     const members: FleetMember[] = []

@@ -5,12 +5,14 @@ import type { AgentDirectory } from './agents.ts'
 import {
   AgentDeadError,
   AgentDetail,
+  AgentFilter,
   AgentNotFoundError,
   AgentRef,
   AgentStatus,
   AgentSummary,
   AmbiguousAgentError,
-  FleetMember,
+  Fleet,
+  FleetQuery,
   NextRun,
 } from './contract.ts'
 import { agentPage, nextSentence, STATUS_PAGE, statusPage } from './page.ts'
@@ -47,6 +49,8 @@ const NothingToChangeError = defineError({
   sentence: () => 'Give a model, a role, or both.',
 })
 
+const Listed = Page.extend(AgentFilter.shape)
+
 /** One agent by id, or all with `all` (over REST: the id `*`). */
 const Which = z.object({ id: id.optional(), all: z.boolean().default(false).describe('All agents') })
 
@@ -60,6 +64,8 @@ export function agentOperations(agents: AgentDirectory) {
     await agents.everyone(verb)
     return { agent_id: '*', status: verb === 'pause' ? ('paused' as const) : ('idle' as const) }
   }
+
+  const hidden = { name: 'ended sub-agent', count: (wanted: AgentFilter) => agents.hidden(wanted) }
 
   return [
     operation({
@@ -94,34 +100,38 @@ export function agentOperations(agents: AgentDirectory) {
     operation({
       name: 'agents.list',
       summary: 'List agents, oldest first',
-      input: Page,
+      input: Listed,
       output: z.array(AgentSummary),
       http: { method: 'GET', path: '/agents' },
       mcp: true,
-      run: page => agents.summaries(page),
-      count: () => agents.number(),
+      run: wanted => agents.summaries(wanted),
+      count: wanted => agents.number(wanted),
+      hidden,
     }),
     operation({
       name: 'agents.status',
-      summary: 'Status of all agents',
-      input: Page,
+      summary: "Show the agents' status",
+      input: Listed,
       output: z.array(AgentSummary),
       http: { method: 'GET', path: '/status' },
       // No more than a page, which is what people can read.
-      cli: { usage: 'status', defaults: { limit: STATUS_PAGE } },
+      cli: { usage: 'status', defaults: { limit: STATUS_PAGE, all: false }, short: { all: 'a' } },
       mcp: true,
-      run: page => agents.summaries(page),
-      count: () => agents.number(),
+      run: wanted => agents.summaries(wanted),
+      count: wanted => agents.number(wanted),
+      hidden,
       render: statusPage,
     }),
     operation({
       name: 'agents.fleet',
-      summary: 'All agents at a glance: what each does, what that costs, what holds it, and when it runs next',
-      input: z.object({}),
-      output: z.array(FleetMember),
+      summary: 'List agents at a glance, with totals',
+      description: 'What each does, what it costs, what holds it and when it runs next; the figures are of all agents.',
+      input: FleetQuery,
+      output: Fleet,
       http: { method: 'GET', path: '/fleet' },
       mcp: true,
-      run: () => agents.fleet(),
+      run: query => agents.fleet(query),
+      count: async query => (await agents.fleet(query)).matching,
     }),
     operation({
       name: 'agents.get',

@@ -1,6 +1,6 @@
 import { z } from '#kernel'
 import { defineEffect, type Store } from '../store/contract.ts'
-import { type AgentRow, type AgentStatus, type AgentSummary, NUDGES_AT_ONCE } from './contract.ts'
+import { type AgentFilter, type AgentRow, type AgentStatus, type AgentSummary, NUDGES_AT_ONCE } from './contract.ts'
 
 /** `run_at` of what never comes due by itself; the store parks leases there. */
 export const NEVER = Number.MAX_SAFE_INTEGER
@@ -49,10 +49,13 @@ export interface SummaryRow extends AgentSummary {
   n: number
 }
 
-/** Agents by age, after one of them; in pieces, a long list holds up nobody. */
+const ENDED_SUB_AGENT = 'a.spawned_by IS NOT NULL AND a.died_at IS NOT NULL'
+
+/** Agents by age, after one of them, at most `limit`. */
 export function listSummaries(
   store: Store,
   over: number,
+  { status, all = true }: AgentFilter,
   after: Pick<SummaryRow, 'spawned_at' | 'n'>,
   limit: number,
   offset: number,
@@ -60,9 +63,15 @@ export function listSummaries(
   return store.many<SummaryRow>(
     `SELECT a.agent_id, a.name, a.role, a.model, ${STATUS} AS status, ${ofActiveGoal('objective')} AS goal, a.spawned_at, a.rowid AS n
      FROM agents a LEFT JOIN leases l ON l.id = a.agent_id
-     WHERE (a.spawned_at, a.rowid) > (?, ?) ${BY_AGE} LIMIT ? OFFSET ?`,
-    [over, after.spawned_at, after.n, limit, offset],
+     WHERE (a.spawned_at, a.rowid) > (?, ?)${all ? '' : ` AND NOT (${ENDED_SUB_AGENT})`}${status ? ` AND ${STATUS} = ?` : ''}
+     ${BY_AGE} LIMIT ? OFFSET ?`,
+    [over, after.spawned_at, after.n, ...(status ? [over, status] : []), limit, offset],
   )
+}
+
+/** Returns the number of sub-agents that have ended and are not removed yet. */
+export async function countEndedSubAgents(store: Store): Promise<number> {
+  return (await store.get<{ n: number }>(`SELECT count(*) AS n FROM agents a WHERE ${ENDED_SUB_AGENT}`))?.n ?? 0
 }
 
 export interface AliveRow {

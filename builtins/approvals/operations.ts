@@ -27,9 +27,11 @@ import { detail, renderApproval, renderQueue, summary } from './view.ts'
 const id = AgentRef
 const approval_id = z.string().min(1).max(128).describe("An approval's id")
 const status = z
-  .enum([...APPROVAL_STATUSES, 'all'])
+  .enum([...APPROVAL_STATUSES, 'decided', 'all'])
   .default('pending')
-  .describe('Pending ones, oldest first; others and all, newest first')
+  .describe(
+    'Pending ones, oldest first; others and all, newest first; decided: all but pending ones, the last decided first',
+  )
 const Decision = z.strictObject({
   approval_id,
   // What else it may be is refused in words, with the status that the specification has for it.

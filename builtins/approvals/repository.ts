@@ -79,13 +79,18 @@ export async function hasAgent(store: Store, agent_id: string): Promise<boolean>
 export interface Filter {
   agent_id?: string | undefined
   tool_name?: string
-  status: ApprovalRow['status'] | 'all'
+  status: ApprovalRow['status'] | 'decided' | 'all'
+}
+
+const ORDERS: Partial<Record<Filter['status'], string>> = {
+  pending: 'created_at, approval_id',
+  decided: 'resolved_at DESC, approval_id DESC',
 }
 
 /** Pending ones oldest first: they are a queue. Others are a history, newest first. */
 export function listApprovals(store: Store, filter: Filter, limit = -1, offset = 0): Promise<ApprovalRow[]> {
   const { where, params } = whereOf(filter)
-  const order = filter.status === 'pending' ? 'created_at, approval_id' : 'created_at DESC, approval_id DESC'
+  const order = ORDERS[filter.status] ?? 'created_at DESC, approval_id DESC'
   return store.all<ApprovalRow>(`SELECT ${COLUMNS} FROM approvals ${where} ORDER BY ${order} LIMIT ? OFFSET ?`, [
     ...params,
     limit,
@@ -102,7 +107,8 @@ function whereOf({ agent_id, tool_name, status }: Filter): { where: string; para
   const parts: [string, unknown][] = []
   if (agent_id !== undefined) parts.push(['agent_id = ?', agent_id])
   if (tool_name !== undefined) parts.push(['tool_name = ?', tool_name])
-  if (status !== 'all') parts.push(['status = ?', status])
+  if (status === 'decided') parts.push(['status <> ?', 'pending'])
+  else if (status !== 'all') parts.push(['status = ?', status])
   const where = parts.length > 0 ? `WHERE ${parts.map(([text]) => text).join(' AND ')}` : ''
   return { where, params: parts.map(([, value]) => value) }
 }

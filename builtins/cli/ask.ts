@@ -19,7 +19,7 @@ export async function askDaemon(
   input: Readonly<Record<string, unknown>>,
   { house, ports, tree }: Pick<Context, 'house' | 'ports' | 'tree'>,
   signal?: AbortSignal,
-): Promise<{ output: unknown } | undefined> {
+): Promise<{ output: unknown; hidden?: number } | undefined> {
   const request = requestOf(operation, input)
   if (!request) return undefined
   const svc = join(root, '.svc')
@@ -35,7 +35,7 @@ export async function askDaemon(
   })
   if (!answer) return undefined
   if (answer.events) return { output: eventsOf(answer.events, tree.exits) }
-  if (answer.status < 300) return { output: answer.text === '' ? null : bodyOf(answer) }
+  if (answer.status < 300) return { output: answer.text === '' ? null : bodyOf(answer), hidden: answer.hidden ?? 0 }
   throw errorOf(answer, tree.exits)
 }
 
@@ -91,6 +91,8 @@ interface Answer {
   status: number
   json: boolean
   text: string
+  /** The number of rows that a list leaves out. */
+  hidden?: number
   /** Of a stream. */
   events?: IncomingMessage
 }
@@ -114,7 +116,8 @@ async function send(
       response.once('error', failed)
       response.once('end', () => {
         const json = /\bjson\b/.test(headers['content-type'] ?? '')
-        resolve({ status, json, text: Buffer.concat(parts).toString('utf8') })
+        const hidden = Number(headers['x-hidden-count'] ?? 0)
+        resolve({ status, json, text: Buffer.concat(parts).toString('utf8'), hidden })
       })
     })
     const failed = (error: NodeJS.ErrnoException) => {

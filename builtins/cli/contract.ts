@@ -38,6 +38,8 @@ export interface OperationRef {
   rendered: boolean
   /** It has an exit code of its own for some answers. */
   judged?: boolean
+  /** What its list leaves out unless `--all` is given, in the singular. */
+  hides?: string
   /** It is a stream that never comes to an end of its own: nothing is left undone when the daemon stops. */
   endless?: boolean
 }

@@ -3,6 +3,7 @@ import { askDaemon } from './ask.ts'
 import { isChild, runInChild, runsPlugins } from './child.ts'
 import type { Context } from './context.ts'
 import { type CommandSpec, NeedsDaemonError, type OperationRef } from './contract.ts'
+import { hiddenLine } from './hidden.ts'
 import { interruptible } from './interrupt.ts'
 import { invokeMasked } from './masked.ts'
 import { printable, printableJson } from './printable.ts'
@@ -30,7 +31,7 @@ export async function runOperation(
     if (!told) return runHere(root, spec, input, context, signal)
     const isAsked = (rendered && !json) || judged
     const as = isAsked ? await shownAs(spec.operation!, root, context) : undefined
-    const shown = show(told.output, as, narrowing(spec, input), context)
+    const shown = show(told.output, as, asked(spec, input, told.hidden), context)
     return await (endless ? shown.catch(error => stopped(error, context)) : shown)
   })
 }
@@ -72,19 +73,41 @@ function stopped(error: SvcError, { terminal }: Context): number {
 
 type ShownAs = Pick<Operation, 'render' | 'exit'>
 
+const NO_FILTERS = ['limit', 'all']
+
 /** By what whoever asks has narrowed a list with a `limit`, of which an empty one is then to speak: `status denied`. */
 function narrowing({ arguments: places, options, operation }: CommandSpec, input: Record<string, unknown>): string {
   if (operation?.http?.method !== 'GET' || !options.some(({ field }) => field === 'limit')) return ''
   const filters = [
     ...places.filter(({ required }) => !required),
-    ...options.filter(({ field, ...option }) => field !== 'limit' && input[field] !== option.default),
+    ...options.filter(({ field, ...option }) => !NO_FILTERS.includes(field) && input[field] !== option.default),
   ]
   const given = filters.filter(({ field }) => input[field] !== undefined)
   return given.map(({ field }) => `${field} ${input[field]}`).join(', ')
 }
 
-/** Tells what an operation returned; a stream as it comes. @param narrowed by what, where it is a list */
-async function show(output: unknown, as: ShownAs | undefined, narrowed: string, context: Context): Promise<number> {
+/** What was asked of a list. */
+interface Asked {
+  narrowed: string
+  /** The rows that it leaves out, in words; empty when none. */
+  hidden: string
+}
+
+function asked(spec: CommandSpec, input: Record<string, unknown>, hidden = 0): Asked {
+  const name = spec.operation?.hides
+  return {
+    narrowed: narrowing(spec, input),
+    hidden: name && hidden > 0 ? hiddenLine(hidden, name) : '',
+  }
+}
+
+/** Prints what an operation returned; a stream as it comes. */
+async function show(
+  output: unknown,
+  as: ShownAs | undefined,
+  { narrowed, hidden }: Asked,
+  context: Context,
+): Promise<number> {
   const { terminal, json } = context
   const { render, exit } = as ?? {}
   if (isStream(output)) {
@@ -95,6 +118,7 @@ async function show(output: unknown, as: ShownAs | undefined, narrowed: string, 
   else if (narrowed && Array.isArray(output) && output.length === 0) terminal.out(printable(`none with ${narrowed}`))
   else if (render) terminal.out(fitted(printable(render(output as never)), terminal.columns))
   else terminal.out(draw(output, { columns: terminal.columns, head: terminal.style.bold }))
+  if (hidden && !json) terminal.out(hidden)
   return exit?.(output as never) ?? 0
 }
 
@@ -121,8 +145,15 @@ async function runHere(
   const output = await whileWaiting(terminal, ports.clock, () =>
     invokeMasked(kernel, name, input, { signal, progress }),
   )
+  const operation = await defined(kernel, name)
+  const hidden = operation?.hidden && (await hiddenOf(operation, input))
   // Awaited here: a stream needs the process that it comes from.
-  return await show(output, await defined(kernel, name), narrowing(spec, input), context)
+  return await show(output, operation, asked(spec, input, hidden), context)
+}
+
+async function hiddenOf(operation: Operation, input: Record<string, unknown>): Promise<number> {
+  const { hiddenCount } = await import('#kernel')
+  return hiddenCount(operation, input)
 }
 
 /** How to tell what the daemon has done. It is told as it is where this process cannot come up, as with a bad configuration. */
@@ -140,7 +171,7 @@ async function shownAs(operation: OperationRef, root: string, context: Context):
   }
 }
 
-async function defined(kernel: Kernel, name: string): Promise<ShownAs | undefined> {
+async function defined(kernel: Kernel, name: string): Promise<Operation | undefined> {
   const { Operations } = await import('#kernel')
   return kernel.points.find(Operations, name)
 }

@@ -40,6 +40,7 @@ function commandOf(operation: Operation, face: CliFace): CommandSpec {
       reach: operation.reach ?? 'store',
       rendered: operation.render !== undefined,
       ...(operation.exit ? { judged: true } : {}),
+      ...(operation.hidden ? { hides: operation.hidden.name } : {}),
       ...(operation.events && !operation.events.done ? { endless: true } : {}),
     },
   }

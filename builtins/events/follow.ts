@@ -1,5 +1,6 @@
 import { defineError, type PluginHandle, type StreamEvent } from '#kernel'
 import { newestSeq, Store } from '../store/contract.ts'
+import type { Notices } from './notices.ts'
 import { type EventFilter, eventsBetween, newestSeqs, oldestSeq } from './repository.ts'
 import type { Tail } from './tail.ts'
 
@@ -21,6 +22,8 @@ export interface FollowOptions extends EventFilter {
   last?: number | undefined
   /** Ends at the present end of the log unless set. */
   follow: boolean
+  /** Also send what has changed without an event. */
+  notices?: Notices | undefined
   signal: AbortSignal
 }
 
@@ -30,23 +33,32 @@ export interface FollowOptions extends EventFilter {
  * and whoever has seen one seq has seen everything before it.
  */
 export async function* follow(svc: PluginHandle, tail: Tail, options: FollowOptions): AsyncGenerator<StreamEvent> {
-  const { signal, agent_id, types } = options
+  const { signal, agent_id, types, notices } = options
   const store = svc.use(Store)
-  let newest = await newestSeq(store)
-  let after = await startOf(svc, newest, options)
-  yield { id: String(after), event: 'open', data: { after } }
-  while (!signal.aborted) {
-    for (; after < newest && !signal.aborted; await svc.clock.yield()) {
-      const upTo = Math.min(after + SPAN, newest)
-      for (const event of await eventsBetween(store, after, upTo, { agent_id, types })) {
-        yield { id: String(event.seq), event: 'message', data: event }
+  const undo = notices?.watch()
+  let noticed = notices?.count ?? 0
+  try {
+    let newest = await newestSeq(store)
+    let after = await startOf(svc, newest, options)
+    yield { id: String(after), event: 'open', data: { after } }
+    while (!signal.aborted) {
+      for (; after < newest && !signal.aborted; await svc.clock.yield()) {
+        const upTo = Math.min(after + SPAN, newest)
+        for (const event of await eventsBetween(store, after, upTo, { agent_id, types })) {
+          yield { id: String(event.seq), event: 'message', data: event }
+        }
+        after = upTo
       }
-      after = upTo
+      if (!options.follow) return
+      const fresh = notices?.since(noticed) ?? []
+      noticed = notices?.count ?? 0
+      for (const data of fresh) yield { event: 'notice', data }
+      if (fresh.length === 0) await tail.wait(after, signal)
+      if (tail.closed) return
+      if (!signal.aborted) newest = await newestSeq(store)
     }
-    if (!options.follow) return
-    await tail.wait(after, signal)
-    if (tail.closed) return
-    if (!signal.aborted) newest = await newestSeq(store)
+  } finally {
+    undo?.()
   }
 }
 

@@ -1,6 +1,7 @@
 import { definePlugin } from '#kernel'
 import { EventReaders } from '../retention/contract.ts'
 import { EventLogConfig } from './config.ts'
+import { Notices } from './notices.ts'
 import { eventOperations } from './operations.ts'
 import { EventLog } from './projection.ts'
 import { eventsForget } from './retention.ts'
@@ -14,7 +15,7 @@ export default definePlugin({
     const config = svc.section('', EventLogConfig)
     eventsForget(svc)
     const tail = new Tail(svc)
-    for (const operation of eventOperations(svc, tail)) svc.operation(operation)
+    for (const operation of eventOperations(svc, tail, new Notices(svc, () => tail.wake()))) svc.operation(operation)
     // Whoever follows without a signal of its own would wait for ever, and its program with it.
     svc.start(() => () => tail.close(), { in: ['daemon', 'server', 'mcp', 'cli'] })
     const log = new EventLog(svc, () => config.event_log_fsync)

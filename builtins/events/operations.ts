@@ -2,6 +2,7 @@ import { InvalidInputError, type OperationCall, operation, Page, type PluginHand
 import { AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '../agents/contract.ts'
 import { EventEnvelope, Store } from '../store/contract.ts'
 import { EventsGoneError, follow } from './follow.ts'
+import { Notice, type Notices } from './notices.ts'
 import { countEvents, latestEvents } from './repository.ts'
 import type { Tail } from './tail.ts'
 
@@ -9,7 +10,7 @@ const id = AgentRef
 const type = z.array(z.string().min(1).max(64)).max(50).optional().describe('Only events of these types')
 const seq = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER)
 
-export function eventOperations(svc: PluginHandle, tail: Tail) {
+export function eventOperations(svc: PluginHandle, tail: Tail, notices: Notices) {
   /** The id that a reference stands for. The events of an agent that was deleted stay, under its id. */
   const agentOf = async (ref: string): Promise<string> => {
     try {
@@ -26,7 +27,7 @@ export function eventOperations(svc: PluginHandle, tail: Tail) {
       name: 'events.follow',
       summary: 'What happens, as it happens: a durable stream of lifecycle events, oldest first',
       description:
-        'Begins with `open`, which says where. Each `message` is one event, its id is its `seq`: with `Last-Event-ID` or `after` a client goes on where it was, over restarts of the server too, without loss or repetition.',
+        'Begins with `open`, which says where. Each `message` is one event, its id is its `seq`: with `Last-Event-ID` or `after` a client goes on where it was, over restarts of the server too, without loss or repetition. A `notice` has no id: one is sent when the daemon’s health or the number of agents in a status changes (`status_changed`), and for `config_changed` and `plugin_reloaded` in the process that answers.',
       input: z.object({
         agent_id: id.optional().describe('Only events of this agent'),
         type,
@@ -39,15 +40,25 @@ export function eventOperations(svc: PluginHandle, tail: Tail) {
           .optional()
           .describe('Begin with so many of the newest ones that are meant'),
         follow: z.boolean().default(true).describe('Go on with what happens from now on'),
+        notices: z
+          .boolean()
+          .default(false)
+          .describe('Also send a `notice` of what changed without an event of the log'),
       }),
       events: {
         open: z.object({ after: z.number().int().describe('The seq after which the stream begins') }),
         message: EventEnvelope,
+        notice: Notice,
       },
       http: { method: 'GET', path: '/events' },
-      cli: { usage: 'events', defaults: { follow: false, last: 20 }, short: { follow: 'f', last: 'n' } },
+      cli: {
+        usage: 'events',
+        hidden: ['notices'],
+        defaults: { follow: false, last: 20 },
+        short: { follow: 'f', last: 'n' },
+      },
       errors: [InvalidInputError, AgentNotFoundError, AmbiguousAgentError, EventsGoneError],
-      async *run({ agent_id, type, after, last, follow: follows }, call) {
+      async *run({ agent_id, type, after, last, follow: follows, notices: wanted }, call) {
         const start = seenBy(call) ?? after
         const agent = agent_id === undefined ? undefined : await agentOf(agent_id)
         yield* follow(svc, tail, {
@@ -56,6 +67,7 @@ export function eventOperations(svc: PluginHandle, tail: Tail) {
           after: start,
           last,
           follow: follows,
+          notices: wanted ? notices : undefined,
           signal: call.signal,
         })
       },

@@ -25,10 +25,15 @@ export class Tail {
 
   close(): void {
     this.#closed = true
+    this.wake()
+  }
+
+  /** Ends all waits, for what is no event. */
+  wake(): void {
     for (const wake of [...this.#waiting.keys()]) wake()
   }
 
-  /** Resolves when there is an event after `seq`, or as soon as the signal is aborted or this is closed. */
+  /** Resolves when there is an event after `seq`, with the next `wake`, or as soon as the signal is aborted or this is closed. */
   wait(seq: number, signal: AbortSignal): Promise<void> {
     if (signal.aborted || this.#closed) return Promise.resolve()
     return new Promise(resolve => {

@@ -19,7 +19,7 @@ const AT_HAND = `SELECT goal_id, ${BLOCKED} AS blocked,
   FROM goals g WHERE agent_id = ? AND status = 'active' AND EXISTS (SELECT 1 FROM agents a
     WHERE a.agent_id = g.agent_id AND a.paused_at IS NULL AND a.died_at IS NULL) ${FIRST}`
 const ONE = `SELECT ${COLUMNS} FROM goals WHERE goal_id = ?`
-const NEWEST = `SELECT ${COLUMNS} FROM goals WHERE agent_id = ? ORDER BY created_at DESC, goal_id DESC LIMIT ?`
+const NEWEST = `SELECT ${COLUMNS} FROM goals WHERE agent_id = ? ORDER BY created_at DESC, goal_id DESC LIMIT ? OFFSET ?`
 const UNTOLD_OF = `SELECT ${COLUMNS} FROM goals sub WHERE parent_goal_id = ? AND ${UNTOLD} ORDER BY completed_at, goal_id LIMIT 20`
 
 /** The goal to pursue: highest priority first, then the oldest. A blocked one only when all are. */
@@ -47,8 +47,12 @@ export function findGoal(store: Store, goal_id: string): Promise<GoalRow | undef
 }
 
 /** Newest first. */
-export function listGoals(store: Store, agent_id: string, limit = -1): Promise<GoalRow[]> {
-  return store.all<GoalRow>(NEWEST, [agent_id, limit])
+export function listGoals(store: Store, agent_id: string, limit = -1, offset = 0): Promise<GoalRow[]> {
+  return store.all<GoalRow>(NEWEST, [agent_id, limit, offset])
+}
+
+export async function numberOfGoals(store: Store, agent_id: string): Promise<number> {
+  return (await store.get<{ n: number }>('SELECT count(*) AS n FROM goals WHERE agent_id = ?', [agent_id]))?.n ?? 0
 }
 
 /** Those of one agent, or of all. */
@@ -174,8 +178,8 @@ export const archiveTranscript = defineEffect({
     // Of a goal that a checkpoint had brought back.
     { sql: 'DELETE FROM ended_transcripts WHERE goal_id = ?', params: [goal_id] },
     {
-      sql: `INSERT INTO ended_transcripts (goal_id, seq, message, created_at, ended_at)
-            SELECT goal_id, seq, message, created_at, ? FROM pursuit_transcripts WHERE goal_id = ?`,
+      sql: `INSERT INTO ended_transcripts (goal_id, seq, message, created_at, ended_at, agent_id)
+            SELECT goal_id, seq, message, created_at, ?, agent_id FROM pursuit_transcripts WHERE goal_id = ?`,
       params: [now, goal_id],
     },
     { sql: 'DELETE FROM pursuit_transcripts WHERE goal_id = ?', params: [goal_id] },
@@ -201,12 +205,12 @@ export async function loadTranscript(store: Store, goal_id: string): Promise<Tra
   return rows.map(({ seq, message }) => ({ seq, message: JSON.parse(message) as Message }))
 }
 
-/** What was said for a goal, also for one that has ended, oldest first. */
+/** What was said for a goal, oldest first; also for one that has ended, and for that of a sub-agent that was removed. */
 export function goalMessages(store: Store, goal_id: string) {
   return store.all<{ message: string; created_at: number }>(
     `SELECT message, created_at FROM (SELECT seq, message, created_at FROM pursuit_transcripts WHERE goal_id = ?
-       UNION ALL SELECT seq, message, created_at FROM ended_transcripts WHERE goal_id = ? AND EXISTS
-         (SELECT 1 FROM goals g WHERE g.goal_id = ended_transcripts.goal_id AND g.status <> 'active')) said ORDER BY seq`,
+       UNION ALL SELECT seq, message, created_at FROM ended_transcripts WHERE goal_id = ? AND NOT EXISTS
+         (SELECT 1 FROM goals g WHERE g.goal_id = ended_transcripts.goal_id AND g.status = 'active')) said ORDER BY seq`,
     [goal_id, goal_id],
   )
 }

@@ -42,8 +42,8 @@ export function storyOperations(svc: PluginHandle) {
       mcp: true,
       errors: [GoalNotFoundError],
       async run({ goal_id }) {
-        await known(goal_id)
         const rows = await goalMessages(svc.use(Store), goal_id)
+        if (rows.length === 0) await known(goal_id)
         return rows.map(({ message, created_at }) => ({
           ...Message.parse(JSON.parse(message)),
           at: isoTime(created_at),

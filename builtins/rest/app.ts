@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import {
+  hiddenCount,
   invoke,
   type Operation,
   type OperationCall,
@@ -153,6 +154,8 @@ async function answer(
       ? await invoke(operation, input, call)
       : await once(svc, { operation, input, call, key, route, hide })
   if (operation.count) reply.headers(await windowHeaders(operation, input, request.url, call))
+  const left = await hiddenCount(operation, input)
+  if (left > 0) reply.header('x-hidden-count', String(left))
   if (operation.http.headers) reply.headers(operation.http.headers(input as never))
   return sendOutput(reply, operation.http, output, hide)
 }

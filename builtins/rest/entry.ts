@@ -84,7 +84,7 @@ function bodyOf(
 
 /** The answers of success: of each status that the operation may choose, with its headers. */
 function succeeded(operation: Operation, components: Components): Record<string, Json> {
-  const { summary, http, count, events } = operation
+  const { summary, http, count, hidden, events } = operation
   const { method, status = 200, statuses = {}, location } = http!
   const cached = method === 'GET' && !events
   const headers = {
@@ -93,6 +93,7 @@ function succeeded(operation: Operation, components: Components): Record<string,
     ...(http!.idempotent ? { 'Idempotency-Replayed': ref('headers', 'Idempotency-Replayed') } : {}),
     ...(cached ? { ETag: ref('headers', 'ETag') } : {}),
     ...(count ? { 'X-Total-Count': ref('headers', 'X-Total-Count'), Link: ref('headers', 'Link') } : {}),
+    ...(hidden ? { 'X-Hidden-Count': ref('headers', 'X-Hidden-Count') } : {}),
   }
   const content = contentOf(operation, components)
   const answers = Object.entries({ [status]: summary, ...statuses }).map(([code, description]) => {

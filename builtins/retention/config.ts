@@ -14,6 +14,14 @@ export const RetentionConfig = z.object({
     .default(30)
     .meta({ reload: 'applied' })
     .describe('How long what has come to its end is kept'),
+  ended_sub_agent_hours: z
+    .number()
+    .int()
+    .min(1)
+    .max(876_000)
+    .default(24)
+    .meta({ reload: 'applied' })
+    .describe('Hours for which an ended sub-agent and its workspace are kept; its result and its transcripts by days'),
   interval_cycles: z
     .number()
     .int()

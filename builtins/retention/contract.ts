@@ -10,6 +10,8 @@ export interface RetentionRule {
   name: string
   /** Lower ones come first: what brings things to an end before what removes them, rows before what holds them. */
   stage?: number
+  /** Milliseconds for which they are kept; `retention.days` by default. */
+  kept_ms?(): number
   /** How many there are to do. `before`: milliseconds; what is older is meant. */
   count(before: number): Promise<number>
   /** Does at most `limit` of them, in one short transaction. @returns how many; fewer than `limit` means that none is left */

@@ -45,10 +45,12 @@ export class Janitor implements Retention {
   async #run(dry_run: boolean): Promise<RetentionReport> {
     const { clock, log } = this.#svc
     const began = clock.monotonic()
-    const before = clock.ms() - this.#config.days * DAY_MS
+    const now = clock.ms()
+    const days_ms = this.#config.days * DAY_MS
     const rows: Record<string, number> = {}
     for (const rule of this.#rules()) {
       try {
+        const before = now - (rule.kept_ms?.() ?? days_ms)
         rows[rule.name] = dry_run ? await rule.count(before) : await this.#all(rule, before)
       } catch (error) {
         // The other rooms' rows can go all the same.
@@ -58,7 +60,7 @@ export class Janitor implements Retention {
     const total = Object.values(rows).reduce((sum, n) => sum + n, 0)
     const freed_bytes = dry_run || this.#stop.signal.aborted ? 0 : await this.#svc.use(Store).shrink(this.#stop.signal)
     const duration_ms = Math.round(clock.monotonic() - began)
-    const report = { before: isoTime(Math.max(0, before)), rows, total, freed_bytes, duration_ms }
+    const report = { before: isoTime(Math.max(0, now - days_ms)), rows, total, freed_bytes, duration_ms }
     if (total > 0 && !dry_run) {
       await this.#svc.use(Store).apply([appendEvent({ type: 'retention_done', agent_id: null, data: report })])
     }

@@ -9,7 +9,7 @@ export interface SubAgentRow extends Omit<SubAgent, 'cost_usd' | 'created_at' | 
   completed_at: number | null
 }
 
-const ROW = `SELECT s.sub_agent_id, s.parent_agent_id, coalesce(a.name, '') AS name, coalesce(a.role, '') AS role, s.task, s.status,
+const ROW = `SELECT s.sub_agent_id, s.parent_agent_id, coalesce(a.name, s.name) AS name, coalesce(a.role, s.role) AS role, s.task, s.status,
   s.result, s.ending, s.depth, s.cycles, s.max_cycles, s.goal_id, s.profile, s.created_at, s.completed_at,
   (SELECT coalesce(sum(cost_micros), 0) FROM spend WHERE spend.agent_id = s.sub_agent_id) AS cost_micros
   FROM sub_agents s LEFT JOIN agents a ON a.agent_id = s.sub_agent_id`
@@ -136,6 +136,8 @@ export const takePlace = defineEffect({
   schema: z.object({
     sub_agent_id: z.string(),
     parent_agent_id: z.string(),
+    name: z.string(),
+    role: z.string(),
     task: z.string(),
     max_cycles: z.number().int(),
     goal_id: z.string(),
@@ -144,14 +146,24 @@ export const takePlace = defineEffect({
   }),
   statements: (child, now) => [
     {
-      sql: `INSERT INTO sub_agents (sub_agent_id, parent_agent_id, task, depth, max_cycles, goal_id, profile, call_id, created_at)
-            SELECT ?, agent_id, ?, depth + 1, ?, ?, ?, ?, ? FROM (SELECT agent_id, died_at,
+      sql: `INSERT INTO sub_agents (sub_agent_id, parent_agent_id, name, role, task, depth, max_cycles, goal_id, profile, call_id, created_at)
+            SELECT ?, agent_id, ?, ?, ?, depth + 1, ?, ?, ?, ?, ? FROM (SELECT agent_id, died_at,
               coalesce((SELECT depth FROM sub_agents WHERE sub_agent_id = agents.agent_id), 0) AS depth,
               (SELECT count(*) FROM sub_agents WHERE parent_agent_id = agents.agent_id AND status = 'running') AS running
               FROM agents WHERE agent_id = ?) parent
             WHERE died_at IS NULL AND depth < ? AND running < ? ON CONFLICT DO NOTHING`,
       params: [
-        ...[child.sub_agent_id, child.task, child.max_cycles, child.goal_id, child.profile, child.call_id, now],
+        ...[
+          child.sub_agent_id,
+          child.name,
+          child.role,
+          child.task,
+          child.max_cycles,
+          child.goal_id,
+          child.profile,
+          child.call_id,
+          now,
+        ],
         ...[child.parent_agent_id, MAX_DEPTH, MAX_CHILDREN],
       ],
     },
@@ -229,4 +241,43 @@ export const instructed = defineEffect({
     })),
 })
 
-export const SUB_AGENT_EFFECTS = [takePlace, endSubAgent, countCycle, toldOf, waitFor, instruct, instructed]
+/** Those that ended before a time and whose results no goal waits for any more. */
+const REMOVABLE = `agents a WHERE a.spawned_by IS NOT NULL AND a.died_at < ? AND NOT EXISTS
+  (SELECT 1 FROM goals g JOIN goals above ON above.goal_id = g.parent_goal_id WHERE g.agent_id = a.agent_id AND above.status = 'active')`
+
+export async function numberOfRemovable(store: Store, before: number): Promise<number> {
+  return (await store.get<{ n: number }>(`SELECT count(*) AS n FROM ${REMOVABLE}`, [before]))?.n ?? 0
+}
+
+export async function removable(store: Store, before: number, limit: number): Promise<string[]> {
+  const rows = await store.all<{ agent_id: string }>(
+    `SELECT a.agent_id FROM ${REMOVABLE} ORDER BY a.died_at, a.agent_id LIMIT ?`,
+    [before, limit],
+  )
+  return rows.map(({ agent_id }) => agent_id)
+}
+
+/** Keeps what outlives a sub-agent: its transcripts go to the agent at the top; what a goal waited for was reported by that goal. */
+export const keepOfRemoved = defineEffect({
+  name: 'sub_agents.keep_of_removed',
+  schema: z.object({ sub_agent_id: z.string() }),
+  statements: ({ sub_agent_id }, now) => [
+    {
+      sql: `UPDATE ended_transcripts SET agent_id = (SELECT p.agent_id FROM agents a JOIN agents p ON p.agent_id = a.root_agent_id
+              WHERE a.agent_id = ended_transcripts.agent_id)
+            WHERE agent_id = ? AND EXISTS (SELECT 1 FROM agents a JOIN agents p ON p.agent_id = a.root_agent_id
+              WHERE a.agent_id = ended_transcripts.agent_id)`,
+      params: [sub_agent_id],
+    },
+    {
+      sql: `UPDATE sub_agents SET told_at = coalesce(told_at, ?) WHERE sub_agent_id = ? AND EXISTS
+              (SELECT 1 FROM goals g WHERE g.goal_id = sub_agents.goal_id AND g.parent_goal_id IS NOT NULL)`,
+      params: [now, sub_agent_id],
+    },
+  ],
+})
+
+export const SUB_AGENT_EFFECTS = [
+  ...[takePlace, endSubAgent, countCycle, toldOf, waitFor, instruct, instructed],
+  keepOfRemoved,
+]

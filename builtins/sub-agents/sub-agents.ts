@@ -86,7 +86,7 @@ export class SubAgents {
       model: await this.#modelOf(parent),
     })
     const made = await this.#store.apply([
-      takePlace({ sub_agent_id, parent_agent_id, task, max_cycles, goal_id, profile, call_id }),
+      takePlace({ sub_agent_id, parent_agent_id, name, role, task, max_cycles, goal_id, profile, call_id }),
       ...born,
       ...effects,
       appendEvent({ type: 'sub_agent_spawned', agent_id: parent_agent_id, data }),

@@ -3,4 +3,10 @@ import { ofKinds, useQuery } from './query.ts'
 
 /** Whether a daemon runs, how it fares, and whether it is frozen: the head tells it, and the fleet wakes by it. */
 export const useDaemon = () =>
-  useQuery('daemon', { ask: () => api.daemon.status(), on: ofKinds('daemon_'), every: 5_000 })
+  useQuery('daemon', { ask: () => api.daemon.status(), on: ofKinds('daemon_', 'config_changed', 'status_changed') })
+
+/** Seconds between two heartbeats of agents at rest; undefined while no daemon drives them. */
+export function useHeartbeat(): number | undefined {
+  const { health, frozen, heartbeat_s } = useDaemon().data ?? {}
+  return health === 'healthy' && !frozen ? heartbeat_s : undefined
+}

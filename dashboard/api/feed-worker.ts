@@ -47,7 +47,7 @@ function begun(key: string, headers: Record<string, string>): Follower {
   const tell = (message: ToTab) => {
     if (message.type === 'state') follower.state = message
     else if (message.type === 'anew') follower.latest = []
-    else follower.latest = [...follower.latest, ...message.events].slice(-KEPT)
+    else if (message.type === 'events') follower.latest = [...follower.latest, ...message.events].slice(-KEPT)
     for (const [tab, seen] of tabs) {
       if (Date.now() - seen > GONE_MS) tabs.delete(tab)
       else tab.postMessage(message)

@@ -1,9 +1,9 @@
 import { useEffect, useState } from 'preact/hooks'
 import { access, headerOf, onAccess } from './access.ts'
 import { followFeed } from './follow.ts'
-import { type FeedState, type FromTab, type Happening, KEPT, type ToTab } from './messages.ts'
+import { type FeedState, type FromTab, type Happening, KEPT, type Notice, type ToTab } from './messages.ts'
 
-export type { FeedState, Happening } from './messages.ts'
+export type { FeedState, Happening, Notice } from './messages.ts'
 
 const HELLO_MS = 60_000
 type Listener = (events: readonly Happening[]) => void
@@ -13,6 +13,7 @@ class Feed {
   state: FeedState = 'connecting'
   readonly latest: Happening[] = []
   readonly #listeners = new Set<Listener>()
+  readonly #noticers = new Set<(notice: Notice) => void>()
   readonly #watchers = new Set<() => void>()
   #port: MessagePort | undefined
   #stop = () => {}
@@ -41,6 +42,11 @@ class Feed {
   onEvents(listener: Listener): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
+  }
+
+  onNotice(listener: (notice: Notice) => void): () => void {
+    this.#noticers.add(listener)
+    return () => void this.#noticers.delete(listener)
   }
 
   onState(watcher: () => void): () => void {
@@ -74,6 +80,10 @@ class Feed {
     }
     if (message.type === 'anew') {
       this.latest.length = 0
+      return
+    }
+    if (message.type === 'notice') {
+      for (const listener of this.#noticers) listener(message.notice)
       return
     }
     const last = this.latest.at(-1)?.seq ?? 0

@@ -29,7 +29,7 @@ async function follow(headers: Record<string, string>, tell: (message: ToTab) =>
     let refused = false
     const ear = new Ear(signal)
     try {
-      const answer = await fetch(after === undefined ? '/events?last=200' : '/events', {
+      const answer = await fetch(after === undefined ? '/events?notices=true&last=200' : '/events?notices=true', {
         headers: after === undefined ? headers : { ...headers, 'last-event-id': after },
         signal: ear.signal,
         cache: 'no-store',
@@ -49,6 +49,7 @@ async function follow(headers: Record<string, string>, tell: (message: ToTab) =>
             throw new Error('The events that were heard are of another database.')
           }
           if (id) after = id
+          if (event === 'notice') tell({ type: 'notice', notice: JSON.parse(data) })
           if (event !== 'message') return
           if (gathered.length === 0) setTimeout(flush, GATHER_MS)
           gathered.push(JSON.parse(data))

@@ -8,8 +8,8 @@ import { kept } from './kept.ts'
 const REST_MS = 700
 /** And large ones, which take long, rest so many times as long as they took. */
 const REST_SHARE = 5
-/** And at least so often while they are looked at, since not everything is told as an event. */
-const REFRESH_MS = 5_000
+/** Pause after which a request that did not reach the server, or made it fail, is sent again. */
+const RETRY_MS = 5_000
 
 export interface Query<T> {
   data: T | undefined
@@ -20,13 +20,14 @@ export interface Query<T> {
   reload(): Promise<void>
 }
 
-interface Asked<T> {
+export interface Asked<T> {
   ask: () => Promise<T>
-  /** Asked again when such an event comes; by every event unless told. */
-  on?: (event: Happening) => boolean
-  /** Milliseconds between two askings without events; null for never. */
-  every?: number | null
+  /** Which events and notices make it ask again; by default all. */
+  on?: (event: Change) => boolean
 }
+
+/** What a query can concern. */
+type Change = Pick<Happening, 'type'> & Partial<Pick<Happening, 'agent_id' | 'data'>>
 
 /** A part of the page that looks at an answer. */
 interface Looker<T> {
@@ -79,6 +80,7 @@ class Shared<T> {
     document.addEventListener('visibilitychange', seen)
     this.#undo = [
       feed.onEvents(events => events.some(event => this.#concerns(event)) && this.#soon()),
+      feed.onNotice(notice => this.#concerns(notice) && this.#soon()),
       feed.onState(() => feed.state === 'live' && this.#soon()),
       () => document.removeEventListener('visibilitychange', seen),
     ]
@@ -89,7 +91,7 @@ class Shared<T> {
     for (const undo of this.#undo) undo()
   }
 
-  #concerns(event: Happening): boolean {
+  #concerns(event: Change): boolean {
     return [...this.#lookers].some(({ asked: { on = () => true } }) => on(event))
   }
 
@@ -121,22 +123,16 @@ class Shared<T> {
     this.#running = this.#load()
     await this.#running
     this.#running = undefined
-    this.#later(this.#again ? this.#rest : this.#every())
-  }
-
-  #every(): number | null {
-    const all = [...this.#lookers].map(({ asked: { every = REFRESH_MS } }) => every ?? Number.POSITIVE_INFINITY)
-    const shortest = Math.min(...all)
-    return shortest === Number.POSITIVE_INFINITY ? null : shortest
-  }
-
-  #later(pause: number | null): void {
-    clearTimeout(this.#timer)
     this.#due = Number.POSITIVE_INFINITY
-    if (this.#lookers.size === 0 || pause === null) return
+    if (this.#again) this.#later(this.#rest)
+    else if (passes(this.fault)) this.#later(RETRY_MS)
+  }
+
+  #later(pause: number): void {
+    clearTimeout(this.#timer)
+    if (this.#lookers.size === 0) return
     this.#due = performance.now() + pause
-    // What nobody looks at is not asked for.
-    this.#timer = setTimeout(() => (document.hidden ? this.#later(pause) : void this.#now()), pause)
+    this.#timer = setTimeout(() => void this.#now(), pause)
   }
 
   #soon(): void {
@@ -146,6 +142,11 @@ class Shared<T> {
     else if (this.#due > this.#asked + this.#rest)
       this.#later(Math.max(0, this.#asked + this.#rest - performance.now()))
   }
+}
+
+/** Whether the same request may succeed later though nothing happens in the project. */
+function passes(fault: Fault | undefined): boolean {
+  return fault !== undefined && (fault.status === 0 || fault.status === 429 || fault.status === 500)
 }
 
 /** Whether another key or tenant is used than was when something was asked. */
@@ -167,7 +168,7 @@ function sharedOf<T>(key: string): Shared<T> {
 }
 
 /**
- * What the server answers, kept up to date while it is looked at: by events, and now and then.
+ * What the server answers, asked for again when something happens that concerns it, and when the stream of events is back.
  * @param key names the answer; null asks for nothing
  */
 export function useQuery<T>(key: string | null, asked: Asked<T>): Query<T> {
@@ -194,10 +195,23 @@ export function useLasting<T>(of: string, query: Query<T>): Query<T> {
   return { ...query, data: last.current.data }
 }
 
-/** Events of one agent. */
-export const ofAgent = (agent_id: string) => (event: Happening) => event.agent_id === agent_id
-/** Events of these kinds: `goal_` stands for all that begin so. */
+/** What concerns one agent. */
+export const ofAgent = (agent_id: string) => (event: Change) => event.agent_id === agent_id
+/** Of these types: `goal_` stands for all that begin with it. */
 export const ofKinds =
   (...kinds: string[]) =>
-  (event: Happening) =>
+  (event: Change) =>
     kinds.some(kind => (kind.endsWith('_') ? event.type.startsWith(kind) : event.type === kind))
+/** What spends, or says that something was spent. */
+export const ofSpend = ofKinds(
+  'cycle_done',
+  'goal_',
+  'tool_result',
+  'task_',
+  'pattern_',
+  'swarm_',
+  'budget_',
+  'status_changed',
+)
+/** For what is asked for once. */
+export const never = () => false

@@ -4,7 +4,7 @@ import { useAction } from '../api/action.ts'
 import { api } from '../api/client.ts'
 import { useDaemon } from '../api/daemon.ts'
 import { type FeedState, useFeedState } from '../api/feed.ts'
-import { ofKinds, useQuery } from '../api/query.ts'
+import { ofKinds, ofSpend, useQuery } from '../api/query.ts'
 import { to } from '../routes.ts'
 import { Meter } from '../ui/meter.tsx'
 import { applyTheme, type Theme, theme } from '../ui/theme.ts'
@@ -21,7 +21,10 @@ const FEED_WORDS = {
 /** What holds for the whole house: whether it is reached, runs, is frozen, what it costs, and which model it uses. */
 export function Head() {
   const state = useReach()
-  const models = useQuery('models', { ask: () => api.models.list(), on: ofKinds('config_changed'), every: 60_000 })
+  const models = useQuery('models', {
+    ask: () => api.models.list(),
+    on: ofKinds('config_changed', 'plugin_', 'model_'),
+  })
   const notice = models.data?.default?.notice
   return (
     <header class="head">
@@ -50,7 +53,7 @@ function useReach(): FeedState {
 }
 
 function Spent() {
-  const { data } = useQuery('budget', { ask: () => api.budget.status(), on: ofKinds('cycle_end', 'budget_') })
+  const { data } = useQuery('budget', { ask: () => api.budget.status(), on: ofSpend })
   if (!data) return null
   const { spent, limits, exceeded } = data
   const words =

@@ -52,8 +52,7 @@ const isBroken = ({ state }: Item<'plugins.list'>) => state === 'failed' || stat
 function useBroken(): number {
   const { data = [] } = useQuery('plugins', {
     ask: () => api.plugins.list(),
-    on: ofKinds('plugin_'),
-    every: 60_000,
+    on: ofKinds('plugin_', 'status_changed'),
   })
   return data.filter(isBroken).length
 }

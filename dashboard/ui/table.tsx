@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Once } from './once.ts'
 
 export interface Column<T> {
@@ -10,8 +10,8 @@ export interface Column<T> {
   wide?: boolean
   /** Its name stands before it where a row is a card: it cannot be understood without. */
   labelled?: boolean
-  /** What rows are sorted by where this column is chosen; rows without it come last. */
-  by?: (row: T) => string | number | null
+  /** What the server calls the order by this column. */
+  by?: string
   /** Chosen first so, the largest at the top. */
   fallsFirst?: boolean
   cell: (row: T) => ComponentChildren
@@ -24,7 +24,7 @@ interface TableProps<T> {
   keyOf: (row: T) => string
   /** Marks rows for the eye. */
   classOf?: (row: T) => string
-  /** Where the reader may choose by which column: the chosen one, as `cost`, or `-cost` for falling. */
+  /** Where the server sorts by a column: the chosen order, as `cost`, or `-cost` for falling. */
   order?: string
   onOrder?: (order: string) => void
   /** How high a row is as a card, where there are very many. */
@@ -46,14 +46,13 @@ const STEP = 2
 export function Table<T>({
   caption,
   columns,
-  rows: given,
+  rows,
   keyOf,
   classOf = () => '',
   order = '',
   onOrder,
   cardPx = CARD_PX,
 }: TableProps<T>) {
-  const rows = useMemo(() => sorted(given, columns, order), [given, order])
   const body = useRef<HTMLTableSectionElement>(null)
   const virtual = rows.length > MANY
   const { from, to, px } = useWindow(body, virtual ? rows.length : 0, cardPx)
@@ -128,8 +127,8 @@ interface HeadingProps<T> {
 /** The name of a column, and the way to sort by it. */
 function Heading<T>({ column, order, onOrder }: HeadingProps<T>) {
   const { name, kind = '', wide, by, fallsFirst = false } = column
-  const rises = order === orderOf(name)
-  const falls = order === orderOf(name, true)
+  const rises = by !== undefined && order === by
+  const falls = by !== undefined && order === `-${by}`
   const chosen = rises ? 'ascending' : falls ? 'descending' : undefined
   return (
     <th scope="col" class={`${kind} ${wide ? 'wide' : ''}`} aria-sort={chosen}>
@@ -137,7 +136,7 @@ function Heading<T>({ column, order, onOrder }: HeadingProps<T>) {
         <button
           type="button"
           class="sort"
-          onClick={() => onOrder(orderOf(name, chosen === undefined ? fallsFirst : rises))}
+          onClick={() => onOrder((chosen === undefined ? fallsFirst : rises) ? `-${by}` : by)}
         >
           {name}
           <span aria-hidden="true">{rises ? '↑' : falls ? '↓' : ''}</span>
@@ -148,26 +147,6 @@ function Heading<T>({ column, order, onOrder }: HeadingProps<T>) {
     </th>
   )
 }
-
-/** How an order is told in addresses. */
-export const orderOf = (name: string, falls = false) => `${falls ? '-' : ''}${name.toLowerCase()}`
-
-function sorted<T>(rows: readonly T[], columns: readonly Column<T>[], order: string): readonly T[] {
-  const by = columns.find(({ name }) => orderOf(name) === order.replace(/^-/, ''))?.by
-  if (!by) return rows
-  const sign = order.startsWith('-') ? -1 : 1
-  const keyed = rows.map(row => ({ row, key: by(row) }))
-  keyed.sort((a, b) => {
-    if (a.key === null || b.key === null) return Number(a.key === null) - Number(b.key === null)
-    return (
-      sign * (typeof a.key === 'string' ? a.key.localeCompare(String(b.key), 'en', NATURAL) : a.key - Number(b.key))
-    )
-  })
-  return keyed.map(({ row }) => row)
-}
-
-/** `worker 9` comes before `worker 10`. */
-const NATURAL = { numeric: true } as const
 
 interface InView {
   from: number

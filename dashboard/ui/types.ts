@@ -10,8 +10,9 @@ export type Goal = Item<'goals.list'>
 export type Approval = Answer<'approvals.show'>
 /** An approval that waits for the operator, as the queue lists it. */
 export type Waiting = Item<'approvals.queue'>
+export type Fleet = Answer<'agents.fleet'>
 /** An agent as the fleet shows it. */
-export type Member = Item<'agents.fleet'>
+export type Member = Fleet['agents'][number]
 /** A key of the configuration. */
 export type Key = Item<'config.keys'>
 export type Task = Item<'tasks.list'>

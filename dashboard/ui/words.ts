@@ -1,6 +1,9 @@
 /** How figures and times are written. */
 
 const LOCALE = 'en'
+
+/** A whole number with separators. */
+export const integer = (n: number) => n.toLocaleString(LOCALE)
 const usd = new Intl.NumberFormat(LOCALE, { style: 'currency', currency: 'USD', maximumFractionDigits: 2 })
 
 /** `$1,204.50`, and `$0.0042` with two digits that count where it is little. */

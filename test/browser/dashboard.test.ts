@@ -9,6 +9,7 @@ import './dashboard/hostile.ts'
 import './dashboard/agent.ts'
 import './dashboard/society.ts'
 import './dashboard/readers.ts'
+import './dashboard/fleet.ts'
 import './dashboard/thousand.ts'
 import './dashboard/trace.ts'
 

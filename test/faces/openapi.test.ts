@@ -116,7 +116,7 @@ describe('the OpenAPI document of all rooms', () => {
       const { responses } = entries.find(each => each.operationId === operationId)!
       return Object.keys(responses[status]?.headers ?? at(document, responses[status]!.$ref!.slice(1)).headers).sort()
     }
-    expect(headers('agents.list', '200')).toEqual(['ETag', 'Link', 'X-Request-Id', 'X-Total-Count'])
+    expect(headers('agents.list', '200')).toEqual(['ETag', 'Link', 'X-Hidden-Count', 'X-Request-Id', 'X-Total-Count'])
     expect(headers('agents.spawn', '201')).toEqual(['Idempotency-Replayed', 'Location', 'X-Request-Id'])
     expect(headers('agents.list', '429')).toEqual(['Retry-After', 'X-Request-Id'])
     expect(headers('agents.list', '503')).toEqual(['Retry-After', 'X-Request-Id'])

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { definePlugin } from '#kernel'
+import type { Fleet } from '../../builtins/agents/contract.ts'
 import { ApprovalReviewers, type Review } from '../../builtins/approvals/contract.ts'
 import { DaemonStarts } from '../../builtins/daemon/contract.ts'
 import { Store } from '../../builtins/store/contract.ts'
@@ -21,7 +22,7 @@ describe('a gated tool', () => {
       status: 'waiting_approval',
       next: { at: null, reason: expect.stringContaining(asked.approval_id) },
     })
-    expect(await home.kernel.invoke('agents.fleet')).toMatchObject([
+    expect(((await home.kernel.invoke('agents.fleet')) as Fleet).agents).toMatchObject([
       {
         held: expect.stringMatching(
           /^send waits for your approval: to "ann", text "(Dear Ann, )+.*… 3\d\d more characters$/,
@@ -237,7 +238,7 @@ describe('an approval', () => {
     await using home = await gated([send('ann', { text: payload }), finish()])
     const listed = await parked(home)
     expect(listed).toMatchObject({ arguments: null, args_sha256: expect.stringMatching(/^[0-9a-f]{64}$/) })
-    expect(await home.kernel.invoke('agents.fleet')).toMatchObject([
+    expect(((await home.kernel.invoke('agents.fleet')) as Fleet).agents).toMatchObject([
       { held: expect.stringMatching(/^send waits for your approval: .{120}… 99,9\d\d more characters$/) },
     ])
     expect(listed.args_chars).toBeGreaterThan(100_000)

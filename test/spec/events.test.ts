@@ -49,6 +49,28 @@ describe('GET /events', () => {
     expect(message.data.at).toMatch(/^\d{4}-\d\d-\d\dT.*Z$/)
   })
 
+  it('reports what changes without an event to readers that ask for notices', async () => {
+    await using home = await served()
+    await using other = await house({ builtins: HOUSE, roles: ['cli'], clock: 'system', root: home.root })
+    const client = await sse(`${home.url}/events?notices=true`)
+    const plain = await sse(`${home.url}/events`)
+    const notices = () => client.messages.filter(({ event }) => event === 'notice')
+    await client.has(1)
+    const { agent_id } = (await other.kernel.invoke('agents.spawn', { preset: 'coder' })) as { agent_id: string }
+    const isIdle = { type: 'status_changed', data: { daemon: 'stopped', plugins: 0, agents: { idle: 1, paused: 0 } } }
+    await until(() => notices().length === 1)
+    expect(notices()[0]).toMatchObject({ data: isIdle })
+    expect(notices()[0]).not.toHaveProperty('id')
+    await other.kernel.invoke('agents.pause', { id: agent_id })
+    await until(() => notices().length === 2)
+    expect(notices()[1]).toMatchObject({ data: { data: { agents: { idle: 0, paused: 1 } } } })
+    await home.kernel.hooks.emit('config_changed', { keys: ['daemon.heartbeat'] })
+    await until(() => notices().length === 3)
+    expect(notices()[2]).toMatchObject({ data: { type: 'config_changed', data: { keys: ['daemon.heartbeat'] } } })
+    expect(plain.messages.some(({ event }) => event === 'notice')).toBe(false)
+    expect(seqs(client.messages)).toEqual(seqs(plain.messages))
+  })
+
   it('tells what another process commits', async () => {
     await using home = await served()
     await using other = await house({ builtins: HOUSE, roles: ['cli'], clock: 'system', root: home.root })

@@ -258,7 +258,10 @@ const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
   command(
     'watch',
     'See what goes on, as it goes on: agents, activity, what waits for you, and vitals',
-    [flag('compact', 'c', 'A line for each agent, and nothing else')],
+    [
+      flag('compact', 'c', 'A line for each agent, and nothing else'),
+      flag('all', 'a', 'Include sub-agents that have ended'),
+    ],
     () => import('./watch.ts'),
   ),
   command('doctor', 'Look at all that goes wrong, and say what to do about it', [], () => import('./doctor.ts')),

@@ -1,5 +1,6 @@
 import { Calls } from '../calls.ts'
 import type { Context, HandWritten } from '../context.ts'
+import { hiddenLine } from '../hidden.ts'
 import { interruptible } from '../interrupt.ts'
 import { printableJson } from '../printable.ts'
 import { findProject } from '../project.ts'
@@ -10,12 +11,12 @@ import { plain } from '../watch/paint.ts'
 import { Screen } from '../watch/screen.ts'
 
 /** Shows what goes on, as it goes on; elsewhere than on a terminal as lines. */
-const watch: HandWritten = async ({ compact }, context) => {
+const watch: HandWritten = async ({ compact, all }, context) => {
   const { ports, terminal, named, json } = context
   const root = await findProject(ports, named)
   return interruptible(ports.clock, async signal => {
     await using calls = new Calls(root, context)
-    const feed = new Feed(calls, ports.clock)
+    const feed = new Feed(calls, ports.clock, all === true)
     if (json || terminal.columns === undefined || !process.stdin.isTTY) {
       return await tellLines(feed, compact === true, signal, context)
     }
@@ -67,7 +68,9 @@ async function tellLines(
       told.set(agent_id, line)
     }
   }
-  tellAgents(await feed.once())
+  const begun = await feed.once()
+  tellAgents(begun)
+  if (begun.hidden > 0 && !json) terminal.out(hiddenLine(begun.hidden, 'ended sub-agent'))
   let seen = 0
   feed.changed = () => {
     if (compact) {

@@ -1,5 +1,5 @@
 import { type Clock, sentenceOf } from '#kernel'
-import type { AgentDetail, FleetMember } from '../../agents/contract.ts'
+import type { AgentDetail, Fleet, FleetMember } from '../../agents/contract.ts'
 import type { Approval, ApprovalSummary } from '../../approvals/contract.ts'
 import type { BudgetStatus } from '../../budget/contract.ts'
 import type { DaemonStatus } from '../../daemon/contract.ts'
@@ -26,6 +26,8 @@ const PAST = 50
 export interface Snapshot {
   daemon: DaemonStatus | undefined
   agents: readonly FleetMember[]
+  /** The number of ended sub-agents that are left out. */
+  hidden: number
   approvals: readonly ApprovalSummary[]
   budget: BudgetStatus | undefined
   /** The agent that was chosen, in full. */
@@ -39,7 +41,7 @@ export interface Snapshot {
 /** Keeps a snapshot of a project true: by its stream of events, and by looking now and then. */
 export class Feed {
   snapshot: Snapshot = {
-    ...{ daemon: undefined, agents: [], approvals: [], budget: undefined, chosen: undefined, events: [] },
+    ...{ daemon: undefined, agents: [], hidden: 0, approvals: [], budget: undefined, chosen: undefined, events: [] },
     problem: undefined,
   }
   /** Told when it changed. */
@@ -48,11 +50,14 @@ export class Feed {
   chosen: string | undefined
   readonly #calls: Calls
   readonly #clock: Clock
+  readonly #all: boolean
   #soon = () => {}
 
-  constructor(calls: Calls, clock: Clock) {
+  /** @param all whether ended sub-agents are shown */
+  constructor(calls: Calls, clock: Clock, all: boolean) {
     this.#calls = calls
     this.#clock = clock
+    this.#all = all
   }
 
   /** Looks and listens until the signal is aborted. */
@@ -67,16 +72,17 @@ export class Feed {
 
   /** @throws what the operations throw */
   async once(): Promise<Snapshot> {
-    const [daemon, agents, approvals, budget] = await Promise.all([
+    const [daemon, { agents, summary }, approvals, budget] = await Promise.all([
       this.#calls.call<DaemonStatus>(DAEMON),
-      this.#calls.call<FleetMember[]>(FLEET),
+      this.#calls.call<Fleet>(FLEET, { all: this.#all }),
       this.#calls.call<ApprovalSummary[]>(QUEUE),
       this.#calls.call<BudgetStatus>(BUDGET),
     ])
     // Whoever was chosen may be gone.
     const there = agents.some(({ agent_id }) => agent_id === this.chosen) ? this.chosen : agents[0]?.agent_id
     const chosen = there === undefined ? undefined : await this.#calls.call<AgentDetail>(AGENT, { id: there })
-    return { ...this.snapshot, daemon, agents, approvals, budget, chosen, problem: undefined }
+    const { hidden } = summary
+    return { ...this.snapshot, daemon, agents, hidden, approvals, budget, chosen, problem: undefined }
   }
 
   async #keepLooking(signal: AbortSignal): Promise<void> {

@@ -104,8 +104,9 @@ function footer({ over, said }: View): Line {
 function agents({ snapshot, at }: View, width: number): Panel {
   const lines = snapshot.agents.map(agent => agentLine(agent, width))
   const none: Line[] = [[['none yet; spawn one with: svc spawn coder', 'dim']]]
+  const { hidden } = snapshot
   return {
-    title: `Agents (${snapshot.agents.length})`,
+    title: `Agents (${snapshot.agents.length}${hidden > 0 ? `, ${hidden} ended hidden` : ''})`,
     lines: lines.length > 0 ? lines : none,
     marked: lines.length > 0 ? at : undefined,
   }

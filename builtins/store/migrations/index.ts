@@ -23,6 +23,7 @@ import { givenRoles } from './024-given-roles.ts'
 import { budgetPrices } from './025-budget-prices.ts'
 import { endedTranscripts } from './026-ended-transcripts.ts'
 import { idempotencyKeys } from './028-idempotency-keys.ts'
+import { removedSubAgents } from './029-removed-sub-agents.ts'
 
 /** `svc1` in ASCII: how a file of ours is told from another program's. */
 export const APPLICATION_ID = 0x73766331
@@ -62,4 +63,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '025-budget-prices', sql: budgetPrices },
   { name: '026-ended-transcripts', sql: endedTranscripts },
   { name: '028-idempotency-keys', sql: idempotencyKeys },
+  { name: '029-removed-sub-agents', sql: removedSubAgents },
 ]

@@ -1,5 +1,5 @@
 import { api } from '../../api/client.ts'
-import { useQuery } from '../../api/query.ts'
+import { never, ofAgent, useQuery } from '../../api/query.ts'
 import { Loaded } from '../../ui/states.tsx'
 import { Tag } from '../../ui/status.tsx'
 import type { Item } from '../../ui/types.ts'
@@ -26,8 +26,7 @@ interface ChangesProps {
 export function Changes({ id, from, to, isBack = false }: ChangesProps) {
   const query = useQuery(`changes ${id} ${from} ${to ?? ''}`, {
     ask: () => api.checkpoints.diff({ id, checkpoint_id: from, ...(to ? { to } : {}) }),
-    on: () => false,
-    every: to ? null : 10_000,
+    on: to ? never : ofAgent(id),
   })
   return (
     <Loaded query={query}>

@@ -3,17 +3,17 @@ import { api } from '../../api/client.ts'
 import { ofAgent, useQuery } from '../../api/query.ts'
 import { to } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
+import { usePage } from '../../ui/pager.tsx'
 import { Said } from '../../ui/said.tsx'
 import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
 import { Status, Tag } from '../../ui/status.tsx'
 import { Table } from '../../ui/table.tsx'
 import { When } from '../../ui/time.tsx'
 import type { Agent, Goal } from '../../ui/types.ts'
-import { newest, visible } from '../../ui/words.ts'
+import { visible } from '../../ui/words.ts'
 import { Steps } from './steps.tsx'
 import type { ViewProps } from './view.ts'
 
-const SHOWN = 200
 const CALLS = 200
 
 /** As cards, rows have three lines. */
@@ -26,16 +26,19 @@ export function Goals({ agent, place }: ViewProps) {
 }
 
 function AllGoals({ agent: { agent_id: id } }: { agent: Agent }) {
-  const query = useQuery(`goals ${id}`, { ask: () => api.goals.history({ id, limit: SHOWN }), on: ofAgent(id) })
+  const { query, isEmpty, title, pager } = usePage(`goals ${id}`, {
+    ask: window => api.goals.history({ id, ...window }),
+    on: ofAgent(id),
+  })
   return (
     <div class="stack">
       <GiveGoal id={id} onGiven={query.reload} />
       <Loaded query={query}>
         {goals =>
-          goals.length === 0 ? (
+          isEmpty ? (
             <Empty title="It has not set itself a goal yet.">It does so when it wakes; or give it one above.</Empty>
           ) : (
-            <Card title={newest(goals.length, SHOWN, 'goal')}>
+            <Card title={title('goal', 'Goals')}>
               <Table
                 caption="Goals"
                 cardPx={CARD_PX}
@@ -62,6 +65,7 @@ function AllGoals({ agent: { agent_id: id } }: { agent: Agent }) {
                   },
                 ]}
               />
+              {pager}
             </Card>
           )
         }
@@ -174,7 +178,6 @@ function Transcript({ goal_id, agent_id }: { goal_id: string; agent_id: string }
   const query = useQuery(`transcript ${goal_id}`, {
     ask: () => api.goals.transcript({ goal_id }),
     on: ofAgent(agent_id),
-    every: 2_000,
   })
   return (
     <Card title="Transcript">

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { api } from '../../api/client.ts'
-import { ofAgent, useQuery } from '../../api/query.ts'
+import { never, ofAgent, useQuery } from '../../api/query.ts'
 import { Card } from '../../ui/card.tsx'
 import { Code } from '../../ui/code.tsx'
 import { Words } from '../../ui/said.tsx'
@@ -199,8 +199,7 @@ function Biography({ id }: { id: string }) {
   const [open, setOpen] = useState(false)
   const query = useQuery(open ? `biography ${id}` : null, {
     ask: () => api.identity.biography({ id }),
-    on: () => false,
-    every: null,
+    on: never,
   })
   return (
     <details class="card" open={open} onToggle={event => setOpen(event.currentTarget.open)}>

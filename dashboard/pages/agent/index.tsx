@@ -1,6 +1,6 @@
 import type { ComponentType } from 'preact'
 import { api } from '../../api/client.ts'
-import { ofAgent, useQuery } from '../../api/query.ts'
+import { useQuery } from '../../api/query.ts'
 import { type Place, to } from '../../routes.ts'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { Tabs } from '../../ui/tabs.tsx'
@@ -36,7 +36,10 @@ const VIEWS: readonly { id: string; name: string; view: ComponentType<ViewProps>
 /** One agent: what it does, how it fares, and all that can be said to it. */
 export function AgentPage({ place }: { place: Place }) {
   const [id, view = 'overview'] = place.parts
-  const query = useQuery(id ? `agent ${id}` : null, { ask: () => api.agents.get({ id: id! }), on: ofAgent(id ?? '') })
+  const query = useQuery(id ? `agent ${id}` : null, {
+    ask: () => api.agents.get({ id: id! }),
+    on: event => event.agent_id === id || event.type === 'status_changed',
+  })
   if (!id) return <Empty title="Choose an agent from the fleet." />
   const tabs = VIEWS.map(({ id: tab, name }) => ({
     id: tab,

@@ -1,10 +1,10 @@
-import { useState } from 'preact/hooks'
 import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
-import { ofAgent, useLasting, useQuery } from '../../api/query.ts'
+import { ofAgent } from '../../api/query.ts'
 import { refine, to } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
 import { Search } from '../../ui/filters.tsx'
+import { usePage } from '../../ui/pager.tsx'
 import { Words } from '../../ui/said.tsx'
 import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
 import { Tag } from '../../ui/status.tsx'
@@ -12,17 +12,14 @@ import { When } from '../../ui/time.tsx'
 import { percent, visible } from '../../ui/words.ts'
 import type { ViewProps } from './view.ts'
 
-const PIECE = 30
-
 /** What it remembers: nearest to some words, or newest first. */
 export function Memory({ agent: { agent_id: id }, place }: ViewProps) {
   const { q = '' } = place.query
-  const [limit, setLimit] = useState(PIECE)
-  const found = useQuery(`memory ${id} ${q} ${limit}`, {
-    ask: () => api.memory.list({ id, ...(q ? { query: q } : {}), limit }),
+  const { query, isEmpty, pager } = usePage(`memory ${id}`, {
+    filter: q,
+    ask: window => api.memory.list({ id, ...(q ? { query: q } : {}), ...window }),
     on: ofAgent(id),
   })
-  const query = useLasting(id, found)
   const forget = useAction(async (memory_id: string) => {
     await api.memory.forget({ id, memory_id })
     await query.reload()
@@ -31,13 +28,18 @@ export function Memory({ agent: { agent_id: id }, place }: ViewProps) {
     <Card
       title="Memory"
       aside={
-        <Search label="Search its memory" placeholder="What it may remember" value={q} onWords={q => refine({ q })} />
+        <Search
+          label="Search its memory"
+          placeholder="What it may remember"
+          value={q}
+          onWords={q => refine({ q, page: undefined })}
+        />
       }
     >
       <Trouble fault={forget.fault} />
       <Loaded query={query}>
         {records =>
-          records.length === 0 ? (
+          isEmpty ? (
             q ? (
               <Empty title="Nothing near to these words.">
                 <a href={to('agents', [id, 'memory'])}>Show all that it remembers</a>
@@ -66,11 +68,7 @@ export function Memory({ agent: { agent_id: id }, place }: ViewProps) {
                   </li>
                 ))}
               </ul>
-              {records.length === limit && (
-                <button type="button" onClick={() => setLimit(limit + PIECE)}>
-                  More
-                </button>
-              )}
+              {pager}
             </>
           )
         }

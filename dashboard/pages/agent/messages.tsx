@@ -1,19 +1,18 @@
 import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
-import { ofKinds, useQuery } from '../../api/query.ts'
+import { ofKinds } from '../../api/query.ts'
 import { to } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
 import { Letter } from '../../ui/letter.tsx'
+import { usePage } from '../../ui/pager.tsx'
 import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
-import { newest, visible } from '../../ui/words.ts'
+import { visible } from '../../ui/words.ts'
 import type { ViewProps } from './view.ts'
-
-const SHOWN = 100
 
 /** What it said to others and they to it, newest first. */
 export function Messages({ agent: { agent_id: id } }: ViewProps) {
-  const query = useQuery(`messages ${id}`, {
-    ask: () => api.messages.list({ id, limit: SHOWN }),
+  const { query, isEmpty, title, pager } = usePage(`messages ${id}`, {
+    ask: window => api.messages.list({ id, ...window }),
     on: ofKinds('message_sent', 'nudge_received'),
   })
   const send = useAction(async (form: HTMLFormElement) => {
@@ -40,10 +39,10 @@ export function Messages({ agent: { agent_id: id } }: ViewProps) {
       </Card>
       <Loaded query={query}>
         {messages =>
-          messages.length === 0 ? (
+          isEmpty ? (
             <Empty title="No message yet.">What it and others write to each other shows here; write to it above.</Empty>
           ) : (
-            <Card title={newest(messages.length, SHOWN, 'message')}>
+            <Card title={title('message', 'Messages')}>
               <ul class="plain list tall">
                 {messages.map(message => (
                   <Letter
@@ -54,6 +53,7 @@ export function Messages({ agent: { agent_id: id } }: ViewProps) {
                   />
                 ))}
               </ul>
+              {pager}
             </Card>
           )
         }

@@ -1,5 +1,6 @@
 import { useRef } from 'preact/hooks'
 import { api } from '../../api/client.ts'
+import { useHeartbeat } from '../../api/daemon.ts'
 import { useLatest } from '../../api/feed.ts'
 import { ofAgent, useQuery } from '../../api/query.ts'
 import { to } from '../../routes.ts'
@@ -19,15 +20,17 @@ import type { ViewProps } from './view.ts'
 /** What it does now, what holds it, what wakes it next, and how it fares. */
 export function Overview({ agent, reload }: ViewProps) {
   const asks = useRef(false)
+  const heartbeat = useHeartbeat()
+  const every = agent.status === 'idle' ? heartbeat : undefined
   if (agent.status === 'waiting_approval') asks.current = true
   return (
     <>
       {asks.current && <Asked key={agent.agent_id} id={agent.agent_id} onDecided={reload} />}
       <dl class="card figures">
-        <Figure label="Next" value={agent.next.at ? <When at={agent.next.at} ahead /> : '–'} />
+        <Figure label="Next" value={agent.next.at ? <When at={agent.next.at} ahead every={every} /> : '–'} />
         <Figure label="Cycles" value={agent.cycle_count.toLocaleString('en')} />
         <Figure label="Spent" value={dollars(agent.cost_usd)} note={`${count(agent.tokens)} tokens`} />
-        <Figure label="Active" value={<When at={agent.last_active} none="never" />} />
+        <Figure label="Active" value={<When at={agent.last_active} none="never" every={every} />} />
       </dl>
       {agent.goal && <p class="soft">{visible(timed(agent.next.reason))}</p>}
       {agent.error && <p class="trouble">{visible(agent.error)}</p>}

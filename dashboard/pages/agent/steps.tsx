@@ -14,7 +14,6 @@ export function Steps({ goal_id, agent_id, limit }: { goal_id: string; agent_id:
   const query = useQuery(`calls ${goal_id} ${limit}`, {
     ask: () => api.goals.calls({ goal_id, limit }),
     on: ofAgent(agent_id),
-    every: 2_000,
   })
   return (
     <Loaded query={query}>

@@ -11,8 +11,7 @@ import type { ViewProps } from './view.ts'
 export function Tools({ agent: { agent_id: id } }: ViewProps) {
   const query = useQuery(`tools ${id}`, {
     ask: () => api.tools.list({ id }),
-    on: ofKinds('plugin_', 'config_changed', 'agent_changed'),
-    every: 30_000,
+    on: ofKinds('plugin_', 'config_changed', 'agent_changed', 'mcp_tool_changed'),
   })
   return (
     <Loaded query={query}>

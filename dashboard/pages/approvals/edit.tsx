@@ -1,6 +1,6 @@
 import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
-import { useQuery } from '../../api/query.ts'
+import { never, useQuery } from '../../api/query.ts'
 import { Diff } from '../../ui/diff.tsx'
 import { focused } from '../../ui/focus.ts'
 import { Loaded, Trouble } from '../../ui/states.tsx'
@@ -18,7 +18,7 @@ interface EditProps {
 
 /** Other arguments than the agent asked for, with what changes before its eyes who decides. */
 export function Edit({ approval: { approval_id }, ...rest }: EditProps) {
-  const whole = useQuery(`approval ${approval_id}`, { ask: () => api.approvals.show({ approval_id }), every: null })
+  const whole = useQuery(`approval ${approval_id}`, { ask: () => api.approvals.show({ approval_id }), on: never })
   return <Loaded query={whole}>{approval => <Form approval={approval} {...rest} />}</Loaded>
 }
 

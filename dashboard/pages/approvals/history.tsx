@@ -1,46 +1,33 @@
 import { api } from '../../api/client.ts'
-import { ofKinds, useQuery } from '../../api/query.ts'
+import { ofKinds } from '../../api/query.ts'
 import { to } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
+import { usePage } from '../../ui/pager.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { Status, Tag } from '../../ui/status.tsx'
 import { Table } from '../../ui/table.tsx'
 import { When } from '../../ui/time.tsx'
-import type { Item } from '../../ui/types.ts'
-import { newest, visible } from '../../ui/words.ts'
+import { visible } from '../../ui/words.ts'
 
-const SHOWN = 200
 /** As cards, rows have two lines. */
 const CARD_PX = 76
-const DECIDED = ['approved', 'denied', 'consumed'] as const
-
-/** However many wait, the newest that do not. */
-async function decided() {
-  const each = await Promise.all(DECIDED.map(status => api.approvals.queue({ status, limit: SHOWN })))
-  const at = ({ resolved_at }: Item<'approvals.queue'>) => Date.parse(resolved_at ?? '')
-  return each
-    .flat()
-    .sort((a, b) => at(b) - at(a))
-    .slice(0, SHOWN)
-}
-
 /** What was decided, by whom, newest first. */
 export function History() {
-  const query = useQuery('approvals history', {
-    ask: decided,
+  const { query, isEmpty, title, pager } = usePage('approvals history', {
+    ask: window => api.approvals.queue({ status: 'decided', ...window }),
     on: ofKinds('approval_'),
   })
   return (
     <Loaded query={query}>
       {all => {
-        if (all.length === 0)
+        if (isEmpty)
           return (
             <Empty title="Nothing was decided yet.">
               What is approved or denied is kept here, with who decided, when, and why.
             </Empty>
           )
         return (
-          <Card title={newest(all.length, SHOWN, 'decision')}>
+          <Card title={title('decision', 'Decisions')}>
             <Table
               caption="Approvals that were decided"
               cardPx={CARD_PX}
@@ -69,6 +56,7 @@ export function History() {
                 { name: 'When', kind: 'narrow', cell: ({ resolved_at }) => <When at={resolved_at} /> },
               ]}
             />
+            {pager}
           </Card>
         )
       }}

@@ -18,8 +18,7 @@ export function Outcome({ approval: { approval_id, agent_id }, unsent }: Outcome
     ask: () => api.approvals.show({ approval_id }),
     // That an approved call ran is told by its result.
     on: event =>
-      event.data.approval_id === approval_id || (event.type === 'tool_result' && event.agent_id === agent_id),
-    every: null,
+      event.data?.approval_id === approval_id || (event.type === 'tool_result' && event.agent_id === agent_id),
   })
   return (
     <div class="outcome" role="status" tabIndex={-1}>

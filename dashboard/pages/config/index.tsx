@@ -12,7 +12,7 @@ import { KeyRow } from './key.tsx'
 /** Every key that may be set: what it does, its value and where that comes from, and when a change counts. */
 export function Config({ place }: { place: Place }) {
   const { q = '', set = '', section = '' } = place.query
-  const query = useQuery('config keys', { ask: () => api.config.keys(), on: ofKinds('config_changed'), every: 15_000 })
+  const query = useQuery('config keys', { ask: () => api.config.keys(), on: ofKinds('config_changed') })
   return (
     <>
       <div class="page-head">

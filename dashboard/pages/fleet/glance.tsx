@@ -1,38 +1,32 @@
 import { to } from '../../routes.ts'
 import { Figure } from '../../ui/card.tsx'
 import { When } from '../../ui/time.tsx'
-import type { Member } from '../../ui/types.ts'
-import { count, dollars, visible } from '../../ui/words.ts'
-import { HELD, isHeld } from './attention.tsx'
+import type { AgentStatus, Fleet } from '../../ui/types.ts'
+import { count, dollars, integer, visible } from '../../ui/words.ts'
+import { STUCK } from './attention.tsx'
 
-/** The whole fleet in a few figures; each leads to those that it counts. */
-export function Glance({ members }: { members: readonly Member[] }) {
-  const number = (status: Member['status']) => members.filter(member => member.status === status).length
-  const listed = (n: number, status: string) => (n > 0 ? <a href={to('', [], { status })}>{n}</a> : n)
-  const sum = (of: (member: Member) => number) => members.reduce((total, member) => total + of(member), 0)
-  const next = members
-    .filter(member => member.next_run_at !== null)
-    .reduce<Member | undefined>(
-      (first, each) => (first && first.next_run_at! <= each.next_run_at! ? first : each),
-      undefined,
-    )
+/** The whole fleet in a few figures; each leads to those that it counts. @param every seconds between two heartbeats */
+export function Glance({ summary, every }: { summary: Fleet['summary']; every: number | undefined }) {
+  const { total, statuses, stuck, cost_usd, tokens, next } = summary
+  const listed = (n: number, status: string) => (n > 0 ? <a href={to('', [], { status })}>{integer(n)}</a> : n)
+  const number = (status: AgentStatus) => listed(statuses[status] ?? 0, status)
   return (
     <dl class="card figures">
-      <Figure label="Agents" value={members.length.toLocaleString('en')} />
-      <Figure label="Working" value={listed(number('working'), 'working')} />
-      <Figure label="Idle" value={listed(number('idle'), 'idle')} />
-      <Figure label="Need approval" value={listed(number('waiting_approval'), 'waiting_approval')} />
-      <Figure label="Stuck" value={listed(members.filter(isHeld).length, HELD)} />
-      <Figure label="Paused" value={listed(number('paused'), 'paused')} />
+      <Figure label="Agents" value={integer(total)} />
+      <Figure label="Working" value={number('working')} />
+      <Figure label="Idle" value={number('idle')} />
+      <Figure label="Need approval" value={number('waiting_approval')} />
+      <Figure label="Stuck" value={listed(stuck, STUCK)} />
+      <Figure label="Paused" value={number('paused')} />
       <Figure
-        label="Cost in all"
-        value={<a href={to('spend')}>{dollars(sum(({ cost_usd }) => cost_usd))}</a>}
-        note={`${count(sum(({ tokens }) => tokens))} tokens`}
+        label="Total cost"
+        value={<a href={to('spend')}>{dollars(cost_usd)}</a>}
+        note={`${count(tokens)} tokens`}
       />
-      {next && (
+      {next && every !== undefined && (
         <Figure
           label="Wakes next"
-          value={<When at={next.next_run_at} ahead />}
+          value={<When at={next.at} ahead every={every} />}
           note={<a href={to('agents', [next.agent_id])}>{visible(next.name)}</a>}
         />
       )}

@@ -1,53 +1,60 @@
 import { useMemo } from 'preact/hooks'
 import { api } from '../../api/client.ts'
-import { useDaemon } from '../../api/daemon.ts'
-import { useQuery } from '../../api/query.ts'
+import { useHeartbeat } from '../../api/daemon.ts'
+import { useLasting, useQuery } from '../../api/query.ts'
 import { type Place, refine, to } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
 import { Pick, Search } from '../../ui/filters.tsx'
+import { Pager, windowOf } from '../../ui/pager.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { Status } from '../../ui/status.tsx'
-import { type Column, orderOf, Table } from '../../ui/table.tsx'
+import { type Column, Table } from '../../ui/table.tsx'
 import { When } from '../../ui/time.tsx'
-import type { Member } from '../../ui/types.ts'
-import { count, dollars, visible } from '../../ui/words.ts'
-import { Attention, HELD, isHeld } from './attention.tsx'
+import type { Fleet as FleetPage, Member } from '../../ui/types.ts'
+import { count, dollars, integer, plural, visible } from '../../ui/words.ts'
+import { Attention, isStuck, STUCK } from './attention.tsx'
 import { Glance } from './glance.tsx'
 import { Import } from './import.tsx'
 import { Spawn } from './spawn.tsx'
 
-/** Who does what, what it costs, who is stuck and why, and what wakes next, where a daemon wakes anybody. */
+/** Who does what, what it costs, who is stuck and why, and what wakes next, where a daemon runs. */
 export function Fleet({ place }: { place: Place }) {
-  const fleet = useQuery('fleet', { ask: () => api.agents.fleet() })
-  const { running = true, frozen = false } = useDaemon().data ?? {}
-  const members = useMemo(
-    () => (running && !frozen ? fleet.data : fleet.data?.map(member => ({ ...member, next_run_at: null }))),
-    [fleet.data, running, frozen],
-  )
+  const { q = '', status = '', sort = '', all = '' } = place.query
+  const wanted = {
+    q,
+    ...(status ? { status } : {}),
+    ...(sort ? { sort } : {}),
+    all: all === 'true',
+    ...windowOf(place),
+  }
+  const asked = useQuery(`fleet ${JSON.stringify(wanted)}`, { ask: () => api.agents.fleet(wanted as Wanted) })
+  const fleet = useLasting('fleet', asked)
+  const every = useHeartbeat()
   const begin = (
     <>
       <Import onImported={fleet.reload} />
       <Spawn onSpawned={fleet.reload} />
     </>
   )
+  const isEmpty = fleet.data !== undefined && fleet.data.summary.total + fleet.data.summary.hidden === 0
   return (
     <>
       <div class="page-head">
         <h1>Fleet</h1>
-        {fleet.data?.length !== 0 && <div class="aside">{begin}</div>}
+        {!isEmpty && <div class="aside">{begin}</div>}
       </div>
-      <Loaded query={{ ...fleet, data: members }}>
-        {members =>
-          members.length === 0 ? (
-            <Empty title="No agent lives here yet." actions={begin}>
+      <Loaded query={fleet}>
+        {data =>
+          isEmpty ? (
+            <Empty title="There are no agents yet." actions={begin}>
               An agent sets itself goals and pursues them, as far as you let it. In a terminal:{' '}
               <code>svc spawn coder</code>
             </Empty>
           ) : (
             <>
-              <Attention members={members} />
-              <Glance members={members} />
-              <Members members={members} place={place} />
+              <Attention summary={data.summary} />
+              <Glance summary={data.summary} every={every} />
+              <Members fleet={data} place={place} every={every} />
             </>
           )
         }
@@ -56,70 +63,86 @@ export function Fleet({ place }: { place: Place }) {
   )
 }
 
-function Members({ members, place }: { members: readonly Member[]; place: Place }) {
-  const { q = '', status = '', sort = '' } = place.query
-  const shown = useMemo(() => byNeed(members.filter(member => matches(member, q, status))), [members, q, status])
-  const statuses = [...new Set(members.map(member => member.status))].sort()
+type Wanted = Parameters<typeof api.agents.fleet>[0]
+
+interface MembersProps {
+  fleet: FleetPage
+  place: Place
+  every: number | undefined
+}
+
+function Members({ fleet: { agents, matching, summary }, place, every }: MembersProps) {
+  const { q = '', status = '', sort = '', all = '' } = place.query
+  const find = (query: Record<string, string | undefined>) => refine({ ...query, page: undefined })
+  const columns = useMemo(() => columnsOf(every), [every])
+  const { total, hidden } = summary
   return (
     <Card
-      title={
-        shown.length === members.length
-          ? 'Agents'
-          : `Agents · ${shown.length.toLocaleString('en')} of ${members.length.toLocaleString('en')}`
-      }
+      title={matching === total ? 'Agents' : `Agents · ${integer(matching)} of ${integer(total)}`}
       aside={
         <>
-          <Search label="Find agents" placeholder="Name, goal, model" value={q} onWords={q => refine({ q })} />
-          <Pick label="Status" value={status} onPick={status => refine({ status })}>
+          <Search label="Find agents" placeholder="Name, goal, model" value={q} onWords={q => find({ q })} />
+          <Pick label="Status" value={status} onPick={status => find({ status })}>
             <option value="">Every status</option>
-            {statuses.map(each => (
+            {STATUSES.map(each => (
               <option key={each} value={each}>
                 {each.replaceAll('_', ' ')}
               </option>
             ))}
-            <option value={HELD}>{HELD}</option>
           </Pick>
-          <Pick label="Sort by" value={sort} onPick={sort => refine({ sort })}>
+          <Pick label="Sort by" value={sort} onPick={sort => find({ sort })}>
             <option value="">Who needs you first</option>
-            {COLUMNS.filter(({ by }) => by).flatMap(({ name, fallsFirst = false }) =>
-              [fallsFirst, !fallsFirst].map(falls => (
-                <option key={`${name} ${falls}`} value={orderOf(name, falls)}>
-                  {name} {falls ? '↓' : '↑'}
-                </option>
-              )),
+            {columns.flatMap(({ name, by, fallsFirst = false }) =>
+              by === undefined
+                ? []
+                : [fallsFirst, !fallsFirst].map(falls => (
+                    <option key={`${name} ${falls}`} value={falls ? `-${by}` : by}>
+                      {name} {falls ? '↓' : '↑'}
+                    </option>
+                  )),
             )}
           </Pick>
+          {(hidden > 0 || all) && (
+            <label class="check">
+              <input
+                type="checkbox"
+                checked={all === 'true'}
+                onChange={event => find({ all: event.currentTarget.checked ? 'true' : undefined })}
+              />
+              {hidden > 0 ? `Show ${plural(hidden, 'ended sub-agent')}` : 'Show ended sub-agents'}
+            </label>
+          )}
         </>
       }
     >
-      {shown.length === 0 ? (
-        <Empty title="No agent fits.">
-          <a href={to('')}>Show all {members.length.toLocaleString('en')}</a>
+      {agents.length === 0 ? (
+        <Empty title={q || status ? 'No agent matches.' : 'There is nothing on this page.'}>
+          <a href={to('')}>Show all {integer(total)}</a>
         </Empty>
       ) : (
         <Table
           caption="Agents, what each does, and what it costs"
-          cardPx={CARD_PX}
-          rows={shown}
+          rows={agents}
           keyOf={member => member.agent_id}
-          columns={COLUMNS}
+          columns={columns}
           order={sort}
-          onOrder={order => refine({ sort: order })}
+          onOrder={sort => find({ sort })}
         />
       )}
+      <Pager shown={agents.length} total={matching} hasNext={windowOf(place).offset + agents.length < matching} />
     </Card>
   )
 }
 
-/** As cards, rows have six lines where somebody is held. */
-const CARD_PX = 152
+const STATUSES = ['working', 'idle', 'waiting', 'waiting_approval', 'paused', 'dead', STUCK] as const
 
-const timeOf = (at: string | null) => (at === null ? null : Date.parse(at))
+/** Agents at rest have their next heartbeat, and had their last one, by the daemon's interval alone: no event says so. */
+const restOf = ({ status }: Member, every: number | undefined) => (status === 'idle' ? every : undefined)
 
-const COLUMNS: readonly Column<Member>[] = [
+const columnsOf = (every: number | undefined): readonly Column<Member>[] => [
   {
     name: 'Agent',
-    by: ({ name }) => name,
+    by: 'name',
     cell: ({ agent_id, name, spawned_by }) => (
       <>
         <a href={to('agents', [agent_id])} title={agent_id}>
@@ -129,27 +152,29 @@ const COLUMNS: readonly Column<Member>[] = [
       </>
     ),
   },
-  { name: 'Status', kind: 'narrow', by: ({ status }) => status, cell: member => <State member={member} /> },
+  { name: 'Status', kind: 'narrow', by: 'status', cell: member => <State member={member} /> },
   { name: 'Doing', kind: 'grow', cell: member => <Doing member={member} /> },
   {
     name: 'Next',
     kind: 'narrow',
     wide: true,
-    by: ({ next_run_at }) => timeOf(next_run_at),
-    cell: ({ next_run_at }) => <When at={next_run_at} none="–" ahead />,
+    by: 'next',
+    cell: member => (
+      <When at={every === undefined ? null : member.next_run_at} none="–" ahead every={restOf(member, every)} />
+    ),
   },
   {
     name: 'Active',
     kind: 'narrow',
     wide: true,
-    by: ({ last_active }) => timeOf(last_active),
+    by: 'active',
     fallsFirst: true,
-    cell: ({ last_active }) => <When at={last_active} none="never" />,
+    cell: member => <When at={member.last_active} none="never" every={restOf(member, every)} />,
   },
   {
     name: 'Cost',
     kind: 'number',
-    by: ({ cost_usd, tokens }) => cost_usd * 1e9 + tokens,
+    by: 'cost',
     fallsFirst: true,
     cell: ({ cost_usd, tokens }) =>
       cost_usd === 0 && tokens > 0 ? (
@@ -160,25 +185,16 @@ const COLUMNS: readonly Column<Member>[] = [
   },
 ]
 
-/** An agent that is held is that before all else. */
+/** An agent that is stuck is that before all else. */
 function State({ member }: { member: Member }) {
   const { status, held } = member
-  if (!isHeld(member)) return <Status of={status} />
+  if (!isStuck(member)) return <Status of={status} />
   return (
     <span title={`${status}: ${visible(held ?? '')}`}>
-      <Status of={HELD} />
+      <Status of={STUCK} />
     </span>
   )
 }
-
-/** Those first that want the operator's hand, those last that are out of it; else as they came to life. */
-function byNeed(members: readonly Member[]): readonly Member[] {
-  const place = (member: Member) =>
-    member.status === 'waiting_approval' ? 0 : isHeld(member) ? 1 : (AFTER[member.status] ?? 2)
-  return [...members].sort((a, b) => place(a) - place(b))
-}
-
-const AFTER: Partial<Record<Member['status'], number>> = { paused: 3, dead: 4 }
 
 /** Its goal, and what keeps it from that. */
 function Doing({ member: { agent_id, goal, held, steps, status } }: { member: Member }) {
@@ -210,14 +226,4 @@ function Asked({ held, href }: { held: string; href: string }) {
       {held.slice(end)}
     </>
   )
-}
-
-function matches(member: Member, q: string, wanted: string): boolean {
-  const { agent_id, name, goal, model, held, status } = member
-  if (wanted && !(wanted === HELD ? isHeld(member) : status === wanted)) return false
-  const words = `${agent_id} ${name} ${goal ?? ''} ${model} ${held ?? ''}`.toLowerCase()
-  return q
-    .toLowerCase()
-    .split(/\s+/)
-    .every(word => words.includes(word))
 }

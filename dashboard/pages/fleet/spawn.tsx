@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
-import { useQuery } from '../../api/query.ts'
+import { never, useQuery } from '../../api/query.ts'
 import { go, to } from '../../routes.ts'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Loaded, Trouble } from '../../ui/states.tsx'
@@ -31,7 +31,7 @@ export function Spawn({ onSpawned }: { onSpawned: () => void }) {
 }
 
 function SpawnForm({ onSpawned }: { onSpawned: (agent_id: string) => void }) {
-  const profiles = useQuery('profiles', { ask: () => api.profiles.list(), every: null, on: () => false })
+  const profiles = useQuery('profiles', { ask: () => api.profiles.list(), on: never })
   const spawn = useAction(async (preset: string, model: string) => {
     const { agent_id } = await api.agents.spawn({ preset, ...(model ? { model } : {}) })
     onSpawned(agent_id)

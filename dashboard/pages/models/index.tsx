@@ -21,8 +21,7 @@ function tokens(count: number | null): string {
 export function Models() {
   const query = useQuery('models', {
     ask: () => api.models.list(),
-    on: ofKinds('config_changed', 'model_'),
-    every: 30_000,
+    on: ofKinds('config_changed', 'plugin_', 'model_', 'cycle_done', 'task_ended'),
   })
   return (
     <>

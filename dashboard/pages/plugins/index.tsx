@@ -16,7 +16,7 @@ type Plugin = Item<'plugins.list'>
 /** What is loaded, what each registered, and why some could not: those that authors wrote first. */
 export function Plugins({ place }: { place: Place }) {
   const builtins = place.query.builtins === '1'
-  const query = useQuery('plugins', { ask: () => api.plugins.list(), on: ofKinds('plugin_') })
+  const query = useQuery('plugins', { ask: () => api.plugins.list(), on: ofKinds('plugin_', 'status_changed') })
   const reload = useAction(async (name?: string) => {
     const outcomes = await api.plugins.reload(name ? { name } : {})
     await query.reload()

@@ -1,15 +1,15 @@
 import { api } from '../../api/client.ts'
-import { ofKinds, useQuery } from '../../api/query.ts'
+import { ofKinds } from '../../api/query.ts'
 import { type Place, to } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
+import { usePage } from '../../ui/pager.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { Status, Tag } from '../../ui/status.tsx'
 import { Table } from '../../ui/table.tsx'
 import { When } from '../../ui/time.tsx'
-import { count, dollars, duration, newest, visible } from '../../ui/words.ts'
+import { count, dollars, duration, visible } from '../../ui/words.ts'
 import { Run } from './run.tsx'
 
-const SHOWN = 200
 /** As cards, rows have three lines. */
 const CARD_PX = 92
 
@@ -20,16 +20,19 @@ export function Runs({ place }: { place: Place }) {
 }
 
 function List() {
-  const query = useQuery('runs', { ask: () => api.runs.list({ limit: SHOWN }), on: ofKinds('task_', 'cycle_done') })
+  const { query, isEmpty, title, pager } = usePage('runs', {
+    ask: window => api.runs.list(window),
+    on: ofKinds('task_', 'cycle_done', 'status_changed'),
+  })
   return (
     <>
       <h1>Runs</h1>
       <Loaded query={query}>
         {runs =>
-          runs.length === 0 ? (
+          isEmpty ? (
             <Empty title="Nothing ran yet.">A run begins with each start of the daemon, and with each task.</Empty>
           ) : (
-            <Card title={newest(runs.length, SHOWN, 'run')}>
+            <Card title={title('run', 'Runs')}>
               <Table
                 caption="Runs"
                 cardPx={CARD_PX}
@@ -62,6 +65,7 @@ function List() {
                   { name: 'Began', kind: 'narrow', cell: ({ started_at }) => <When at={started_at} /> },
                 ]}
               />
+              {pager}
             </Card>
           )
         }

@@ -1,5 +1,5 @@
 import { api } from '../../api/client.ts'
-import { ofKinds, useLasting, useQuery } from '../../api/query.ts'
+import { never, ofKinds, useLasting, useQuery } from '../../api/query.ts'
 import { type Place, refine, to } from '../../routes.ts'
 import { Card, Figure } from '../../ui/card.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
@@ -26,8 +26,7 @@ export function Run({ run_id, place }: { run_id: string; place: Place }) {
   const asked = useQuery(`trace ${run_id} ${agent} ${before ?? ''} ${after ?? ''}`, {
     ask: () => api.runs.trace({ run_id, limit: EVENTS, ...part, ...(agent ? { agent_id: agent } : {}) }),
     // An older part stays as it is.
-    on: isNewest ? ofKinds('cycle_done', 'task_', 'tool_result') : () => false,
-    ...(isNewest ? {} : { every: null }),
+    on: isNewest ? ofKinds('cycle_done', 'task_', 'tool_result') : never,
   })
   const trace = useLasting(`${run_id} ${agent}`, asked)
   return (

@@ -1,16 +1,16 @@
 import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
-import { ofKinds, useQuery } from '../../api/query.ts'
+import { ofKinds } from '../../api/query.ts'
 import { type Place, to } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
+import { usePage } from '../../ui/pager.tsx'
 import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
 import { Status } from '../../ui/status.tsx'
 import { Table } from '../../ui/table.tsx'
 import { When } from '../../ui/time.tsx'
-import { count, dollars, newest, visible } from '../../ui/words.ts'
+import { count, dollars, visible } from '../../ui/words.ts'
 import { Transcript } from './transcript.tsx'
 
-const SHOWN = 500
 /** As cards, rows have four lines and a button. */
 const CARD_PX = 156
 
@@ -27,8 +27,8 @@ export function Sessions({ place }: { place: Place }) {
 }
 
 function List() {
-  const query = useQuery('sessions', {
-    ask: () => api.sessions.list({ limit: SHOWN }),
+  const { query, isEmpty, title, pager } = usePage('sessions', {
+    ask: window => api.sessions.list(window),
     on: ofKinds('session_', 'task_'),
   })
   const close = useAction(async (session_id: string) => {
@@ -40,10 +40,10 @@ function List() {
       <Trouble fault={close.fault} />
       <Loaded query={query}>
         {sessions =>
-          sessions.length === 0 ? (
+          isEmpty ? (
             <Empty title="No session yet.">One begins with the first task: on an agent’s page, under Chat.</Empty>
           ) : (
-            <Card title={newest(sessions.length, SHOWN, 'session')}>
+            <Card title={title('session', 'Sessions')}>
               <Table
                 caption="Sessions"
                 cardPx={CARD_PX}
@@ -90,6 +90,7 @@ function List() {
                   },
                 ]}
               />
+              {pager}
             </Card>
           )
         }

@@ -1,31 +1,30 @@
 import { api } from '../../api/client.ts'
-import { ofKinds, useQuery } from '../../api/query.ts'
+import { ofKinds } from '../../api/query.ts'
 import { to } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
+import { usePage } from '../../ui/pager.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { Status, Tag } from '../../ui/status.tsx'
 import { Table } from '../../ui/table.tsx'
 import { When } from '../../ui/time.tsx'
-import { newest, visible } from '../../ui/words.ts'
+import { visible } from '../../ui/words.ts'
 import { PartyOf } from './party.tsx'
-
-const SHOWN = 200
 
 /** Goals that agents gave to each other, and what came of them. */
 export function Delegations() {
-  const query = useQuery('delegations', {
-    ask: () => api.delegations.all({ limit: SHOWN }),
+  const { query, isEmpty, title, pager } = usePage('delegations', {
+    ask: window => api.delegations.all(window),
     on: ofKinds('message_sent', 'delegation_ended'),
   })
   return (
     <Loaded query={query}>
       {all =>
-        all.length === 0 ? (
-          <Empty title="Nobody has delegated anything yet.">
+        isEmpty ? (
+          <Empty title="No agent has delegated anything yet.">
             An agent hands on a goal with <code>delegate_task</code>. You give an agent one on its page, under Goals.
           </Empty>
         ) : (
-          <Card title={newest(all.length, SHOWN, 'delegation')}>
+          <Card title={title('delegation', 'Delegations')}>
             <Table
               caption="Delegations"
               rows={all}
@@ -67,6 +66,7 @@ export function Delegations() {
                 },
               ]}
             />
+            {pager}
           </Card>
         )
       }

@@ -1,16 +1,15 @@
 import { api } from '../../api/client.ts'
-import { ofKinds, useQuery } from '../../api/query.ts'
+import { ofKinds } from '../../api/query.ts'
 import { type Place, to } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
+import { usePage } from '../../ui/pager.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { Status } from '../../ui/status.tsx'
 import { Table } from '../../ui/table.tsx'
 import { When } from '../../ui/time.tsx'
-import { dollars, newest, visible } from '../../ui/words.ts'
+import { dollars, visible } from '../../ui/words.ts'
 import { PatternRun } from './run.tsx'
 import { Start } from './start.tsx'
-
-const SHOWN = 100
 
 /** What agents do together by a pattern: those that run and ran, and the way to begin one. */
 export function Patterns({ place }: { place: Place }) {
@@ -19,8 +18,8 @@ export function Patterns({ place }: { place: Place }) {
 }
 
 function Runs() {
-  const query = useQuery('pattern runs', {
-    ask: () => api.patterns.runs({ limit: SHOWN }),
+  const { query, isEmpty, title, pager } = usePage('pattern runs', {
+    ask: window => api.patterns.runs(window),
     on: ofKinds('pattern_', 'message_sent'),
   })
   return (
@@ -28,12 +27,12 @@ function Runs() {
       <Start />
       <Loaded query={query}>
         {runs =>
-          runs.length === 0 ? (
+          isEmpty ? (
             <Empty title="No pattern was started yet.">
               Reviews, debates and others let agents work together by rules: start one above.
             </Empty>
           ) : (
-            <Card title={newest(runs.length, SHOWN, 'pattern')}>
+            <Card title={title('pattern', 'Patterns')}>
               <Table
                 caption="Pattern runs"
                 rows={runs}
@@ -60,6 +59,7 @@ function Runs() {
                   { name: 'Began', kind: 'narrow', cell: ({ created_at }) => <When at={created_at} /> },
                 ]}
               />
+              {pager}
             </Card>
           )
         }

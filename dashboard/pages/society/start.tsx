@@ -19,8 +19,8 @@ export function Start() {
 }
 
 function Ready() {
-  const patterns = useQuery('patterns', { ask: () => api.patterns.list(), on: ofKinds('plugin_'), every: null })
-  const agents = useQuery('agents', { ask: () => api.agents.list(), on: ofKinds('agent_') })
+  const patterns = useQuery('patterns', { ask: () => api.patterns.list(), on: ofKinds('plugin_') })
+  const agents = useQuery('agents', { ask: () => api.agents.list({ all: false }), on: ofKinds('agent_') })
   return (
     <Loaded query={patterns}>
       {found => (

@@ -2,7 +2,7 @@ import { useMemo } from 'preact/hooks'
 import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
 import { now } from '../../api/clock.ts'
-import { ofKinds, useQuery } from '../../api/query.ts'
+import { ofSpend, useQuery } from '../../api/query.ts'
 import { type Place, refine, to } from '../../routes.ts'
 import { Card, Figure } from '../../ui/card.tsx'
 import { Pick } from '../../ui/filters.tsx'
@@ -30,14 +30,14 @@ export function Spend({ place }: { place: Place }) {
   const by = place.query.by && place.query.by in BY ? (place.query.by as keyof typeof BY) : 'agent'
   const budget = useQuery('budget', {
     ask: () => api.budget.status(),
-    on: ofKinds('cycle_end', 'budget_', 'model_called'),
+    on: ofSpend,
   })
   const asked = place.query.span ?? ''
   const span = asked in VIEWS ? (asked as keyof typeof VIEWS) : spanOf(budget.data?.window_began_at)
   const { bucket, length, buckets } = VIEWS[span]
   const spending = useQuery(`spending ${span} ${by}`, {
     ask: () => api.budget.spending({ bucket, by, since: new Date(now() - length * buckets).toISOString() }),
-    on: ofKinds('model_called', 'budget_'),
+    on: ofSpend,
   })
   return (
     <>

@@ -227,6 +227,7 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     const row = page.locator('tbody tr', { hasText: agent_id })
     await row.getByRole('button', { name: 'Revoke' }).click()
     await page.getByText('Every gated call asks.').waitFor()
+    expect(await page.locator('.trouble').count()).toBe(0)
   })
 
   it('decides on several in one act, with one reason, and tells what became of each', async () => {

@@ -68,7 +68,7 @@ describe.skipIf(!hasChromium)('the society page', () => {
     await page.getByText('Nobody said anything to anybody in this time.').waitFor()
     for (const [tab, told] of [
       ['Patterns', 'No pattern was started yet.'],
-      ['Delegations', 'Nobody has delegated anything yet.'],
+      ['Delegations', 'No agent has delegated anything yet.'],
       ['Swarm', 'Nothing was learned yet.'],
     ] as const) {
       await page.getByRole('link', { name: tab, exact: true }).click()

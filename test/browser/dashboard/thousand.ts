@@ -22,7 +22,7 @@ const SCROLLED = `new Promise(drawn => {
   requestAnimationFrame(() => requestAnimationFrame(() => drawn(document.querySelectorAll('tbody tr').length)))
 })`
 
-describe.skipIf(!hasChromium)('a thousand agents at the dashboard', () => {
+describe.skipIf(!hasChromium)('a table of a thousand rows at the dashboard', () => {
   let browser: Browser
   let house: Lit
   let person: Visitor
@@ -36,10 +36,14 @@ describe.skipIf(!hasChromium)('a thousand agents at the dashboard', () => {
         const row = db.prepare<[string], object>(`SELECT * FROM ${table} WHERE agent_id = ?`).get(id)!
         const names = Object.keys(row)
         const copy = db.prepare(`INSERT INTO ${table} (${names}) VALUES (${names.map(() => '?')})`)
-        const copied = (value: unknown, n: number) =>
-          typeof value === 'string' ? value.replace(id, `worker-${n}`).replace(/^worker$/, `worker ${n}`) : value
+        const copied = (value: unknown, n: number) => (value === id ? `worker-${n}` : value)
         for (let n = 0; n < AGENTS - 1; n++) copy.run(Object.values(row).map(value => copied(value, n)))
       }
+      const spent = db.prepare(
+        `INSERT INTO spend (call_id, agent_id, root_agent_id, kind, model, cost_micros, input_tokens, output_tokens, priced, estimated,
+           attempts, duration_ms, at) VALUES (?, ?, ?, 'pursuit', 'sim', ?, 10, 10, 'table', 0, 1, 1, ?)`,
+      )
+      for (let n = 0; n < AGENTS; n++) spent.run(`call-${n}`, `worker-${n}`, `worker-${n}`, AGENTS - n, Date.now())
     })()
     db.close()
     person = await visitor(browser, house)
@@ -60,44 +64,37 @@ describe.skipIf(!hasChromium)('a thousand agents at the dashboard', () => {
       ])
   }
 
-  it.each([1600, 400])(
-    'are scrolled and filtered without stutter at %i pixels, by drawing only what is seen',
-    async width => {
-      const page = await person.at('#/')
-      await page.setViewportSize({ width, height: 900 })
-      await page.getByRole('table').waitFor()
-      expect(await page.getByRole('table').getAttribute('aria-rowcount')).toBe(String(AGENTS + 1))
-      // Fifty events a second, each of another agent, which change what its row says.
-      let told = 0
-      const flood = setInterval(() => void happens(told++), 20)
-      onTestFinished(() => clearInterval(flood))
-      const cpu = await cpuOf(page)
-      const steps: number[] = []
-      let most = 0
-      for (let n = 0; n < STEPS; n++) {
-        const before = await cpu()
-        most = Math.max(most, await page.evaluate<number>(SCROLLED))
-        steps.push(((await cpu()) - before) * 1000)
-      }
-      clearInterval(flood)
-      steps.sort((a, b) => a - b)
-      const mean = steps.reduce((sum, each) => sum + each, 0) / STEPS
-      const p95 = steps[Math.floor(STEPS * 0.95)]!
-      console.log(
-        `${width} px: ${mean.toFixed(1)} ms of CPU a step, p95 ${p95.toFixed(1)} ms, at most ${most} rows are drawn`,
-      )
-      expect(mean).toBeLessThan(MEAN_MS)
-      expect(p95).toBeLessThan(P95_MS)
-      expect(most).toBeLessThan(60)
-      await page.evaluate('scrollTo(0, document.body.scrollHeight)')
-      await page.getByText('worker 998', { exact: true }).waitFor()
-      await page.getByLabel('Find agents').fill('worker-998')
-      await page.getByRole('heading', { name: `Agents · 1 of ${AGENTS.toLocaleString('en')}` }).waitFor()
-      expect(await page.locator('tbody tr').count()).toBe(1)
-      await page.getByLabel('Find agents').fill('')
-      person.rest()
-    },
-  )
+  it.each([1600, 400])('is scrolled without stutter at %i pixels, by drawing only the rows in view', async width => {
+    const page = await person.at('#/spend')
+    await page.setViewportSize({ width, height: 900 })
+    await page.getByRole('table').waitFor()
+    expect(await page.getByRole('table').getAttribute('aria-rowcount')).toBe(String(AGENTS + 1))
+    // Fifty events a second, each of another agent, which change what its row says.
+    let told = 0
+    const flood = setInterval(() => void happens(told++), 20)
+    onTestFinished(() => clearInterval(flood))
+    const cpu = await cpuOf(page)
+    const steps: number[] = []
+    let most = 0
+    for (let n = 0; n < STEPS; n++) {
+      const before = await cpu()
+      most = Math.max(most, await page.evaluate<number>(SCROLLED))
+      steps.push(((await cpu()) - before) * 1000)
+    }
+    clearInterval(flood)
+    steps.sort((a, b) => a - b)
+    const mean = steps.reduce((sum, each) => sum + each, 0) / STEPS
+    const p95 = steps[Math.floor(STEPS * 0.95)]!
+    console.log(
+      `${width} px: ${mean.toFixed(1)} ms of CPU a step, p95 ${p95.toFixed(1)} ms, at most ${most} rows are drawn`,
+    )
+    expect(mean).toBeLessThan(MEAN_MS)
+    expect(p95).toBeLessThan(P95_MS)
+    expect(most).toBeLessThan(60)
+    await page.evaluate('scrollTo(0, document.body.scrollHeight)')
+    await page.getByRole('link', { name: 'worker-999', exact: true }).waitFor()
+    person.rest()
+  })
 })
 
 /** Tells the seconds of CPU that the page's thread has used. */

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type AgentSummary, Agents } from '../../../builtins/agents/contract.ts'
-import { Store } from '../../../builtins/store/contract.ts'
+import { appendEvent, Store } from '../../../builtins/store/contract.ts'
 import { until } from '../../support/index.ts'
 import { hasChromium, theBrowser } from '../browser.ts'
 import { type Lit, type LitOptions, lit, PATIENCE_MS, shot, type Visitor, visitor } from './house.ts'
@@ -56,7 +56,7 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
 
   it('spawns a first agent in an empty project, and sees its goal, its steps and what comes after as they happen', async () => {
     const page = await operator.at('#/')
-    await page.getByText('No agent lives here yet.').waitFor()
+    await page.getByText('There are no agents yet.').waitFor()
     await page.getByText('simulated, not an AI model').first().waitFor()
     await page.getByRole('button', { name: 'Spawn an agent' }).click()
     await page.getByLabel('Preset').selectOption('coder')
@@ -248,15 +248,20 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
 
   it('sorts the fleet, and finds who is stuck and why before all others', async () => {
     const page = await reader.at('#/')
-    await page.getByText('No agent lives here yet.').waitFor()
+    await page.getByText('There are no agents yet.').waitFor()
     const ids: Record<string, string> = {}
     for (const preset of ['coder', 'oracle', 'writer']) ids[preset] = await still.spawn(preset)
-    await page.getByText('Nobody is stuck, and nothing waits for you.').waitFor()
+    await page.getByText('No agent is stuck, and nothing waits for you.').waitFor()
     const error = 'The provider says: no credit is left.'
     const fared = still.home.kernel.use(Agents).fared({ agent_id: ids.writer!, error, waiting_for: null })
-    await still.home.kernel.use(Store).apply([fared])
+    const told = appendEvent({
+      type: 'agent_changed',
+      agent_id: ids.writer!,
+      data: { agent_id: ids.writer!, changes: [] },
+    })
+    await still.home.kernel.use(Store).apply([fared, told])
     const names = async () => (await page.locator('tbody th').allInnerTexts()).join(' ')
-    await page.getByRole('region', { name: 'Wants your hand' }).getByText(`writer: ${error}`).waitFor()
+    await page.getByRole('region', { name: 'Needs your attention' }).getByText(`writer: ${error}`).waitFor()
     expect(await names()).toBe('writer coder oracle')
     await page.getByRole('button', { name: 'Agent', exact: true }).click()
     await expect.poll(names).toBe('coder oracle writer')

@@ -1,0 +1,6 @@
+import { counted } from '#kernel'
+
+/** What a list leaves out, and how it is shown. @param name one of them, as in `ended sub-agent` */
+export function hiddenLine(hidden: number, name: string): string {
+  return `${counted(hidden, name)} hidden; --all shows them`
+}
