@@ -43,6 +43,18 @@ export const NextRun = z.object({
 })
 export type NextRun = z.infer<typeof NextRun>
 
+const LimitedSpend = z.object({
+  agent_id: z.string().describe('The agent whose limit it is: the agent itself, or one above it'),
+  limit_usd: z.number().nullable().describe('null where there is no limit'),
+  spent_usd: z.number().describe('What counts against the limit'),
+})
+const AgentBudget = z.object({
+  pursuits: LimitedSpend.describe('Against `max_cost_usd` of the profile'),
+  total: LimitedSpend.extend({ reserved_usd: z.number().describe('Held for model calls that are under way') }).describe(
+    'Against `max_total_cost_usd`; of several limits that hold, the one with the least left',
+  ),
+})
+
 export const AgentDetail = summary
   .extend({
     preset: z.string().meta({ examples: ['coder'] }),
@@ -54,6 +66,7 @@ export const AgentDetail = summary
     mood: z.string().nullable(),
     world: z.record(z.string(), z.unknown()).nullable(),
     identity: z.record(z.string(), z.unknown()).nullable(),
+    budget: AgentBudget.nullable().describe('Its limits beside what was spent; null where they are not known'),
     workspace: z.string(),
     spawned_by: z.string().nullable(),
     created_at: z.iso.datetime(),
@@ -236,7 +249,7 @@ export function shapeProfile(
 
 /** What a room knows of an agent, shown as this field of its detail. */
 export interface AgentFacet {
-  name: 'persona' | 'suffering' | 'mood' | 'world' | 'identity'
+  name: 'persona' | 'suffering' | 'mood' | 'world' | 'identity' | 'budget'
   /** null when it has none */
   read(agent: AgentRow): Promise<AgentDetail[AgentFacet['name']]>
 }

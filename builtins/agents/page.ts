@@ -45,6 +45,7 @@ export function agentPage(agent: AgentDetail): string {
     section('Work and money', [
       ['model', agent.model || 'the default one'],
       ['spent', `$${agent.cost_usd.toFixed(4)}, ${agent.tokens} tokens, in ${counted(agent.cycle_count, 'cycle')}`],
+      ...limits(agent),
       ['profile', preset === name ? preset : `${preset}; it is called ${name}`],
       ['spawned', `${agent.created_at}${agent.spawned_by ? ` by ${agent.spawned_by}` : ''}`],
       ['last active', agent.last_active ?? 'not yet'],
@@ -62,6 +63,18 @@ function now({ goal, goal_id, waiting_for, error, next }: AgentDetail): Row[] {
     ['next', nextSentence(next)],
     ...optional('waits for', waiting_for),
     ...optional('error', error),
+  ]
+}
+
+function limits({ agent_id, budget }: AgentDetail): Row[] {
+  if (!budget) return []
+  const { pursuits, total } = budget
+  const limit = (of: typeof pursuits) =>
+    of.limit_usd === null ? 'no limit' : `$${of.limit_usd}${of.agent_id === agent_id ? '' : ` of ${of.agent_id}`}`
+  const reserved = total.reserved_usd > 0 ? `, $${total.reserved_usd.toFixed(4)} reserved` : ''
+  return [
+    ['max_cost_usd', `${limit(pursuits)}; $${pursuits.spent_usd.toFixed(4)} spent on pursuits`],
+    ['max_total_cost_usd', `${limit(total)}; $${total.spent_usd.toFixed(4)} spent in all${reserved}`],
   ]
 }
 

@@ -56,6 +56,16 @@ export const BudgetTight = z
     needed_tokens: tokens,
   })
   .describe('What is left cannot hold one more call; emitted once until it can again')
+export const LimitKey = z.enum(['max_cost_usd', 'max_total_cost_usd'])
+export type LimitKey = z.infer<typeof LimitKey>
+export const AgentBudgetExhausted = z
+  .object({
+    agent_id: z.string(),
+    key: LimitKey.describe('The key of its profile that limits'),
+    limit_usd: usd,
+    spent_usd: usd,
+  })
+  .describe("What is left of an agent's limit cannot hold one more call; emitted once for each value of the limit")
 export const BudgetReset = z
   .object({ spent_usd: z.number(), spent_tokens: z.number().int() })
   .describe('What is spent counts from 0 again; the figures are those before')
@@ -66,6 +76,8 @@ declare module '#kernel' {
     budget_exceeded: z.infer<typeof BudgetExceeded>
     /** Emitted once each time that this becomes so. */
     budget_tight: z.infer<typeof BudgetTight>
+    /** Emitted once for each value of the limit. */
+    agent_budget_exhausted: z.infer<typeof AgentBudgetExhausted>
     /** What had been spent until then. */
     budget_reset: z.infer<typeof BudgetReset>
   }
@@ -93,9 +105,29 @@ export const AgentBudgetExhaustedError = defineError({
   code: 'agent_budget_exhausted',
   status: 409,
   title: "Agent's budget exhausted",
-  sentence: (p: { agent_id: string; spent: string; limit: string }) =>
-    `${p.agent_id} has spent ${p.spent} on its goals, and its profile's max_cost_usd is ${p.limit}; raise that (0 sets no limit).`,
+  sentence: (p: { agent_id: string; spent: string; limit: string; total?: TotalRefusal }) => {
+    if (!p.total)
+      return `${p.agent_id} has spent ${p.spent} on its goals, and its profile's max_cost_usd is ${p.limit}; raise that (0 sets no limit).`
+    const { held, next, raise } = p.total
+    const facts = [
+      `${p.agent_id} has spent ${p.spent} in all`,
+      held && `${held} are held for calls under way`,
+      next && `this call may cost ${next}`,
+      `and its profile's max_total_cost_usd is ${p.limit}`,
+    ]
+    const remedy = next ? `raise that to ${raise} or more, or lower max_tokens` : 'raise that (0 sets no limit)'
+    return `${facts.filter(Boolean).join(', ')}; ${remedy}.`
+  },
 })
+/** Amounts of a call that `max_total_cost_usd` refuses, in words. */
+interface TotalRefusal {
+  /** Held for calls under way; none when nothing is. */
+  held: string | undefined
+  /** What the call may cost; none where all was spent before. */
+  next: string | undefined
+  /** The limit that would let it be made. */
+  raise: string
+}
 export const BudgetUnreadableError = defineError({
   code: 'budget_unreadable',
   status: 503,
@@ -108,7 +140,11 @@ export const BudgetUnreadableError = defineError({
 export const BookedSpend = z.object({
   call_id: z.string(),
   agent_id: z.string().nullable(),
-  root_agent_id: z.string().nullable().optional().describe('Who pays; the agent itself unless told'),
+  root_agent_id: z
+    .string()
+    .nullable()
+    .optional()
+    .describe('Who pays: by default the agent at the top of those that made it'),
   goal_id: z.string().nullable(),
   run_id: z.string().nullable().optional().describe("The project's open daemon run unless told"),
   cycle_num: z.number().int().nullable().optional(),
@@ -173,7 +209,8 @@ function modelCalled(spend: z.output<typeof BookedSpend>, now: number): Statemen
 
 const BOOK = `INSERT INTO spend (call_id, agent_id, root_agent_id, goal_id, run_id, kind, model, cost_micros, input_tokens,
     output_tokens, cached_tokens, cache_write_tokens, priced, estimated, attempts, duration_ms, at, budget_window)
-  VALUES (?, ?, ?, ?, ${RUN_OF}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT budget_window FROM budget))
+  VALUES (?, ?, coalesce(?, (SELECT root_agent_id FROM agents WHERE agent_id = ?), ?), ?, ${RUN_OF}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+    ?, (SELECT budget_window FROM budget))
   ON CONFLICT (call_id) DO UPDATE SET cost_micros = excluded.cost_micros, input_tokens = excluded.input_tokens,
     output_tokens = excluded.output_tokens, cached_tokens = excluded.cached_tokens,
     cache_write_tokens = excluded.cache_write_tokens, priced = excluded.priced, estimated = excluded.estimated,
@@ -190,7 +227,7 @@ export const bookSpend = defineEffect({
   always: true,
   schema: BookedSpend,
   statements: (spend, now): Statement[] => {
-    const { call_id, agent_id, root_agent_id = agent_id, cost_micros, input_tokens, output_tokens } = spend
+    const { call_id, agent_id, root_agent_id = null, cost_micros, input_tokens, output_tokens } = spend
     return [
       modelCalled(spend, now),
       {
@@ -205,7 +242,8 @@ export const bookSpend = defineEffect({
       {
         sql: BOOK,
         params: [
-          ...[call_id, agent_id, root_agent_id, spend.goal_id, spend.run_id, spend.kind, spend.model, cost_micros],
+          ...[call_id, agent_id, root_agent_id, agent_id, agent_id, spend.goal_id, spend.run_id, spend.kind],
+          ...[spend.model, cost_micros],
           ...[input_tokens, output_tokens, spend.cached_tokens ?? 0, spend.cache_write_tokens ?? 0, spend.priced],
           ...[spend.estimated, spend.attempts, Math.round(spend.duration_ms), now],
         ],

@@ -1,10 +1,12 @@
 import { type Busy, definePlugin, idsOf } from '#kernel'
+import { AgentFacets } from '../agents/contract.ts'
 import { DaemonStarts } from '../daemon/contract.ts'
 import { DoctorChecks } from '../doctor/contract.ts'
 import { CallLimits } from '../models/contract.ts'
 import { Effects } from '../store/contract.ts'
+import { agentBudget } from './agent-limits.ts'
 import { BudgetConfig } from './config.ts'
-import { Budget, BudgetExceeded, BudgetReset, BudgetTight, bookSpend } from './contract.ts'
+import { AgentBudgetExhausted, Budget, BudgetExceeded, BudgetReset, BudgetTight, bookSpend } from './contract.ts'
 import { Ledger } from './ledger.ts'
 import { budgetOperations } from './operations.ts'
 import { BUDGET_EFFECTS } from './repository.ts'
@@ -27,12 +29,14 @@ export default definePlugin({
     svc.event('budget_exceeded', BudgetExceeded)
     svc.event('budget_tight', BudgetTight)
     svc.event('budget_reset', BudgetReset)
+    svc.event('agent_budget_exhausted', AgentBudgetExhausted)
     svc.provide(Budget, ledger)
     svc.add(CallLimits, ledger)
     const busy: Busy = async due => ((await ledger.allows()) ? [] : idsOf(due))
     for (const phase of ['goal_pursuit', 'goal_generation'] as const)
       svc.guard(phase, { name: 'budget', shouldProceed: () => ledger.allows() }, { busy })
 
+    svc.add(AgentFacets, { name: 'budget', read: agent => agentBudget(svc, agent).catch(() => null) })
     svc.add(DoctorChecks, { name: 'prices', run: () => pricesFinding(svc, config) })
     svc.add(DaemonStarts, { name: 'budget', begin: () => ledger.begin() })
     svc.on('cycle_end', () => ledger.tell())

@@ -1,15 +1,9 @@
 import { outside, type PluginHandle, SvcError, sentenceOf, taken } from '#kernel'
 import type { CallLimit, CallPurpose, PlannedSpend, Spend } from '../models/contract.ts'
 import { appendEvent, Store, usdOf } from '../store/contract.ts'
-import { type BudgetConfig, estimateOf, type Limits, limitsOf, microsOf } from './config.ts'
-import {
-  AgentBudgetExhaustedError,
-  type Budget,
-  type BudgetStatus,
-  BudgetUnreadableError,
-  type BudgetWarning,
-  bookSpend,
-} from './contract.ts'
+import { checkPursuit, checkTotals, totalLimits } from './agent-limits.ts'
+import { type BudgetConfig, estimateOf, type Limits, limitsOf } from './config.ts'
+import { type Budget, type BudgetStatus, BudgetUnreadableError, type BudgetWarning, bookSpend } from './contract.ts'
 import {
   type BudgetRow,
   budgetRow,
@@ -22,12 +16,12 @@ import {
   noteTold,
   openWindow,
   presumeSpent,
-  pursuitSpend,
   releaseSpend,
+  type TotalLimit,
   unsureSpend,
 } from './repository.ts'
 import { SavedBudget } from './saved.ts'
-import { dollars, reached, statusOf, usage } from './status.ts'
+import { reached, statusOf, usage } from './status.ts'
 import { fits, tightOf, tooTight, usedUp } from './tight.ts'
 import { admitUnknownPrice } from './unknown-price.ts'
 import { budgetWarnings } from './warnings.ts'
@@ -36,6 +30,9 @@ import { budgetWarnings } from './warnings.ts'
 const BOOKED_WITHIN_MS = 10_000
 /** By how much a reservation outlasts the longest call, in milliseconds. */
 const GRACE_MS = 60_000
+
+/** Any call counts as this much against the limit of an agent: one that is reached lets no free call through either. */
+const LEAST_MICROS = 1
 
 /** A call for which this process holds something; `over` once it has ended and is not yet known to be booked. */
 interface Held {
@@ -107,21 +104,23 @@ export class Ledger implements Budget, CallLimit {
     if (call.purpose.is_simulated) return
     const trouble = await this.#trouble()
     if (trouble) throw trouble
-    await this.#checkAgent(call.purpose)
-    await admitUnknownPrice(this.#svc, this.#config, call)
-    if (this.#unlimited) return
+    await checkPursuit(this.#svc, call.purpose)
+    const totals = await totalLimits(this.#svc, call.purpose.agent_id)
+    await admitUnknownPrice(this.#svc, this.#config, call, totals)
+    if (this.#unlimited && totals.length === 0) return
     if (this.#config.budget_mode === 'record_only') {
+      await checkTotals(this.#svc, totals, LEAST_MICROS)
       if (!(await this.allows())) throw usedUp(await budgetRow(this.#store), this.#limits)
       return
     }
-    const estimate = estimateOf(this.#config, call.purpose.kind, call.priced === 'free')
     const bound = call.bound()
-    const amount = {
-      micros: Math.max(estimate.micros, bound.cost_micros),
-      tokens: Math.max(estimate.tokens, bound.tokens),
-    }
-    const held =
-      (await this.#reserve(call, amount)) || ((await this.#presume(null)) && (await this.#reserve(call, amount)))
+    const amount = this.#amountOf(call, bound)
+    const micros = Math.max(LEAST_MICROS, bound.cost_micros)
+    const reserve = () => this.#reserve(call, amount, micros, totals)
+    const held = (await reserve()) || ((await this.#presume(null)) && (await reserve()))
+    if (!held) await checkTotals(this.#svc, totals, micros)
+    // No limit of an agent stands in its way any more, and there is no other.
+    if (!held && this.#unlimited) return this.hold(call)
     this.#refused = held ? null : amount
     if (held) return
     await this.tell()
@@ -260,23 +259,26 @@ export class Ledger implements Budget, CallLimit {
     }
   }
 
-  async #checkAgent({ kind, agent_id, root_agent_id, max_cost_usd = 0 }: CallPurpose): Promise<void> {
-    const payer = root_agent_id ?? agent_id
-    if (kind !== 'goal_pursuit' || max_cost_usd === 0 || payer === null) return
-    const limit = microsOf(max_cost_usd)
-    const spent = await pursuitSpend(this.#store, payer)
-    if (spent < limit) return
-    throw new AgentBudgetExhaustedError({ agent_id: payer, spent: dollars(spent), limit: dollars(limit) })
+  /** What is held for a call: what it may cost, or the configured least where the daemon has limits. */
+  #amountOf({ purpose, priced }: PlannedSpend, bound: ReturnType<PlannedSpend['bound']>): Limits {
+    if (this.#unlimited) return { micros: bound.cost_micros, tokens: bound.tokens }
+    const least = estimateOf(this.#config, purpose.kind, priced === 'free')
+    return { micros: Math.max(least.micros, bound.cost_micros), tokens: Math.max(least.tokens, bound.tokens) }
   }
 
-  async #reserve({ call_id, model, purpose, priced }: PlannedSpend, amount: Limits): Promise<boolean> {
-    const { agent_id, root_agent_id, goal_id, kind } = purpose
+  async #reserve(
+    { call_id, model, purpose, priced }: PlannedSpend,
+    amount: Limits,
+    bound: number,
+    agents: TotalLimit[],
+  ): Promise<boolean> {
+    const { agent_id, root_agent_id = null, goal_id, kind } = purpose
     const longest = Number(this.#svc.config.get('model.total_timeout') ?? 0) * 1000
     const held = await this.#store.apply([
       holdSpend({
         ...{ call_id, owner: this.#owner, by_daemon: this.#svc.heartbeat.live },
-        ...{ agent_id, root_agent_id: root_agent_id ?? agent_id, goal_id, kind, model, priced },
-        ...{ amount, limits: this.#limits },
+        ...{ agent_id, root_agent_id, goal_id, kind, model, priced },
+        ...{ amount, limits: this.#limits, bound, agents },
         expires_at: Math.ceil(this.#svc.clock.ms() + longest + GRACE_MS),
       }),
     ])
@@ -319,6 +321,5 @@ export class Ledger implements Budget, CallLimit {
 }
 
 function booking({ agent_id, root_agent_id, goal_id, cycle_num, kind }: CallPurpose, spend: Spend, failed = false) {
-  const payer = root_agent_id ?? agent_id
-  return bookSpend({ ...spend, agent_id, root_agent_id: payer, goal_id, cycle_num, kind, failed })
+  return bookSpend({ ...spend, agent_id, root_agent_id, goal_id, cycle_num, kind, failed })
 }

@@ -51,6 +51,27 @@ export async function pursuitSpend(store: Store, payer: string): Promise<number>
   return row!.micros
 }
 
+/** What may be spent in the name of an agent and of the agents below it, over its life. */
+export interface TotalLimit {
+  agent_id: string
+  micros: number
+}
+
+/** In SQL: whether a row is of an agent or of one below it; both parameters are that agent. Removed ones count for whom they paid. */
+const OF_AGENT = `(root_agent_id = ? OR agent_id IN (WITH RECURSIVE family(agent_id) AS (SELECT ? UNION
+    SELECT a.agent_id FROM agents a JOIN family ON a.spawned_by = family.agent_id) SELECT agent_id FROM family))`
+const TOTAL_SPENT = `(SELECT coalesce(sum(cost_micros), 0) FROM spend WHERE ${OF_AGENT})`
+const TOTAL_HELD = `(SELECT coalesce(sum(bound_micros), 0) FROM budget_reservations WHERE ${OF_AGENT})`
+
+/** Micro-dollars that were spent in the name of an agent and of those below it, and what their calls under way may cost. */
+export async function totalOf(store: Store, agent_id: string): Promise<{ spent: number; held: number }> {
+  const row = await store.get<{ spent: number; held: number }>(
+    `SELECT ${TOTAL_SPENT} AS spent, ${TOTAL_HELD} AS held`,
+    [agent_id, agent_id, agent_id, agent_id],
+  )
+  return row!
+}
+
 const SPEND_KEYS = { agent: 'agent_id', model: 'model', kind: 'kind' } as const
 
 /** Spend since a time, added up for each stretch of so many milliseconds and each agent, model or kind. */
@@ -84,7 +105,10 @@ export async function heldBy(store: Store, owner: string): Promise<Set<string>> 
 
 const Limits = z.object({ micros: z.number().int(), tokens: z.number().int() })
 
-/** Holds what a call may cost, on top of what is held for it already; refused when that could pass a limit. */
+/**
+ * Holds what a call may cost, on top of what is held for it already; refused when that could pass a limit. Against the limits of
+ * agents counts `bound`: what the call itself may cost, without the configured least.
+ */
 export const holdSpend = defineEffect({
   name: 'budget.hold',
   mustChange: true,
@@ -100,25 +124,34 @@ export const holdSpend = defineEffect({
     priced: z.string(),
     amount: Limits,
     limits: Limits,
+    bound: z.number().int(),
+    agents: z.array(z.object({ agent_id: z.string(), micros: z.number().int() })),
     expires_at: z.number().int(),
   }),
   statements: (call, now) => {
-    const { amount, limits } = call
+    const { amount, limits, bound, agents } = call
     // Only what limits is looked at: the plan of a condition that may not count is made anew each time.
     const within = (['micros', 'tokens'] as const).filter(unit => limits[unit] > 0)
     const reserved = { micros: RESERVED_MICROS, tokens: RESERVED_TOKENS }
-    const conditions = within.map(unit => `spent_${unit} < ? AND spent_${unit} + ${reserved[unit]} + ? <= ?`)
+    const conditions = [
+      ...within.map(unit => `spent_${unit} < ? AND spent_${unit} + ${reserved[unit]} + ? <= ?`),
+      ...agents.map(() => `${TOTAL_SPENT} + ${TOTAL_HELD} + ? <= ?`),
+    ]
     return [
       {
         sql: `INSERT INTO budget_reservations (call_id, owner, by_daemon, agent_id, root_agent_id, goal_id, kind, model, priced,
-                cost_micros, tokens, held_at, expires_at)
-              SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM budget WHERE ${conditions.join(' AND ') || 'true'}
+                cost_micros, tokens, bound_micros, held_at, expires_at)
+              SELECT ?, ?, ?, ?, coalesce(?, (SELECT root_agent_id FROM agents WHERE agent_id = ?), ?), ?, ?, ?, ?, ?, ?, ?, ?, ?
+              FROM budget WHERE ${conditions.join(' AND ') || 'true'}
               ON CONFLICT (call_id) DO UPDATE SET cost_micros = budget_reservations.cost_micros + excluded.cost_micros,
-                tokens = budget_reservations.tokens + excluded.tokens`,
+                tokens = budget_reservations.tokens + excluded.tokens,
+                bound_micros = budget_reservations.bound_micros + excluded.bound_micros`,
         params: [
-          ...[call.call_id, call.owner, call.by_daemon, call.agent_id, call.root_agent_id, call.goal_id, call.kind],
-          ...[call.model, call.priced, amount.micros, amount.tokens, now, call.expires_at],
+          ...[call.call_id, call.owner, call.by_daemon, call.agent_id],
+          ...[call.root_agent_id, call.agent_id, call.agent_id, call.goal_id, call.kind],
+          ...[call.model, call.priced, amount.micros, amount.tokens, bound, now, call.expires_at],
           ...within.flatMap(unit => [limits[unit], amount[unit], limits[unit]]),
+          ...agents.flatMap(({ agent_id, micros }) => [agent_id, agent_id, agent_id, agent_id, bound, micros]),
         ],
       },
     ]
@@ -231,4 +264,22 @@ export const noteEased = defineEffect({
   ],
 })
 
-export const BUDGET_EFFECTS = [holdSpend, releaseSpend, presumeSpent, openWindow, noteTold, noteTight, noteEased]
+/** Notes that the exhaustion of an agent's limit was reported; refused when that was done for a limit of the same amount. */
+export const noteExhausted = defineEffect({
+  name: 'budget.agent_exhausted',
+  mustChange: true,
+  schema: z.object({ agent_id: z.string(), key: z.string(), limit_micros: z.number().int() }),
+  statements: ({ agent_id, key, limit_micros }) => [
+    {
+      sql: `INSERT INTO exhausted_limits (agent_id, key, limit_micros) SELECT agent_id, ?, ? FROM agents WHERE agent_id = ?
+            ON CONFLICT (agent_id, key) DO UPDATE SET limit_micros = excluded.limit_micros
+            WHERE exhausted_limits.limit_micros <> excluded.limit_micros`,
+      params: [key, limit_micros, agent_id],
+    },
+  ],
+})
+
+export const BUDGET_EFFECTS = [
+  ...[holdSpend, releaseSpend, presumeSpent, openWindow, noteTold, noteTight, noteEased],
+  noteExhausted,
+]

@@ -3,6 +3,7 @@ import { Approvals, MODEL_CALL } from '../approvals/contract.ts'
 import type { PlannedSpend } from '../models/contract.ts'
 import type { BudgetConfig } from './config.ts'
 import { UnknownPriceError } from './contract.ts'
+import type { TotalLimit } from './repository.ts'
 
 /** The entry of `models.yaml` that makes the price of a model known, in words. */
 export function priceRemedy(model: string): string {
@@ -14,9 +15,14 @@ export function priceRemedy(model: string): string {
  * model, as `daemon.budget_unknown_price` says.
  * @throws UnknownPriceError with what to do
  */
-export async function admitUnknownPrice(svc: PluginHandle, config: BudgetConfig, call: PlannedSpend): Promise<void> {
+export async function admitUnknownPrice(
+  svc: PluginHandle,
+  config: BudgetConfig,
+  call: PlannedSpend,
+  totals: readonly TotalLimit[],
+): Promise<void> {
   if (call.priced !== 'unknown') return
-  const limit = limitOn(config, call)
+  const limit = limitOn(config, call, totals)
   if (!limit) return
   const { model, purpose } = call
   const why =
@@ -27,9 +33,17 @@ export async function admitUnknownPrice(svc: PluginHandle, config: BudgetConfig,
 }
 
 /** The dollar limit that the call would evade; undefined where there is none. */
-function limitOn({ budget_usd }: BudgetConfig, { purpose }: PlannedSpend): string | undefined {
+function limitOn(
+  { budget_usd }: BudgetConfig,
+  { purpose }: PlannedSpend,
+  [total]: readonly TotalLimit[],
+): string | undefined {
   if (budget_usd > 0) return 'daemon.budget_usd'
-  return (purpose.max_cost_usd ?? 0) > 0 ? "its profile's max_cost_usd" : undefined
+  if ((purpose.max_cost_usd ?? 0) > 0) return "its profile's max_cost_usd"
+  if (!total) return undefined
+  return total.agent_id === purpose.agent_id
+    ? "its profile's max_total_cost_usd"
+    : `max_total_cost_usd of ${total.agent_id}`
 }
 
 /** Why calls to the model may not be made now; undefined when a person let them pass. */

@@ -42,6 +42,13 @@ export const Profile = z.object({
     .min(0)
     .default(0)
     .describe('What one agent may spend on pursuits, over its life; 0 = unlimited'),
+  max_total_cost_usd: z
+    .number()
+    .min(0)
+    .default(0)
+    .describe(
+      'What may be spent in the name of one agent over its life: goals, chat, tasks, life events and its sub-agents; 0 = unlimited',
+    ),
   system_prompt: z.string().default('').describe('Further instructions'),
   skills: z.array(z.string()).default([]).describe('Names of skills/<name>.md that are added to the prompt'),
   toolkits: z.array(z.string()).nullable().default(null).describe('Toolkits that its agents are given; null gives all'),

@@ -52,6 +52,8 @@ async function childProfile(
     toolkits: tools?.length === 0 ? [] : toolkits.map(({ name }) => name),
     tools,
     max_cost_usd: above.max_cost_usd,
+    // That of its parent holds for it in any case.
+    max_total_cost_usd: given?.max_total_cost_usd ?? 0,
   }
 }
 

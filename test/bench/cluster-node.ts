@@ -45,7 +45,8 @@ const model = definePlugin({
         { micros: 1_000_000_000, tokens: 0 },
       ]
       const expires_at = svc.clock.ms() + 60_000
-      await svc.use(Store).apply([holdSpend({ ...call, owner: 'bench', by_daemon: true, amount, limits, expires_at })])
+      const held = { ...call, owner: 'bench', by_daemon: true, amount, limits, bound: 10, agents: [], expires_at }
+      await svc.use(Store).apply([holdSpend(held)])
       if (thinks > 0) await sleep(thinks)
       const cost = {
         cost_micros: 10,

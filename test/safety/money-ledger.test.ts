@@ -66,7 +66,7 @@ describe.each(['sqlite', 'postgres'] as const)('the budget on %s', engine => {
     holdSpend({
       ...{ call_id, owner: 'keeper-1-gone', by_daemon: true, agent_id, root_agent_id: agent_id, goal_id: null },
       ...{ kind: 'goal_pursuit', model: 'sim:m', priced: 'free', amount: { micros: 7, tokens: TOKENS } },
-      ...{ limits: { micros: 0, tokens: 1_000_000 }, expires_at: options.expires_at ?? NEVER },
+      ...{ limits: { micros: 0, tokens: 1_000_000 }, bound: 7, agents: [], expires_at: options.expires_at ?? NEVER },
     })
   const book = (call_id: string, agent_id: string) =>
     bookSpend({

@@ -391,7 +391,7 @@ describe.each(['sqlite', 'postgres'] as const)('the store on %s', engine => {
       holdSpend({
         ...{ call_id: `c${n}`, owner: 'o', by_daemon: false, agent_id: null, root_agent_id: null, goal_id: null },
         ...{ kind: 'task', model: 'm', priced: 'list', amount: { micros, tokens: 1 } },
-        ...{ limits: { micros: 75, tokens: 0 }, expires_at: NEVER },
+        ...{ limits: { micros: 75, tokens: 0 }, bound: micros, agents: [], expires_at: NEVER },
       })
     const held = await Promise.all(Array.from({ length: 30 }, (_, n) => store_(n % 2 ? here : there).apply([hold(n)])))
     expect(held.filter(Boolean)).toHaveLength(7)

@@ -20,7 +20,8 @@ persona:
 max_steps: 20
 # model: openai:standard        # without it: model.default_model of .svc/config.yaml
 # toolkits: [file, notepad]     # without it: all
-# max_cost_usd: 1               # without it: no limit
+# max_cost_usd: 1               # for its goals, over its life; without it: no limit
+# max_total_cost_usd: 2         # for all in its name, with chat and sub-agents; without it: no limit
 
 system_prompt: |
   Look into your workspace and your notepad before you begin; you may have begun this yesterday.

@@ -22,6 +22,7 @@ import { neighbours } from './023-neighbours.ts'
 import { givenRoles } from './024-given-roles.ts'
 import { budgetPrices } from './025-budget-prices.ts'
 import { endedTranscripts } from './026-ended-transcripts.ts'
+import { agentLimits } from './027-agent-limits.ts'
 import { idempotencyKeys } from './028-idempotency-keys.ts'
 import { removedSubAgents } from './029-removed-sub-agents.ts'
 
@@ -62,6 +63,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '024-given-roles', sql: givenRoles },
   { name: '025-budget-prices', sql: budgetPrices },
   { name: '026-ended-transcripts', sql: endedTranscripts },
+  { name: '027-agent-limits', sql: agentLimits },
   { name: '028-idempotency-keys', sql: idempotencyKeys },
   { name: '029-removed-sub-agents', sql: removedSubAgents },
 ]

@@ -30,6 +30,7 @@ export function Overview({ agent, reload }: ViewProps) {
         <Figure label="Next" value={agent.next.at ? <When at={agent.next.at} ahead every={every} /> : '–'} />
         <Figure label="Cycles" value={agent.cycle_count.toLocaleString('en')} />
         <Figure label="Spent" value={dollars(agent.cost_usd)} note={`${count(agent.tokens)} tokens`} />
+        <Limits agent={agent} />
         <Figure label="Active" value={<When at={agent.last_active} none="never" every={every} />} />
       </dl>
       {agent.goal && <p class="soft">{visible(timed(agent.next.reason))}</p>}
@@ -45,6 +46,19 @@ export function Overview({ agent, reload }: ViewProps) {
           <Happened agent={agent} />
         </div>
       </div>
+    </>
+  )
+}
+
+function Limits({ agent: { agent_id, budget } }: { agent: Agent }) {
+  if (!budget) return null
+  const limit = ({ limit_usd }: { limit_usd: number | null }) => (limit_usd === null ? 'none' : dollars(limit_usd))
+  const spent = (of: { agent_id: string; spent_usd: number }) =>
+    `${dollars(of.spent_usd)} spent${of.agent_id === agent_id ? '' : ` by ${of.agent_id}`}`
+  return (
+    <>
+      <Figure label="Limit on goals" value={limit(budget.pursuits)} note={spent(budget.pursuits)} />
+      <Figure label="Limit in all" value={limit(budget.total)} note={spent(budget.total)} />
     </>
   )
 }

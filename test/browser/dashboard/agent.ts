@@ -16,7 +16,8 @@ import { type Lit, lit, PATIENCE_MS, type Visitor, visitor } from './house.ts'
 
 const PATIENT = { timeout: PATIENCE_MS }
 const PROFILE = {
-  'profiles/ann.yaml': 'name: ann\nrole: does what ann does\nmax_steps: 6\npersona:\n  happiness: 0.5\n',
+  'profiles/ann.yaml':
+    'name: ann\nrole: does what ann does\nmax_steps: 6\nmax_total_cost_usd: 2\npersona:\n  happiness: 0.5\n',
 }
 
 /** Keeps the words that are drawn. */
@@ -70,6 +71,14 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
       await go(view)
       await page.getByText(told).waitFor()
     }
+  })
+
+  it('overview: both limits beside what counts against them', async () => {
+    await person.at(`#/agents/${ann}`)
+    const figures = page.locator('.figures')
+    await figures.getByText('Limit in all').waitFor()
+    const shown = (await figures.innerText()).replaceAll('\n', ' ')
+    expect(shown).toMatch(/Limit on goals none ?\$0\.00 spent Limit in all \$2\.00 ?\$0\.00 spent/)
   })
 
   it('inner life: what weighs on it and until when, load and persona over time, a crisis marked', async () => {

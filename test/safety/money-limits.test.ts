@@ -1,0 +1,175 @@
+import { describe, expect, it } from 'vitest'
+import { Operations } from '#kernel'
+import { Agents } from '../../builtins/agents/contract.ts'
+import { type CallPurpose, Models } from '../../builtins/models/contract.ts'
+import { Store } from '../../builtins/store/contract.ts'
+import { billed, charged, eventsOf, held, MAX_TOKENS as LONG, PRICE, rows, status } from '../spec/budget-house.ts'
+import { asksForGoal, detail, spawn } from '../spec/rooms.ts'
+import { beat, type House, text, toolCall, until } from '../support/index.ts'
+import { barrier } from '../support/model-server.ts'
+
+/** A profile whose agents may spend so many micro-dollars in all. */
+const miser = (micros: number, more = '') => ({
+  'profiles/miser.yaml': `name: miser\nrole: saves\nmax_tokens: ${LONG}\nmax_total_cost_usd: ${micros / 1e6}\n${more}`,
+})
+
+const call = (home: House, agent_id: string, kind: CallPurpose['kind'] = 'other') =>
+  home.kernel.use(Models).call({
+    ...{ model: null, messages: [{ role: 'user', content: 'x'.repeat(400) }], tools: [], temperature: 0 },
+    ...{ max_tokens: LONG, purpose: { agent_id, goal_id: null, cycle_num: 1, kind } },
+    signal: new AbortController().signal,
+  })
+/** Micro-dollars that such a call may cost: 100 tokens in, and as many out as it may give. */
+const BOUND = 100 * PRICE.input + LONG * PRICE.output
+
+/** What became of calls that are made at once. */
+const outcomes = (calls: Promise<unknown>[]) =>
+  Promise.all(
+    calls.map(each =>
+      each.then(
+        () => 'answered',
+        error => error.code as string,
+      ),
+    ),
+  )
+
+/** An agent that another one made. */
+async function child({ kernel }: House, spawned_by: string, agent_id: string, preset = 'worker') {
+  const agent = { agent_id, name: agent_id, role: 'helps', model: '', preset, spawned_by }
+  await kernel.use(Store).apply(kernel.use(Agents).born(agent))
+  return agent_id
+}
+
+describe("an agent's max_total_cost_usd", () => {
+  it('holds for calls that are made at once, with no limit of the daemon', async () => {
+    const limit = 3 * BOUND + BOUND / 2
+    await using home = await billed(() => barrier(3, text('Hello.')), { files: miser(limit) })
+    const id = await spawn(home, 'miser')
+    const ended = await outcomes(Array.from({ length: 12 }, () => call(home, id)))
+    expect(ended.filter(each => each === 'answered')).toHaveLength(3)
+    expect(ended.filter(each => each === 'agent_budget_exhausted')).toHaveLength(9)
+    expect(home.server.requests).toHaveLength(3)
+    expect(await held(home)).toEqual([])
+    expect((await detail(home, id)).budget?.total).toEqual({
+      ...{ agent_id: id, limit_usd: limit / 1e6, reserved_usd: 0 },
+      spent_usd: charged(home.server.bill).micros / 1e6,
+    })
+  })
+
+  it('counts what is spent for its goals, in tasks and below it, and every process asks the same rows', async () => {
+    let release = () => {}
+    const released = new Promise<void>(resolve => {
+      release = resolve
+    })
+    const answer = async () => {
+      await released
+      return text('Hello.')
+    }
+    const files = miser(2 * BOUND + BOUND / 2)
+    await using home = await billed(answer, { files })
+    const id = await spawn(home, 'miser')
+    const below = await child(home, id, 'helper-1')
+    const deep = await child(home, below, 'helper-2')
+    await using other = await billed(answer, { files, root: home.root, roles: ['server'] })
+    const under = [call(home, below, 'goal_generation'), call(other, deep, 'other')]
+    await home.server.request(1)
+    await other.server.request(1)
+    const kinds = ['goal_pursuit', 'goal_generation', 'task', 'other'] as const
+    for (const [n, kind] of kinds.entries()) {
+      const refused = await call(n % 2 ? home : other, [id, below, deep][n % 3]!, kind).catch(error => error)
+      expect(refused).toMatchObject({ code: 'agent_budget_exhausted', status: 409 })
+      expect(refused.message).toMatch(
+        new RegExp(`^${id} has spent \\$0\\.00 in all, \\$0\\.02.* are held for calls under way, this call may cost`),
+      )
+    }
+    // What is held may be released: nothing is exhausted yet.
+    expect(await eventsOf(home, 'agent_budget_exhausted')).toEqual([])
+    release()
+    await Promise.all(under)
+    await call(home, below)
+  })
+
+  it('counts removed sub-agents on, what was said to them too', async () => {
+    await using home = await billed(() => text('Hello.'), { files: miser(BOUND + BOUND / 2) })
+    const id = await spawn(home, 'miser')
+    const below = await child(home, id, 'helper-1')
+    await call(home, below, 'other')
+    const spent = charged(home.server.bill).micros / 1e6
+    expect((await detail(home, id)).budget?.total.spent_usd).toBe(spent)
+    await home.kernel.invoke('agents.delete', { id: below })
+    expect((await detail(home, id)).budget?.total.spent_usd).toBe(spent)
+  })
+
+  it('of a sub-agent with a preset of its own holds below that of its parent', async () => {
+    const rich = `name: rich\nrole: r\nmax_tokens: ${LONG}\nmax_total_cost_usd: 5\n`
+    await using home = await billed(() => text('Hello.'), {
+      files: { ...miser(BOUND / 2), 'profiles/rich.yaml': rich },
+    })
+    const id = await spawn(home, 'rich')
+    const below = await child(home, id, 'helper-1', 'miser')
+    await expect(call(home, below)).rejects.toThrow(/^helper-1 has spent \$0\.00 in all, this call may cost/)
+    await call(home, id)
+    expect((await detail(home, below)).budget?.total).toMatchObject({ agent_id: 'helper-1', spent_usd: 0 })
+  })
+
+  it('rests the agent with what would free it, in one event, until the limit is raised', async () => {
+    const script = (request: { prompt: string; n: number }) =>
+      asksForGoal(request)
+        ? text(JSON.stringify({ goal: 'Write a page about hedgehogs' }))
+        : toolCall('list_dir', { path: `./${request.n}` })
+    await using home = await billed(script, { files: miser(4 * BOUND, 'max_steps: 50\n') })
+    const id = await spawn(home, 'miser')
+    home.kernel.heartbeat.start()
+    await until(home, 'cycle_end', ({ result }) => result === 'guarded')
+    const { micros } = charged(home.server.bill)
+    expect(micros).toBeGreaterThan(BOUND / 10)
+    expect(micros).toBeLessThanOrEqual(4 * BOUND)
+    const why = new RegExp(
+      `${id} has spent \\$0\\.0\\d+ in all, this call may cost \\$0\\.01\\d*, and its profile's max_total_cost_usd is \\$0\\.04\\d*; raise that to \\$0\\.0\\d+ or more, or lower max_tokens\\.`,
+    )
+    const asked = home.server.requests.length
+    for (let beats = 0; beats < 3; beats++) await beat(home)
+    expect(home.server.requests).toHaveLength(asked)
+    expect(await detail(home, id)).toMatchObject({ status: 'waiting', waiting_for: expect.stringMatching(why) })
+    const operation = (name: string) => home.kernel.list(Operations).find(each => each.name === name)!
+    expect(operation('agents.why').render!(await home.kernel.invoke('agents.why', { id }))).toMatch(why)
+    const page = operation('agents.get').render!(await home.kernel.invoke('agents.get', { id }))
+    expect(page).toMatch(/max_cost_usd +no limit; \$0\.0\d+ spent on pursuits/)
+    expect(page).toMatch(/max_total_cost_usd +\$0\.0408; \$0\.0\d+ spent in all$/m)
+    expect((await eventsOf(home, 'agent_budget_exhausted')).map(({ data }) => data)).toEqual([
+      { agent_id: id, key: 'max_total_cost_usd', limit_usd: (4 * BOUND) / 1e6, spent_usd: micros / 1e6 },
+    ])
+
+    await home.write(miser(1e6))
+    const next = home.server.request(asked + 1)
+    await beat(home)
+    await next
+  })
+
+  it('counts what a call may cost, whatever least the daemon holds for its own limit', async () => {
+    await using home = await billed(() => text('Hello.'), {
+      files: miser(BOUND + BOUND / 2),
+      config: { daemon: { budget_usd: 5 } },
+    })
+    const id = await spawn(home, 'miser')
+    await call(home, id)
+    expect((await status(home)).tight).toBe(false)
+    await using recording = await billed(() => text('Hello.'), {
+      files: miser(1),
+      config: { daemon: { budget_mode: 'record_only' } },
+    })
+    const other = await spawn(recording, 'miser')
+    await call(recording, other)
+    await expect(call(recording, other)).rejects.toMatchObject({ code: 'agent_budget_exhausted' })
+    expect(await rows(recording)).toHaveLength(1)
+  })
+
+  it('is evaded by no model of unknown price', async () => {
+    await using home = await billed(() => text('Hello.'), { files: { ...miser(BOUND), 'models.yaml': '' } })
+    const id = await spawn(home, 'miser')
+    await expect(call(home, id)).rejects.toThrow("refused while its profile's max_total_cost_usd is set")
+    const below = await child(home, id, 'helper-1')
+    await expect(call(home, below)).rejects.toThrow(`refused while max_total_cost_usd of ${id} is set`)
+    expect(home.server.requests).toEqual([])
+  })
+})
