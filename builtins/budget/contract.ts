@@ -16,6 +16,9 @@ export const BudgetStatus = z.object({
   unlimited: z.boolean(),
   message: z.string(),
   approximate: Amount.describe('The part of what is spent that rests on estimated tokens'),
+  unconfirmed: Amount.describe(
+    'The part of it that is booked for calls whose process ended before their cost was known; confirmed when that comes in, gone with the window',
+  ),
   unpriced_tokens: z
     .number()
     .int()

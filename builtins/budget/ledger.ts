@@ -9,15 +9,17 @@ import {
   budgetRow,
   countAbandoned,
   countReserved,
-  heldBy,
   holdSpend,
   noteEased,
   noteTight,
   noteTold,
   openWindow,
   presumeSpent,
+  releaseAttempt,
   releaseSpend,
   type TotalLimit,
+  unbookedCalls,
+  unconfirmedSpend,
   unsureSpend,
 } from './repository.ts'
 import { SavedBudget } from './saved.ts'
@@ -37,7 +39,8 @@ const LEAST_MICROS = 1
 /** A call for which this process holds something; `over` once it has ended and is not yet known to be booked. */
 interface Held {
   purpose: CallPurpose
-  over?: { spend: Spend; at: number }
+  /** `spend` is null where it cost nothing, and what is held is to be released. */
+  over?: { spend: Spend | null; at: number }
 }
 
 /** What may be spent: held before a call and booked after it, in rows that all processes share. */
@@ -64,9 +67,10 @@ export class Ledger implements Budget, CallLimit {
     await this.#presume(null)
     const row = await budgetRow(this.#store)
     const unsure = await unsureSpend(this.#store, row.budget_window)
+    const unconfirmed = await unconfirmedSpend(this.#store, row.budget_window)
     // A process that has made no call yet goes by what the others found.
     const refused = this.#refused === undefined ? (tightOf(row) ?? undefined) : this.#refused
-    return statusOf(this.#config, { row, unsure, refused, problem: problem?.message ?? null })
+    return statusOf(this.#config, { row, unsure, unconfirmed, refused, problem: problem?.message ?? null })
   }
 
   warnings(): Promise<BudgetWarning[]> {
@@ -113,9 +117,7 @@ export class Ledger implements Budget, CallLimit {
       if (!(await this.allows())) throw usedUp(await budgetRow(this.#store), this.#limits)
       return
     }
-    const bound = call.bound()
-    const amount = this.#amountOf(call, bound)
-    const micros = Math.max(LEAST_MICROS, bound.cost_micros)
+    const { bound, amount, micros } = this.#attemptOf(call)
     const reserve = () => this.#reserve(call, amount, micros, totals)
     const held = (await reserve()) || ((await this.#presume(null)) && (await reserve()))
     if (!held) await checkTotals(this.#svc, totals, micros)
@@ -131,12 +133,25 @@ export class Ledger implements Budget, CallLimit {
     throw tooTight(this.#config, { row, kind: call.purpose.kind, bound, amount, calls })
   }
 
-  /** Books a call that nobody else will book; of an answer, looks later whether that was done. */
+  /** Releases what is held for an attempt that was not charged for. What cannot be released goes with the end of the call. */
+  async unbilled(call: PlannedSpend): Promise<void> {
+    const { call_id, purpose } = call
+    if (!this.#held.has(call_id)) return
+    const { amount, micros: bound } = this.#attemptOf(call)
+    await this.#store.apply([releaseAttempt({ call_id, amount, bound })]).catch(error => {
+      this.#svc.log.warn(
+        { agent_id: purpose.agent_id },
+        `What is held for ${call_id} is not released yet: ${sentenceOf(error)}`,
+      )
+    })
+  }
+
+  /** Books a call that no one else will book; of an answer, looks later whether that was done. */
   async settle({ call_id, purpose, spend, answered }: Parameters<CallLimit['settle']>[0]): Promise<void> {
     if (purpose.is_simulated) return
     const held = this.#held.get(call_id)
-    if (held && spend) held.over = { spend, at: this.#svc.clock.monotonic() }
-    if (held?.over || this.#config.budget_persist) this.#later()
+    if (held) held.over = { spend, at: this.#svc.clock.monotonic() }
+    if (held || this.#config.budget_persist) this.#later()
     if (answered && purpose.kind !== 'other') return
     if (!spend && !held) return
     try {
@@ -259,11 +274,14 @@ export class Ledger implements Budget, CallLimit {
     }
   }
 
-  /** What is held for a call: what it may cost, or the configured least where the daemon has limits. */
-  #amountOf({ purpose, priced }: PlannedSpend, bound: ReturnType<PlannedSpend['bound']>): Limits {
-    if (this.#unlimited) return { micros: bound.cost_micros, tokens: bound.tokens }
-    const least = estimateOf(this.#config, purpose.kind, priced === 'free')
-    return { micros: Math.max(least.micros, bound.cost_micros), tokens: Math.max(least.tokens, bound.tokens) }
+  /** What is held for an attempt: what it may cost, or the configured least where the daemon has limits. */
+  #attemptOf({ purpose, priced, bound: boundOf }: PlannedSpend) {
+    const bound = boundOf()
+    const { micros, tokens } = this.#unlimited
+      ? { micros: 0, tokens: 0 }
+      : estimateOf(this.#config, purpose.kind, priced === 'free')
+    const amount = { micros: Math.max(micros, bound.cost_micros), tokens: Math.max(tokens, bound.tokens) }
+    return { bound, amount, micros: Math.max(LEAST_MICROS, bound.cost_micros) }
   }
 
   async #reserve(
@@ -309,13 +327,17 @@ export class Ledger implements Budget, CallLimit {
     })
   }
 
-  /** Books the calls that ended before then and for which something is held still: whoever made them forgot. */
+  /** Books or releases the calls that ended before then and that no one has booked, and confirms what was presumed of them. */
   async #bookLate(before: number): Promise<void> {
     const over = [...this.#held].filter(([, held]) => held.over && held.over.at <= before)
     if (over.length === 0) return
-    const open = await heldBy(this.#store, this.#owner)
-    const forgotten = over.filter(([call_id]) => open.has(call_id))
-    await this.#store.apply(forgotten.map(([, { purpose, over }]) => booking(purpose, over!.spend)))
+    const unbooked = await unbookedCalls(this.#store, this.#owner)
+    const forgotten = over.filter(([call_id]) => unbooked.has(call_id))
+    await this.#store.apply(
+      forgotten.map(([call_id, { purpose, over }]) =>
+        over!.spend ? booking(purpose, over!.spend) : releaseSpend({ call_id }),
+      ),
+    )
     for (const [call_id] of over) this.#held.delete(call_id)
   }
 }

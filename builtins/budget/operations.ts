@@ -28,9 +28,19 @@ export function budgetOperations(ledger: Ledger) {
   ]
 }
 
-function render({ message, spent, reserved, limits, remaining, mode, window_began_at }: BudgetStatus): string {
+function render({
+  message,
+  spent,
+  unconfirmed,
+  reserved,
+  limits,
+  remaining,
+  mode,
+  window_began_at,
+}: BudgetStatus): string {
   const rows: [string, { usd: number | null; tokens: number | null }][] = [
     ['spent', spent],
+    ['unconfirmed', unconfirmed],
     ['reserved', reserved],
     ['limit', limits],
     ['remaining', remaining],
@@ -40,9 +50,9 @@ function render({ message, spent, reserved, limits, remaining, mode, window_bega
     '',
     ...rows.map(([name, { usd, tokens }]) => {
       const money = usd === null ? 'unlimited' : `$${usd.toFixed(6)}`
-      return `${name.padEnd(10)}  ${money.padEnd(12)}  ${tokens === null ? 'unlimited' : `${tokens} tokens`}`
+      return `${name.padEnd(11)}  ${money.padEnd(12)}  ${tokens === null ? 'unlimited' : `${tokens} tokens`}`
     }),
-    `${'mode'.padEnd(10)}  ${mode}`,
-    `${'since'.padEnd(10)}  ${window_began_at ?? 'the beginning'}`,
+    `${'mode'.padEnd(11)}  ${mode}`,
+    `${'since'.padEnd(11)}  ${window_began_at ?? 'the beginning'}`,
   ].join('\n')
 }

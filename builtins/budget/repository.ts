@@ -72,6 +72,19 @@ export async function totalOf(store: Store, agent_id: string): Promise<{ spent: 
   return row!
 }
 
+/** What was booked in the window for calls whose cost is not known, such as those of processes that were killed. */
+export async function unconfirmedSpend(
+  store: Store,
+  budget_window: number,
+): Promise<{ micros: number; tokens: number }> {
+  const row = await store.get<{ micros: number; tokens: number }>(
+    `SELECT coalesce(sum(cost_micros), 0) AS micros, coalesce(sum(input_tokens + output_tokens), 0) AS tokens
+     FROM spend WHERE budget_window = ? AND presumed = 1`,
+    [budget_window],
+  )
+  return row!
+}
+
 const SPEND_KEYS = { agent: 'agent_id', model: 'model', kind: 'kind' } as const
 
 /** Spend since a time, added up for each stretch of so many milliseconds and each agent, model or kind. */
@@ -97,9 +110,13 @@ export async function countReserved(store: Store): Promise<number> {
   return (await store.get<{ n: number }>('SELECT count(*) AS n FROM budget_reservations'))?.n ?? 0
 }
 
-/** The calls of this owner for which something is held. */
-export async function heldBy(store: Store, owner: string): Promise<Set<string>> {
-  const rows = await store.all<{ call_id: string }>('SELECT call_id FROM budget_reservations WHERE owner = ?', [owner])
+/** The calls of this owner for which something is held, and all that were booked in the present window without being confirmed. */
+export async function unbookedCalls(store: Store, owner: string): Promise<Set<string>> {
+  const rows = await store.all<{ call_id: string }>(
+    `SELECT call_id FROM budget_reservations WHERE owner = ?
+     UNION SELECT call_id FROM spend WHERE presumed = 1 AND budget_window = (SELECT budget_window FROM budget)`,
+    [owner],
+  )
   return new Set(rows.map(row => row.call_id))
 }
 
@@ -162,6 +179,20 @@ export const releaseSpend = defineEffect({
   name: 'budget.release',
   schema: z.object({ call_id: z.string() }),
   statements: ({ call_id }) => [{ sql: 'DELETE FROM budget_reservations WHERE call_id = ?', params: [call_id] }],
+})
+
+/** Releases what is held for one attempt of a call, and with the last of them the row. */
+export const releaseAttempt = defineEffect({
+  name: 'budget.release_attempt',
+  schema: z.object({ call_id: z.string(), amount: Limits, bound: z.number().int() }),
+  statements: ({ call_id, amount, bound }) => [
+    {
+      sql: `UPDATE budget_reservations SET cost_micros = cost_micros - ?, tokens = tokens - ?, bound_micros = bound_micros - ?
+            WHERE call_id = ?`,
+      params: [amount.micros, amount.tokens, bound, call_id],
+    },
+    { sql: 'DELETE FROM budget_reservations WHERE call_id = ? AND bound_micros <= 0', params: [call_id] },
+  ],
 })
 
 /** By how much the clocks of two machines may seem to differ, in milliseconds. */
@@ -280,6 +311,6 @@ export const noteExhausted = defineEffect({
 })
 
 export const BUDGET_EFFECTS = [
-  ...[holdSpend, releaseSpend, presumeSpent, openWindow, noteTold, noteTight, noteEased],
+  ...[holdSpend, releaseSpend, releaseAttempt, presumeSpent, openWindow, noteTold, noteTight, noteEased],
   noteExhausted,
 ]

@@ -8,7 +8,7 @@ const OLD = `at < ? AND budget_window > 0 AND (budget_window < ${PRESENT} OR sub
 
 /**
  * Puts what calls cost together, by who paid whom for what: the sums stay what they were. Window 0 holds those of windows that are
- * over. The present one, which may last for years, has its own, with what is not sure of it apart.
+ * over. The present one, which may last for years, has its own, with what is not sure or not confirmed of it apart.
  */
 const addUp = defineEffect({
   name: 'spend.add_up',
@@ -22,11 +22,12 @@ const addUp = defineEffect({
               SELECT 'sum:' || part || kind || ':' || coalesce(agent_id, '') || ':' || coalesce(root_agent_id, ''), agent_id,
                 root_agent_id, kind, '', sum(cost_micros), sum(input_tokens), sum(output_tokens), sum(cached_tokens),
                 sum(cache_write_tokens), CASE WHEN part LIKE '%unknown:' THEN 'unknown' ELSE 'sum' END,
-                CASE WHEN part LIKE '%unsure:' THEN 1 ELSE 0 END, 0, sum(attempts),
+                CASE WHEN part LIKE '%unsure:' THEN 1 ELSE 0 END, CASE WHEN part LIKE '%unconfirmed:%' THEN 1 ELSE 0 END,
+                sum(attempts),
                 sum(duration_ms), max(at), CASE WHEN part = '' THEN 0 ELSE max(budget_window) END
-              FROM (SELECT *, CASE WHEN budget_window < ${PRESENT} THEN '' WHEN priced = 'unknown'
-                  THEN budget_window || ':unknown:' WHEN priced = 'default' OR estimated = 1
-                  THEN budget_window || ':unsure:' ELSE budget_window || ':' END AS part
+              FROM (SELECT *, CASE WHEN budget_window < ${PRESENT} THEN '' ELSE budget_window || ':' ||
+                  CASE WHEN presumed = 1 THEN 'unconfirmed:' ELSE '' END || CASE WHEN priced = 'unknown' THEN 'unknown:'
+                  WHEN priced = 'default' OR estimated = 1 THEN 'unsure:' ELSE '' END END AS part
                 FROM spend WHERE call_id ${AMONG}) old
               GROUP BY agent_id, root_agent_id, kind, part
               ON CONFLICT (call_id) DO UPDATE SET cost_micros = spend.cost_micros + excluded.cost_micros,

@@ -12,6 +12,8 @@ export function reached(row: BudgetRow, limits: Limits): boolean {
 export interface Facts {
   row: BudgetRow
   unsure: Limits & { unpriced: number }
+  /** Booked for calls whose cost is not known. */
+  unconfirmed: Limits
   /** What the last call may cost, if too little was left for it; null where it could be held, undefined before any. */
   refused: Limits | null | undefined
   /** Why it is not known what was spent: nothing may be spent as long as that is so. */
@@ -20,7 +22,7 @@ export interface Facts {
 
 /** Where the budget stands, in numbers and in a sentence. */
 export function statusOf(config: BudgetConfig, facts: Facts): BudgetStatus {
-  const { row, unsure, refused, problem } = facts
+  const { row, unsure, unconfirmed, refused, problem } = facts
   const limits = limitsOf(config)
   const spent = { micros: row.spent_micros, tokens: row.spent_tokens }
   const reserved = { micros: row.reserved_micros, tokens: row.reserved_tokens }
@@ -33,7 +35,7 @@ export function statusOf(config: BudgetConfig, facts: Facts): BudgetStatus {
   const unlimited = limits.micros === 0 && limits.tokens === 0
   const tight = exceeded || config.budget_mode !== 'reserve' ? undefined : tightness(config, remaining, refused)
   const told = problem ?? sentence({ spent, limits, exceeded, unlimited, tight })
-  const about = amounts(unsure)
+  const [about, guessed] = [amounts(unsure), amounts(unconfirmed)]
   return {
     spent: shown(spent),
     remaining: { usd: usdOrNull(remaining.micros), tokens: remaining.tokens },
@@ -46,12 +48,14 @@ export function statusOf(config: BudgetConfig, facts: Facts): BudgetStatus {
     message: [
       told,
       about && `${about} of it rest on estimated tokens.`,
+      guessed && `${guessed} of it are unconfirmed: booked for calls whose process ended before their cost was known.`,
       unsure.unpriced > 0 &&
         `${count(unsure.unpriced)} tokens went to models whose price is unknown: what they cost is not counted.`,
     ]
       .filter(Boolean)
       .join(' '),
     approximate: shown(unsure),
+    unconfirmed: shown(unconfirmed),
     unpriced_tokens: unsure.unpriced,
     window_began_at: row.began_at > 0 ? isoTime(row.began_at) : null,
     problem,

@@ -14,5 +14,5 @@ export function fenceLimit(svc: PluginHandle): CallLimit {
     const store = svc.use(Store)
     if (!(await store.glance(HELD, [agent_id, store.owner, cycle_num]))) throw new FencedError({ agent_id })
   }
-  return { name: 'fence', hold: stand, again: stand, async settle() {} }
+  return { name: 'fence', hold: stand, async settle() {} }
 }

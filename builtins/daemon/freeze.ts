@@ -70,5 +70,5 @@ export function freezeLimit(frozen: () => Promise<boolean>): CallLimit {
   const stand = async ({ purpose }: PlannedSpend) => {
     if (purpose.kind !== 'task' && (await frozen())) throw new DaemonFrozenError()
   }
-  return { name: 'freeze', hold: stand, again: stand, async settle() {} }
+  return { name: 'freeze', hold: stand, async settle() {} }
 }

@@ -25,10 +25,10 @@ export interface CallSettings {
   log: Log
   price: Price | 'free' | undefined
   call_id: string
-  /** Asked before each attempt that may cost more than was agreed to so far; throws when it must not be made. */
+  /** Asked before each attempt; throws when it must not be made. */
   admit: () => Promise<void>
-  /** The same before each attempt that costs no more. */
-  again: () => Promise<void>
+  /** Called before the pause that follows an attempt which the provider did not charge for. */
+  unbilled: () => Promise<void>
   /** Says when an attempt may be made, and learns what became of it. */
   governor: Governor
   /** The model that gave no answer before this one was asked. */
@@ -97,8 +97,7 @@ export async function callModel(call: ModelCall, to: Understood, settings: CallS
       const pass = await governor.enter(to.id, total.signal).catch(error => {
         throw giveUp(failureOf(to, error, signal))
       })
-      const costs = attempts.at(-1)?.billed ?? true
-      await (costs ? settings.admit() : settings.again()).catch(error => {
+      await settings.admit().catch(error => {
         pass.leave('unknown')
         throw Object.assign(error, attempts.length > 0 ? { spend: spend() } : {})
       })
@@ -136,6 +135,7 @@ export async function callModel(call: ModelCall, to: Understood, settings: CallS
         const over = !left || governor.state().breaker !== 'closed'
         if (over || (seen && !canGoPlain)) throw giveUp(failure)
         form = canGoPlain && (failure.interrupted || seen) ? 'plain' : 'stream'
+        if (!heard.billed) await settings.unbilled()
         await pause(wait_s, n, failure, call, settings, total.signal)
       }
     }

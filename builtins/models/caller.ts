@@ -91,8 +91,8 @@ export class Caller {
     const admit = async () => {
       for (const limit of limits) await limit.hold(planned)
     }
-    const again = async () => {
-      for (const limit of limits) await limit.again?.(planned)
+    const unbilled = async () => {
+      for (const limit of limits) await limit.unbilled?.(planned)
     }
     const settle = async (spend: Spend | null, answered: boolean) => {
       for (const limit of limits) await limit.settle({ call_id, purpose, spend, answered })
@@ -101,7 +101,7 @@ export class Caller {
     const ended = this.#observed({ call_id, model: target.id, call })
     const answer = await callModel(call, this.#abilities.understood(target, mode), {
       ...{ ...config, max_retries: retries.max_retries, share, ports, log, call_id, price, failover_from },
-      ...{ admit, again },
+      ...{ admit, unbilled },
       governor: governorOf(target.provider.name),
     }).catch(async error => {
       ended({ error })

@@ -208,10 +208,10 @@ export interface PlannedSpend {
 /** Whoever has a say in what models may cost. */
 export interface CallLimit {
   name: string
-  /** Asked before each attempt that comes on top of what was held before. What it throws keeps the attempt from being made. */
+  /** Asked before each attempt of a call. What it throws keeps the attempt from being made. */
   hold(call: PlannedSpend): Promise<void>
-  /** Asked in place of that before an attempt that costs nothing on top: the one before it was not charged for. */
-  again?(call: PlannedSpend): Promise<void>
+  /** The attempt was not charged for, and another follows after a pause: nothing need be held for it meanwhile. */
+  unbilled?(call: PlannedSpend): Promise<void>
   /** The call is over, whatever way it ended. `spend` is null when nobody can have charged for it. */
   settle(call: { call_id: string; purpose: CallPurpose; spend: Spend | null; answered: boolean }): Promise<void>
 }

@@ -88,6 +88,9 @@ function tie(svc: PluginHandle, kernel: Kernel): void {
     async hold(call) {
       for (const each of svc.list(CallLimits)) await each.hold({ ...ours(call), purpose: purposeOf(call) })
     },
+    async unbilled(call) {
+      for (const each of svc.list(CallLimits)) await each.unbilled?.({ ...ours(call), purpose: purposeOf(call) })
+    },
     async settle(call) {
       const spend = call.spend && ours(call.spend)
       const purpose = purposeOf(spend)

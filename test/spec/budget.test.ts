@@ -356,7 +356,7 @@ describe('the status', () => {
       ...{ remaining: { usd: null, tokens: null }, limits: { usd: null, tokens: null } },
       ...{ mode: 'reserve', exceeded: false, tight: false, unlimited: true, problem: null, window_began_at: null },
       ...{ message: 'unlimited: $0.00 and 0 tokens are spent.', approximate: { usd: 0, tokens: 0 } },
-      unpriced_tokens: 0,
+      ...{ unconfirmed: { usd: 0, tokens: 0 }, unpriced_tokens: 0 },
     })
   })
 

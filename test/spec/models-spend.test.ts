@@ -70,7 +70,7 @@ test.for([
   expect([spend.cached_tokens, spend.cache_write_tokens]).toEqual([read, written])
 })
 
-test('a limit on calls is asked before each attempt that may cost more, and told how the call ended', async () => {
+test('a limit on calls is asked before each attempt, and told what was not charged for and how the call ended', async () => {
   const told: unknown[] = []
   let refuseAt = 9
   const limit: CallLimit = {
@@ -78,6 +78,9 @@ test('a limit on calls is asked before each attempt that may cost more, and told
     async hold({ model, priced: known, purpose, bound }) {
       if (told.filter(each => Array.isArray(each)).length === refuseAt) throw new Error('no more')
       told.push([model, known, purpose.kind, bound()])
+    },
+    async unbilled() {
+      told.push('unbilled')
     },
     async settle({ answered, spend }) {
       told.push({ answered, attempts: spend?.attempts ?? null })
@@ -94,8 +97,8 @@ test('a limit on calls is asked before each attempt that may cost more, and told
   // 10 × 0.75 + 100 × 4.5 = 457.5
   const held = ['openai:gpt-5.4-mini', 'catalogue', 'goal_pursuit', { cost_micros: 458, tokens: 110 }]
   await call({ ...asked, max_tokens: 100 })
-  // The first attempt was refused, so what was held for it is there for the second; the third comes on top.
-  expect(told.splice(0)).toEqual([held, held, { answered: true, attempts: 3 }])
+  // The first attempt was refused, so nothing is held for it; the second broke off, and the third comes on top.
+  expect(told.splice(0)).toEqual([held, 'unbilled', held, held, { answered: true, attempts: 3 }])
 
   refuseAt = 0
   await expect(call({ ...asked, max_tokens: 100 })).rejects.toThrow('no more')

@@ -20,7 +20,8 @@ export class HeldClock implements Clock {
   #skew = 0
 
   ms(): number {
-    return BEGIN_MS + this.#elapsed + this.#skew
+    // Whole milliseconds, as those of a machine.
+    return Math.floor(BEGIN_MS + this.#elapsed + this.#skew)
   }
 
   now(): Date {

@@ -89,7 +89,7 @@ const spanOf = (began: string | null | undefined) =>
   began && now() - Date.parse(began) < VIEWS.hour.length * VIEWS.hour.buckets ? 'hour' : 'day'
 
 function Window({ budget, onReset }: { budget: Budget; onReset: () => void }) {
-  const { spent, limits, reserved, message, window_began_at, approximate, exceeded, tight } = budget
+  const { spent, limits, reserved, message, window_began_at, approximate, unconfirmed, exceeded, tight } = budget
   const reset = useAction(async () => {
     await api.budget.reset()
     onReset()
@@ -105,6 +105,13 @@ function Window({ budget, onReset }: { budget: Budget; onReset: () => void }) {
           value={limits.usd === null ? 'none' : dollars(limits.usd)}
           note={limits.tokens === null ? '' : `${count(limits.tokens)} tokens`}
         />
+        {unconfirmed.tokens > 0 && (
+          <Figure
+            label="Of it unconfirmed"
+            value={dollars(unconfirmed.usd)}
+            note={`${count(unconfirmed.tokens)} tokens of calls whose process ended`}
+          />
+        )}
         {approximate.usd > 0 && <Figure label="Of it estimated" value={dollars(approximate.usd)} />}
       </dl>
       {!budget.unlimited && <Meter label="Share of the budget that is spent" value={usedOf(budget)} />}

@@ -1,0 +1,209 @@
+import { describe, expect, it, vi } from 'vitest'
+import { definePlugin } from '#kernel'
+import type { BudgetStatus } from '../../builtins/budget/contract.ts'
+import { openWindow, presumeSpent } from '../../builtins/budget/repository.ts'
+import { CallLimits, type ModelCall, Models } from '../../builtins/models/contract.ts'
+import { RetentionRules } from '../../builtins/retention/contract.ts'
+import retention from '../../builtins/retention/index.ts'
+import { Store } from '../../builtins/store/contract.ts'
+import { project } from '../cli/project.ts'
+import { billed, charged, held, rows, status, totalsHold } from '../spec/budget-house.ts'
+import { behind, ON_POSTGRES } from '../support/behind.ts'
+import { fault, type House, modelServer, RunningSvc, refuse, type Script, svc, text, until } from '../support/index.ts'
+
+const FILES = {
+  'models.yaml': 'prices:\n  openai:scripted: { input: 2, output: 50 }\n',
+  'profiles/worker.yaml': 'name: worker\nrole: works\nmax_tokens: 200\n',
+  // Its window goes on over a restart, and an attempt that fails is followed by a long pause.
+  '.svc/config.yaml':
+    'daemon: { heartbeat: 0.2, budget_usd: 5, budget_persist: true }\nmodel: { retry_delay: 100, retry_cap: 100 }\n',
+}
+const NOTHING = { usd: 0, tokens: 0 }
+/** How long a process may take to do what it does by itself. */
+const PATIENT = { timeout: 60_000 }
+
+/** A project with one agent, and its daemon. */
+async function started(script: Script) {
+  const server = await modelServer({ script })
+  const dir = await project(FILES)
+  const options = {
+    cwd: dir.path,
+    env: { OPENAI_BASE_URL: server.url, OPENAI_API_KEY: 'test-key', OPENAI_MODEL: 'scripted' },
+  }
+  await svc(['spawn', 'worker'], options)
+  const start = () => new RunningSvc(['start'], options)
+  const budget = async () => JSON.parse((await svc(['budget', '--json'], options)).stdout) as BudgetStatus
+  return {
+    ...{ server, options, start, budget },
+    async [Symbol.asyncDispose]() {
+      await dir[Symbol.asyncDispose]()
+      await server.close()
+    },
+  }
+}
+
+describe('a daemon that is killed', () => {
+  it('leaves nothing booked for a call that its provider has refused', async () => {
+    await using home = await started(() => refuse(500, 'out of order'))
+    await using daemon = home.start()
+    await home.server.request(1)
+    await vi.waitUntil(async () => (await home.budget()).reserved.usd === 0, PATIENT)
+    await daemon.end('SIGKILL')
+    await using next = home.start()
+    await home.server.request(2)
+    await vi.waitUntil(async () => (await home.budget()).reserved.usd === 0, PATIENT)
+    expect(await home.budget()).toMatchObject({ spent: NOTHING, unconfirmed: NOTHING, approximate: NOTHING })
+    await next.end('SIGTERM')
+  }, 120_000)
+
+  it('leaves what may have been billed as unconfirmed, until the window ends', async () => {
+    await using home = await started(({ n }) => (n === 1 ? fault('hang') : refuse(500, 'out of order')))
+    await using daemon = home.start()
+    await home.server.request(1)
+    const { reserved } = await home.budget()
+    expect(reserved.usd).toBe(0.05)
+    await daemon.end('SIGKILL')
+    await using next = home.start()
+    await home.server.request(2)
+    await vi.waitUntil(async () => (await home.budget()).reserved.usd === 0, PATIENT)
+    expect(await home.budget()).toMatchObject({ spent: reserved, unconfirmed: reserved, approximate: reserved })
+    const { stdout } = await svc(['budget'], home.options)
+    expect(stdout).toContain(
+      '$0.05 of it are unconfirmed: booked for calls whose process ended before their cost was known.',
+    )
+    expect(stdout).toMatch(new RegExp(`^unconfirmed +\\$0\\.050000 +${reserved.tokens} tokens$`, 'm'))
+    await svc(['budget', 'reset'], home.options)
+    expect(await home.budget()).toMatchObject({ spent: NOTHING, unconfirmed: NOTHING })
+    await next.end('SIGTERM')
+  }, 120_000)
+})
+
+const call = (home: House, more: Partial<ModelCall> = {}) =>
+  home.kernel.use(Models).call({
+    ...{ model: null, messages: [{ role: 'user', content: 'x'.repeat(400) }], tools: [], temperature: 0 },
+    ...{ max_tokens: 200, purpose: { agent_id: 'ada', goal_id: null, cycle_num: 1, kind: 'task' } },
+    ...{ signal: new AbortController().signal, ...more },
+  })
+const refused = Object.assign(new TypeError('fetch failed'), {
+  cause: Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }),
+})
+
+describe('a reservation', () => {
+  it.each([
+    ['429', 0],
+    ['500', 0],
+    ['refused connection', 0],
+    ['cut answer', 0.1],
+  ] as const)('of an attempt that ended with a %s is, in the pause after it, $%s', async (end, usd) => {
+    let isOver = false
+    await using home = await billed(
+      ({ n }) => (end === 'cut answer' ? (n === 1 ? fault('cleancut') : refuse(500, 'no')) : refuse(Number(end), 'no')),
+      {
+        config: { daemon: { budget_usd: 5, max_retries: 1 }, model: { retry_delay: 20, retry_cap: 20 } },
+        ...(end === 'refused connection' ? { ports: { fetch: () => Promise.reject(refused) } } : {}),
+      },
+    )
+    const calling = call(home)
+      .catch(() => {})
+      .finally(() => {
+        isOver = true
+      })
+    await until(() => home.logged('Trying again').length === 1)
+    expect((await status(home)).reserved.usd).toBe(usd)
+    await until(async () => {
+      await home.clock.advance(1_000)
+      return isOver
+    })
+    await calling
+    if (end !== 'refused connection') expect(home.server.requests).toHaveLength(2)
+    expect(await held(home)).toEqual([])
+    expect(await totalsHold(home)).toBe(true)
+  })
+
+  it.skipIf(ON_POSTGRES)('that could not be released at the end of its call is released later', async () => {
+    const stop = new AbortController()
+    const stopper = definePlugin({
+      name: 'stopper',
+      setup: svc =>
+        void svc.add(CallLimits, {
+          name: 'stopper',
+          hold: async () => stop.abort(new Error('the operator left')),
+          settle: async () => {},
+        }),
+    })
+    await using home = await billed(() => text('Hello.'), {
+      builtins: [stopper],
+      config: { daemon: { budget_usd: 5 } },
+    })
+    await behind(
+      home.root,
+      `CREATE TRIGGER kept BEFORE DELETE ON budget_reservations BEGIN SELECT raise(ABORT, 'not now'); END`,
+    )
+    await call(home, { signal: stop.signal }).catch(() => {})
+    expect(await held(home)).toHaveLength(1)
+    await behind(home.root, 'DROP TRIGGER kept')
+    await home.clock.advance(21_000)
+    await until(async () => (await held(home)).length === 0)
+    expect(await rows(home)).toEqual([])
+  })
+})
+
+describe('what is unconfirmed', () => {
+  /** A call that another daemon takes for lost while it is under way. */
+  async function lost() {
+    let release = () => {}
+    const released = new Promise<void>(resolve => {
+      release = resolve
+    })
+    const home = await billed(
+      async () => {
+        await released
+        return text('Hello.')
+      },
+      { builtins: [retention], config: { daemon: { budget_usd: 5 } } },
+    )
+    home.kernel.heartbeat.start()
+    const calling = call(home)
+    await home.server.request(1)
+    await home.kernel.use(Store).apply([presumeSpent({ daemon: 'another' })])
+    const answered = async () => {
+      release()
+      await calling
+      await home.clock.advance(21_000)
+    }
+    return { home, answered }
+  }
+
+  it('is confirmed by the cost of its call', async () => {
+    const { home: opened, answered } = await lost()
+    await using home = opened
+    expect(await status(home)).toMatchObject({ spent: { usd: 0.1 }, unconfirmed: { usd: 0.1 }, reserved: NOTHING })
+    await answered()
+    await until(async () => (await status(home)).unconfirmed.usd === 0)
+    const { micros, tokens } = charged(home.server.bill)
+    expect(await status(home)).toMatchObject({ spent: { usd: micros / 1e6, tokens }, unconfirmed: NOTHING })
+    expect(await totalsHold(home)).toBe(true)
+  })
+
+  it('of a window that has ended is left as it is', async () => {
+    const { home: opened, answered } = await lost()
+    await using home = opened
+    await home.kernel.use(Store).apply([openWindow({})])
+    await answered()
+    await call(home, { purpose: { agent_id: null, goal_id: null, cycle_num: 0, kind: 'other' } })
+    const [, last] = home.server.bill
+    expect(await status(home)).toMatchObject({ spent: { usd: charged([last!]).micros / 1e6 }, unconfirmed: NOTHING })
+    expect((await rows(home)).map(row => row.presumed)).toEqual([1, 0])
+  })
+
+  it('stays so when retention adds up old calls', async () => {
+    const { home: opened, answered } = await lost()
+    await using home = opened
+    const before = await status(home)
+    const rule = home.kernel.list(RetentionRules).find(({ name }) => name === 'spend')!
+    expect(await rule.piece(home.clock.ms() + 1, 100)).toBe(1)
+    expect((await rows(home)).map(row => row.call_id.slice(0, 4))).toEqual(['sum:'])
+    expect(await status(home)).toEqual(before)
+    await answered()
+  })
+})
