@@ -26,7 +26,7 @@ import { SavedBudget } from './saved.ts'
 import { reached, statusOf, usage } from './status.ts'
 import { fits, tightOf, tooTight, usedUp } from './tight.ts'
 import { admitUnknownPrice } from './unknown-price.ts'
-import { budgetWarnings } from './warnings.ts'
+import { areFree, budgetWarnings } from './warnings.ts'
 
 /** An answer that was not booked so long after it came will not be booked by whoever asked, in milliseconds. */
 const BOOKED_WITHIN_MS = 10_000
@@ -69,7 +69,7 @@ export class Ledger implements Budget, CallLimit {
     const unsure = await unsureSpend(this.#store, row.budget_window)
     const unconfirmed = await unconfirmedSpend(this.#store, row.budget_window)
     // A process that has made no call yet goes by what the others found.
-    const refused = this.#refused === undefined ? (tightOf(row) ?? undefined) : this.#refused
+    const refused = this.#refused === undefined ? (tightOf(row) ?? (await this.#leastHeld(row))) : this.#refused
     return statusOf(this.#config, { row, unsure, unconfirmed, refused, problem: problem?.message ?? null })
   }
 
@@ -272,6 +272,13 @@ export class Ledger implements Budget, CallLimit {
       if (!(error instanceof BudgetUnreadableError) || isClosed) throw error
       await this.#saved.giveUp(error)
     }
+  }
+
+  /** The least that is held for any call, with no dollars where all models in use are free. */
+  async #leastHeld(row: BudgetRow): Promise<Limits> {
+    const least = estimateOf(this.#config, 'goal_generation', false)
+    // Models are looked at only where that matters: their servers may be slow to answer.
+    return fits(row, this.#limits, least) || !(await areFree(this.#svc)) ? least : { ...least, micros: 0 }
   }
 
   /** What is held for an attempt: what it may cost, or the configured least where the daemon has limits. */

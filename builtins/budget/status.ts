@@ -1,5 +1,5 @@
 import { isoTime, usdOf } from '../store/contract.ts'
-import { type BudgetConfig, estimateOf, type Limits, limitsOf } from './config.ts'
+import { type BudgetConfig, type Limits, limitsOf } from './config.ts'
 import type { BudgetStatus } from './contract.ts'
 import type { BudgetRow } from './repository.ts'
 
@@ -14,8 +14,8 @@ export interface Facts {
   unsure: Limits & { unpriced: number }
   /** Booked for calls whose cost is not known. */
   unconfirmed: Limits
-  /** What the last call may cost, if too little was left for it; null where it could be held, undefined before any. */
-  refused: Limits | null | undefined
+  /** What the last call may cost, if too little was left for it, or, before any, the least that is held; null where it could be held. */
+  refused: Limits | null
   /** Why it is not known what was spent: nothing may be spent as long as that is so. */
   problem: string | null
 }
@@ -33,7 +33,7 @@ export function statusOf(config: BudgetConfig, facts: Facts): BudgetStatus {
     tokens: left(limits.tokens, spent.tokens + reserved.tokens),
   }
   const unlimited = limits.micros === 0 && limits.tokens === 0
-  const tight = exceeded || config.budget_mode !== 'reserve' ? undefined : tightness(config, remaining, refused)
+  const tight = exceeded || config.budget_mode !== 'reserve' ? undefined : tightness(remaining, refused)
   const told = problem ?? sentence({ spent, limits, exceeded, unlimited, tight })
   const [about, guessed] = [amounts(unsure), amounts(unconfirmed)]
   return {
@@ -62,10 +62,10 @@ export function statusOf(config: BudgetConfig, facts: Facts): BudgetStatus {
   }
 }
 
-/** Of what too little is left: for the call that was refused last, or, before any, for the least that is held. */
-function tightness(config: BudgetConfig, remaining: Remaining, refused: Facts['refused']): string | undefined {
+/** Of what too little is left for a call of this amount; nothing where the last one could be held. */
+function tightness(remaining: Remaining, refused: Facts['refused']): string | undefined {
   if (refused === null) return undefined
-  const { micros, tokens } = refused ?? estimateOf(config, 'goal_generation', false)
+  const { micros, tokens } = refused
   if (remaining.micros !== null && remaining.micros < micros)
     return `the ${dollars(remaining.micros)} left are less than a call may cost (${dollars(micros)})`
   if (remaining.tokens !== null && remaining.tokens < tokens)

@@ -12,6 +12,15 @@ export async function budgetWarnings(svc: PluginHandle, config: BudgetConfig): P
   return config.budget_usd === 0 ? [] : warningsOf(svc, config, await svc.use(Models).inUse())
 }
 
+/** Returns whether no model in use costs anything; false where that is not known. */
+export async function areFree(svc: PluginHandle): Promise<boolean> {
+  const used = await svc
+    .use(Models)
+    .inUse()
+    .catch(() => undefined)
+  return used?.every(({ price }) => price === 'free') ?? false
+}
+
 /** How `svc doctor` shows the prices of the models in use. */
 export async function pricesFinding(svc: PluginHandle, config: BudgetConfig): Promise<DoctorFinding> {
   const used = await svc.use(Models).inUse()

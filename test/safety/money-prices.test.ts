@@ -63,6 +63,19 @@ describe('a price in models.yaml', () => {
     expect(await doctorOf(home, 'prices')).toMatchObject({ level: 'ok', message: 'openai:scripted costs 1000, 1000' })
   })
 
+  it('makes a limit below what is held for a call tight, which it is not while the model is free', async () => {
+    await using home = await local('daemon:\n  budget_usd: 0.01\n')
+    expect(await home.json<BudgetStatus>('budget')).toMatchObject({
+      tight: false,
+      message: '$0.00 of $0.01 are spent.',
+    })
+    await writeFile(join(home.dir.path, 'models.yaml'), PRICE)
+    expect(await home.json<BudgetStatus>('budget')).toMatchObject({
+      tight: true,
+      message: expect.stringMatching(/^tight: /),
+    })
+  })
+
   it('is what the spend on this machine is booked at', async () => {
     await using home = await local('daemon:\n  budget_usd: 100\n', { 'models.yaml': PRICE })
     await home.run('spawn', 'worker')

@@ -209,7 +209,7 @@ describe('a process that dies in the middle of a call', () => {
             root_agent_id: 'ada',
           },
           ...{ goal_id: null, kind: 'goal_pursuit', model: 'openai:scripted', priced: 'catalogue' },
-          ...{ amount: { micros: 100_000, tokens: 500 }, limits: { micros: 0, tokens: 0 } },
+          ...{ amount: { micros: 100_000, tokens: 500 }, limits: { micros: 0, tokens: 0 }, bound: 100_000, agents: [] },
           expires_at: kernel.ports.clock.ms() + expires_in,
         },
       },
@@ -223,7 +223,7 @@ describe('a process that dies in the middle of a call', () => {
     await server.kernel.use(Daemon).start()
     expect(await status(server)).toMatchObject({
       ...{ reserved: { usd: 0, tokens: 0 }, spent: { usd: 0.1, tokens: 500 } },
-      ...{ approximate: { usd: 0.1, tokens: 500 } },
+      ...{ approximate: { usd: 0.1, tokens: 500 }, unconfirmed: { usd: 0.1, tokens: 500 } },
     })
     expect(await rows(server)).toMatchObject([{ call_id: 'call-1', presumed: 1, estimated: 1 }])
     expect(server.logged('is booked as spent')).toHaveLength(1)
