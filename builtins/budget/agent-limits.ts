@@ -1,4 +1,4 @@
-import type { PluginHandle } from '#kernel'
+import type { PluginHandle, z } from '#kernel'
 import {
   type AgentDetail,
   type AgentRow,
@@ -11,7 +11,7 @@ import type { CallPurpose } from '../models/contract.ts'
 import { Profiles } from '../profiles/contract.ts'
 import { appendEvent, Store, usdOf } from '../store/contract.ts'
 import { microsOf } from './config.ts'
-import { AgentBudgetExhaustedError, type LimitKey } from './contract.ts'
+import { type AgentBudgetExhausted, AgentBudgetExhaustedError } from './contract.ts'
 import { noteExhausted, pursuitSpend, type TotalLimit, totalOf } from './repository.ts'
 import { dollars } from './status.ts'
 
@@ -70,7 +70,7 @@ export async function checkTotals(svc: PluginHandle, limits: readonly TotalLimit
 
 interface Exhaustion {
   agent_id: string
-  key: LimitKey
+  key: z.infer<typeof AgentBudgetExhausted>['key']
   limit: number
   spent: number
 }

@@ -59,12 +59,10 @@ export const BudgetTight = z
     needed_tokens: tokens,
   })
   .describe('What is left cannot hold one more call; emitted once until it can again')
-export const LimitKey = z.enum(['max_cost_usd', 'max_total_cost_usd'])
-export type LimitKey = z.infer<typeof LimitKey>
 export const AgentBudgetExhausted = z
   .object({
     agent_id: z.string(),
-    key: LimitKey.describe('The key of its profile that limits'),
+    key: z.enum(['max_cost_usd', 'max_total_cost_usd']).describe('The key of its profile that limits'),
     limit_usd: usd,
     spent_usd: usd,
   })

@@ -62,11 +62,16 @@ describe.each(['sqlite', 'postgres'] as const)('the budget on %s', engine => {
   })
 
   const apply = (home: House, ...effects: Parameters<Store['apply']>[0]) => home.kernel.use(Store).apply(effects)
-  const hold = (call_id: string, agent_id: string, options: { expires_at?: number } = {}) =>
+  const hold = (
+    call_id: string,
+    agent_id: string,
+    options: { expires_at?: number; agents?: { agent_id: string; micros: number }[] } = {},
+  ) =>
     holdSpend({
       ...{ call_id, owner: 'keeper-1-gone', by_daemon: true, agent_id, root_agent_id: agent_id, goal_id: null },
       ...{ kind: 'goal_pursuit', model: 'sim:m', priced: 'free', amount: { micros: 7, tokens: TOKENS } },
-      ...{ limits: { micros: 0, tokens: 1_000_000 }, bound: 7, agents: [], expires_at: options.expires_at ?? NEVER },
+      ...{ limits: { micros: 0, tokens: 1_000_000 }, bound: 7, agents: options.agents ?? [] },
+      expires_at: options.expires_at ?? NEVER,
     })
   const book = (call_id: string, agent_id: string) =>
     bookSpend({
@@ -131,6 +136,24 @@ describe.each(['sqlite', 'postgres'] as const)('the budget on %s', engine => {
     await apply(there, book('c-bob-3', 'bob'), book('c-bob-2', 'bob'))
     expect(await addsUp()).toEqual({ tokens: 120, held: 0 })
   })
+
+  it_(
+    'holds no more than the total limit of an agent, whichever of those below it and whichever process asks',
+    async () => {
+      await apply(
+        here,
+        sql("INSERT INTO agents (agent_id, name, role, spawned_at) VALUES ('top', 'n', 'r', 0)"),
+        sql("INSERT INTO agents (agent_id, name, role, spawned_at, spawned_by) VALUES ('mid', 'n', 'r', 0, 'top')"),
+        sql("INSERT INTO agents (agent_id, name, role, spawned_at, spawned_by) VALUES ('low', 'n', 'r', 0, 'mid')"),
+        book('c-spent', 'low'),
+      )
+      const agents = [{ agent_id: 'top', micros: 3 + 3 * 7 + 6 }]
+      const asked = Array.from({ length: 12 }, (_, n) =>
+        apply(n % 2 ? here : there, hold(`c-top-${n}`, ['top', 'mid', 'low'][n % 3]!, { agents })),
+      )
+      expect((await Promise.all(asked)).filter(Boolean)).toHaveLength(3)
+    },
+  )
 
   /** Runs one thing while another waits for a table in the middle of its transaction. */
   async function between(table: string, waits: () => Promise<unknown>, runs: () => Promise<unknown>): Promise<void> {
