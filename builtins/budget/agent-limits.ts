@@ -15,8 +15,9 @@ import { type AgentBudgetExhausted, AgentBudgetExhaustedError } from './contract
 import { noteExhausted, pursuitSpend, type TotalLimit, totalOf } from './repository.ts'
 import { dollars } from './status.ts'
 
-const ABOVE = `WITH RECURSIVE above(agent_id, distance) AS (SELECT ?, 0 UNION
-    SELECT a.spawned_by, distance + 1 FROM agents a JOIN above ON a.agent_id = above.agent_id WHERE a.spawned_by IS NOT NULL)
+const ABOVE = `WITH RECURSIVE above(agent_id, spawned_by, distance) AS (
+    SELECT agent_id, spawned_by, 0 FROM agents WHERE agent_id = ?
+    UNION ALL SELECT a.agent_id, a.spawned_by, distance + 1 FROM agents a JOIN above ON a.agent_id = above.spawned_by)
   SELECT a.agent_id, a.name, a.role, a.given_role, a.model, a.preset, a.spawned_by FROM above
   JOIN agents a ON a.agent_id = above.agent_id ORDER BY distance`
 

@@ -57,9 +57,9 @@ export interface TotalLimit {
   micros: number
 }
 
-/** In SQL: whether a row is of an agent or of one below it; both parameters are that agent. Removed ones count for whom they paid. */
-const OF_AGENT = `(root_agent_id = ? OR agent_id IN (WITH RECURSIVE family(agent_id) AS (SELECT ? UNION
-    SELECT a.agent_id FROM agents a JOIN family ON a.spawned_by = family.agent_id) SELECT agent_id FROM family))`
+/** In SQL: whether a row is of an agent or of one below it; both parameters are that agent. Removed ones count by `root_agent_id`. */
+const OF_AGENT = `(root_agent_id = ? OR agent_id IN (WITH RECURSIVE family(agent_id) AS (SELECT agent_id FROM agents WHERE agent_id = ?
+    UNION SELECT a.agent_id FROM agents a JOIN family ON a.spawned_by = family.agent_id) SELECT agent_id FROM family))`
 const TOTAL_SPENT = `(SELECT coalesce(sum(cost_micros), 0) FROM spend WHERE ${OF_AGENT})`
 const TOTAL_HELD = `(SELECT coalesce(sum(bound_micros), 0) FROM budget_reservations WHERE ${OF_AGENT})`
 
