@@ -1,7 +1,8 @@
 import { createRequire } from 'node:module'
 import { Worker } from 'node:worker_threads'
-import type { Jiti } from 'jiti'
+import type { Jiti, TransformOptions } from 'jiti'
 import { meant } from './near.ts'
+import { PluginTimers } from './plugin-timers.ts'
 
 /** A source file as jiti compiles it. */
 export interface Source {
@@ -34,8 +35,11 @@ const PROGRAM = `
 
 /** Runs files, compiled, and what they import. */
 export interface Runner {
-  /** @param sources the file, and those of its imports that are to be run as they are now */
-  import(file: string, sources: readonly Source[]): Promise<unknown>
+  /**
+   * @param sources the file, and those of its imports that are to be run as they are now
+   * @param timers those that the sources get in place of Node's
+   */
+  import(file: string, sources: readonly Source[], timers: PluginTimers): Promise<unknown>
 }
 
 /**
@@ -47,8 +51,42 @@ export async function openRunner(fsCache: string, modules: Record<string, unknow
   const virtualModules = Object.fromEntries(
     Object.entries(modules).map(([name, module]) => [name, strict(name, module as object)]),
   )
-  const jiti = createJiti(import.meta.url, { ...OPTIONS, fsCache, virtualModules })
-  return { import: async (file, sources) => modulesOf(jiti, sources)[file]?.exports }
+  const compiler = createJiti(import.meta.url, { ...OPTIONS, fsCache })
+  const transform = (each: TransformOptions) => ({
+    code: withTimers(compiler.transform(each), each.async === true),
+  })
+  return {
+    async import(file, sources, timers) {
+      const scope = { [SCOPE]: scopeOf(timers) }
+      const options = { ...OPTIONS, fsCache: false, transform, virtualModules: { ...virtualModules, ...scope } }
+      return modulesOf(createJiti(import.meta.url, options), sources)[file]?.exports
+    },
+  }
+}
+
+/** The module by which compiled code finds the timers of its version. */
+const SCOPE = 'svc:timers'
+/** What a compiled module sees as its own in place of jiti's and Node's. */
+const NAMES = ['require', 'jitiImport', ...Object.keys(new PluginTimers().globals)]
+
+/** Compiled code in a function that gives it its version's timers. The inner function is for names that it declares itself. */
+function withTimers(code: string, async: boolean): string {
+  const scope = `require(${JSON.stringify(SCOPE)})(require, jitiImport)`
+  return `return ((${NAMES}) => (${async ? 'async ' : ''}() => {${code}\n})())(...${scope})`
+}
+
+type Import = (name: string, ...rest: unknown[]) => unknown
+
+/** Makes the values of NAMES from the `require` and `import` of a module. */
+function scopeOf({ globals, modules }: PluginTimers): (require: Import, load: Import) => unknown[] {
+  const own = (name: unknown) => modules[String(name).replace(/^node:/, '')]
+  return (require, load) => [
+    new Proxy(require, {
+      apply: (target, self, [name, ...rest]) => own(name) ?? Reflect.apply(target, self, [name, ...rest]),
+    }),
+    async (name: string, ...rest: unknown[]) => own(name) ?? load(name, ...rest),
+    ...Object.values(globals),
+  ]
 }
 
 /**

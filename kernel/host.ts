@@ -10,7 +10,7 @@ import { Stage } from './stage.ts'
 import { absent, type Outcome, type PluginState } from './state.ts'
 import { type Supervisor, SupervisorToken } from './supervisor.ts'
 import { type Loaded, taken, Version, type VersionParts } from './version.ts'
-import { type Waits, waitsFor } from './waiting.ts'
+import { type Seen, waitsFor } from './waiting.ts'
 
 /** A version that fails so soon after it replaced another gives way to it again, in milliseconds. */
 const PROBATION_MS = 300_000
@@ -19,16 +19,6 @@ export interface HostParts
   extends Omit<VersionParts, 'max_failures' | 'failed' | 'watch' | 'heir'>,
     Pick<LoaderParts, 'modules' | 'hindrance'> {
   settings: PluginsConfig
-}
-
-/** What was last seen of a plugin file. */
-interface Seen extends PluginFile {
-  /** The plugin's name and what it needs, once the file could be loaded. */
-  name?: string
-  needs?: readonly string[]
-  error?: string
-  /** It is loaded again when that may have come. */
-  waits?: Waits | undefined
 }
 
 /** Loads plugins, orders them by their needs, makes them live, replaces them and undoes them. */
@@ -110,8 +100,12 @@ export class Host {
   check(file: string): Promise<Rehearsal> {
     return this.#inTurn(() =>
       this.#tried(file, loaded => {
-        const old = this.#placeOf(loaded)
-        return rehearse(this.#declare(loaded, old), old, this.#parts)
+        try {
+          const old = this.#placeOf(loaded)
+          return rehearse(this.#declare(loaded, old), old, this.#parts)
+        } finally {
+          loaded.timers?.close()
+        }
       }),
     )
   }
@@ -238,10 +232,12 @@ export class Host {
     this.#seen.set(file, seen)
     try {
       await this.#supervisor?.admit(seen, asked)
-      const { definition, load_ms } = await this.#loader.load(seen)
-      const { name, needs = [] } = definition
+      const loaded = await this.#loader.load(seen)
+      const { name, needs = [] } = loaded.definition
       Object.assign(seen, { name, needs })
-      return this.#isDisabled(name, file) ? undefined : { definition, load_ms, origin: file }
+      if (!this.#isDisabled(name, file)) return { ...loaded, origin: file }
+      loaded.timers.close()
+      return undefined
     } catch (error) {
       return this.#failed(before ?? stem, file, error)
     }
@@ -291,6 +287,7 @@ export class Host {
       await this.#stage.replace(old, next, started)
       next.previous = old
     } catch (error) {
+      loaded.timers?.close()
       return this.#failed(name, origin, error)
     }
     const seen = this.#seen.get(origin)

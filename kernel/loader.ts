@@ -6,6 +6,7 @@ import { compile, openRunner, type Runner, type Source } from './compiler.ts'
 import { sentenceOf } from './errors.ts'
 import type { Log } from './log.ts'
 import { INDEX_FILES, type PluginDefinition, type PluginFile } from './plugin.ts'
+import { PluginTimers } from './plugin-timers.ts'
 import { type Ports, within } from './ports.ts'
 import type { Project } from './project.ts'
 import { readRegular } from './regular.ts'
@@ -107,8 +108,21 @@ export class Loader {
     return isThere ? { file, stem: stemOf(file), fingerprint: sentenceOf(error), written_ms: 0 } : undefined
   }
 
-  /** Runs the file. @throws what it throws; TimeLimitError; TypeError when it exports no plugin; why no file may run */
-  async load({ file, stem, fingerprint }: PluginFile): Promise<{ definition: PluginDefinition; load_ms: number }> {
+  /**
+   * Runs the file. The caller closes the timers of what it does not keep.
+   * @throws what it throws; TimeLimitError; TypeError when it exports no plugin; why no file may run
+   */
+  async load(plugin: PluginFile): Promise<{ definition: PluginDefinition; load_ms: number; timers: PluginTimers }> {
+    const timers = new PluginTimers()
+    try {
+      return { ...(await this.#load(plugin, timers)), timers }
+    } catch (error) {
+      timers.close()
+      throw error
+    }
+  }
+
+  async #load({ file, stem, fingerprint }: PluginFile, timers: PluginTimers) {
     const { clock } = this.#parts.ports
     if (!SCRIPT.test(file)) throw new TypeError(`is no plugin by its name, which must end in ${ENDINGS.join(', ')}`)
     const reason = await this.#parts.hindrance()
@@ -119,7 +133,7 @@ export class Loader {
     await compile(sources, this.#cache)
     // Told before it runs: a file that ends the process must have been named.
     this.#parts.log.info({ plugin: stem }, `runs ${file}`)
-    const module = await this.#run(file, stem, () => runner.import(file, sources))
+    const module = await this.#run(file, stem, () => runner.import(file, sources, timers))
     const definition = checkDefinition(exportOf(module))
     if ((await this.#look(file)).fingerprint !== fingerprint) {
       throw new Error('was written while it was loaded; it is loaded again at the next round')

@@ -60,13 +60,13 @@ export class Stage {
     // A builtin's resources may need what it registered to end well; a file's plugin is out of reach first.
     if (version.origin === 'builtin') await version.stop()
     this.#drop(version)
-    version.activity.dispose()
+    version.dispose()
     await version.stop()
   }
 
   /** Ends what replaced versions are still at. */
   async close(): Promise<void> {
-    for (const version of this.#leaving.keys()) version.activity.dispose()
+    for (const version of this.#leaving.keys()) version.dispose()
     await Promise.all(this.#leaving.values())
   }
 
@@ -108,7 +108,7 @@ export class Stage {
     const calm = this.#calm(version, DRAIN_MS)
       .then(() => {
         // Unless it was brought back.
-        if (version.activity.retired) version.activity.dispose()
+        if (version.activity.retired) version.dispose()
       })
       .finally(() => this.#leaving.delete(version))
     this.#leaving.set(version, calm)

@@ -5,6 +5,7 @@ import { type HandleParts, PluginHandle } from './handle.ts'
 import { isFile } from './loader.ts'
 import type { PluginDefinition } from './plugin.ts'
 import { whereOf } from './plugin-error.ts'
+import type { PluginTimers } from './plugin-timers.ts'
 import { within } from './ports.ts'
 import type { Resource } from './project.ts'
 import { Scope } from './scope.ts'
@@ -20,6 +21,8 @@ export interface Loaded {
   /** `builtin`, `code`, or the file. */
   origin: string
   load_ms: number
+  /** Those that its files see, where it came from files. */
+  timers?: PluginTimers
 }
 
 export interface VersionParts
@@ -45,6 +48,7 @@ export class Version implements Loaded {
   previous: Version | undefined
   /** When it was shown last, in monotonic milliseconds. */
   since = 0
+  readonly #timers: PluginTimers | undefined
   readonly #parts: VersionParts
   readonly #handle: PluginHandle
   #shown: Scope
@@ -52,12 +56,13 @@ export class Version implements Loaded {
 
   /** Runs `setup`, which only records. @throws what `setup` throws, and for a bad configuration */
   constructor(loaded: Loaded, parts: VersionParts, state?: unknown) {
-    const { definition, origin, load_ms } = loaded
+    const { definition, origin, load_ms, timers } = loaded
     const { name } = definition
     const builtin = origin === 'builtin'
     this.definition = definition
     this.origin = origin
     this.load_ms = load_ms
+    this.#timers = timers
     this.#parts = parts
     const where = (error: unknown) => whereOf(error, origin)
     this.activity = new Activity({
@@ -154,6 +159,7 @@ export class Version implements Loaded {
     if (this.#shown.closed) this.#shown = this.#handle.moveTo(new Scope(this.name))
     this.#handle.activate(rank)
     this.activity.revive()
+    this.#timers?.open()
     this.since = this.#parts.ports.clock.monotonic()
   }
 
@@ -162,6 +168,12 @@ export class Version implements Loaded {
     this.activity.retire()
     this.#handle.rest()
     void this.#shown.close().then(failures => this.#tell(failures))
+  }
+
+  /** Ends what it is still at: calls, for their callers, and timers. */
+  dispose(): void {
+    this.activity.dispose()
+    this.#timers?.close()
   }
 
   /** @throws what a resource throws, or TimeLimitError; call `stop` then */

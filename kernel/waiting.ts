@@ -5,6 +5,7 @@ import { ConflictError } from './errors.ts'
 import { type Hooks, UnknownHookError } from './hooks.ts'
 import { InvalidConfigError } from './keys.ts'
 import { NeedsError } from './order.ts'
+import type { PluginFile } from './plugin.ts'
 import { lackingPackage } from './plugin-error.ts'
 import type { Ports } from './ports.ts'
 import { ServiceMissingError, type Services } from './services.ts'
@@ -12,6 +13,16 @@ import type { Outcome } from './state.ts'
 
 /** Whether what a refused plugin waits for may have come by now. Told what became of others. */
 export type Waits = (outcomes: readonly Outcome[]) => boolean | Promise<boolean>
+
+/** What was last seen of a plugin file. */
+export interface Seen extends PluginFile {
+  /** The plugin's name and what it needs, once the file could be loaded. */
+  name?: string
+  needs?: readonly string[]
+  error?: string
+  /** It is loaded again when that may have come. */
+  waits?: Waits | undefined
+}
 
 /** @returns undefined for what only the plugin's own file can mend */
 export function waitsFor(
