@@ -93,7 +93,7 @@ export interface McpStdio extends McpPeer {
   close(): Promise<void>
 }
 
-/** Standard input, and standard output with nobody else writing to it. */
+/** What the protocol passes over. */
 export interface McpPipes {
   input: NodeJS.ReadableStream
   /** Writes text, and resolves when it is taken. @throws when nobody reads any more */
@@ -102,11 +102,6 @@ export interface McpPipes {
 
 /** What the command line speaks MCP with: it is there before any project is. */
 export interface McpStdioModule {
-  /**
-   * Reserves standard output for the protocol: what anything else in the process prints from now on goes to standard error.
-   * To be called before any plugin is loaded.
-   */
-  reserveStdout(): McpPipes
   /** Speaks with the client at the other end, and offers it these operations. */
   speak(
     pipes: McpPipes,

@@ -13,20 +13,6 @@ const LAST_ANSWERS_MS = 1_000
 const NEWLINE = 10
 
 /** See `McpStdioModule`. */
-export function reserveStdout(): McpPipes {
-  const { stdin, stdout, stderr } = process
-  const write = stdout.write.bind(stdout)
-  stdout.write = stderr.write.bind(stderr) as typeof stdout.write
-  return {
-    input: stdin,
-    write: text =>
-      new Promise((resolve, reject) => {
-        write(text, error => (error ? reject(error) : resolve()))
-      }),
-  }
-}
-
-/** See `McpStdioModule`. */
 export const speak: McpStdioModule['speak'] = async (pipes, { operations, ports, version }) => {
   const frames = new Frames(pipes)
   const secrets = secretsIn(ports.env)

@@ -3,6 +3,7 @@ import type { Kernel } from '#kernel'
 import { Mcp, type McpStdio } from '../../mcp/contract.ts'
 import type { Context, HandWritten } from '../context.ts'
 import { NoProjectError } from '../contract.ts'
+import { isMcpChild, mcpPipes, runMcpChild } from '../mcp-child.ts'
 import { findProject } from '../project.ts'
 import { serveUntilSignal } from '../service.ts'
 import { initOperation, processOperations } from './mcp-operations.ts'
@@ -12,8 +13,9 @@ import { initOperation, processOperations } from './mcp-operations.ts'
  * is offered, and all else from then on.
  */
 const mcp: HandWritten = async (_input, context) => {
-  const { reserveStdout, speak } = await context.house.mcpStdio()
-  const pipes = reserveStdout()
+  if (!isMcpChild(context)) return runMcpChild(context)
+  const { speak } = await context.house.mcpStdio()
+  const pipes = mcpPipes()
   const found = await findProject(context.ports, context.named).catch(error => {
     if (error instanceof NoProjectError) return undefined
     throw error
@@ -27,13 +29,15 @@ const mcp: HandWritten = async (_input, context) => {
   }
   const operations = [initOperation(root, context, found ? undefined : begun)]
   const connect = () => speak(pipes, { operations, ports, version: tree.version })
-  if (found) return serve(root, context, connect)
+  if (found) return serve(root, context, connect, pipes.stopped)
   const peer = await connect()
-  if ((await Promise.race([made.told, peer.ended.then(() => 'gone')])) === 'gone') return 0
+  const gone = Promise.race([peer.ended, pipes.stopped]).then(() => true)
+  if (await Promise.race([gone, made.told])) return 0
   return serve(
     root,
     context,
     async () => peer,
+    pipes.stopped,
     () => {
       peer.changed(['tools', 'resources', 'prompts'])
       project.tell()
@@ -46,6 +50,7 @@ async function serve(
   root: string,
   context: Context,
   connect: () => Promise<McpStdio>,
+  stopped: Promise<string>,
   begun = () => {},
 ): Promise<number> {
   const gone = signalled()
@@ -56,13 +61,8 @@ async function serve(
     begun()
     return undefined
   }
-  return serveUntilSignal(
-    root,
-    ['mcp'],
-    context,
-    { begin },
-    gone.told.then(() => 'the client is gone'),
-  )
+  const ended = Promise.race([gone.told.then(() => 'the client is gone'), stopped])
+  return serveUntilSignal(root, ['mcp'], context, { begin }, ended)
 }
 
 /** Something that happens once, and those who wait for it. */
