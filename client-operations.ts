@@ -296,6 +296,8 @@ export type AgentSummary = { agent_id: string; name: string; role: string; model
 
 export type Specialization = { agent_id: string; goals: number; score: number; strengths: string[]; types: { task_type: string; goals: number; completed: number; rate: number; mean_duration_ms: number }[] }
 
+export type StatusEntry = { agent_id: string; name: string; role: string; model: string; status: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead'; goal: string | null; frozen_since: string | null }
+
 export type Alarm = { alarm_id: string; agent_id: string; description: string; at: string; status: 'pending' | 'fired'; created_by: string; created_at: string; fired_at: string | null }
 
 export type Spending = { at: string; by: string | null; cost_usd: number; tokens: number; calls: number }

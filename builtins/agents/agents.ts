@@ -19,12 +19,13 @@ import {
   type FleetQuery,
   type NewAgent,
   ProfileShapes,
+  type StatusEntry,
   shapeProfile,
 } from './contract.ts'
 import { readFleet } from './fleet.ts'
 import { fleetPage } from './fleet-page.ts'
 import { leasesOver } from './leases.ts'
-import { nextOf } from './next.ts'
+import { frozenSince, nextOf } from './next.ts'
 import {
   type AliveRow,
   agentDied,
@@ -91,6 +92,18 @@ export class AgentDirectory implements Agents {
   summaries({ limit = Number.POSITIVE_INFINITY, offset = 0, status, all = true }: AgentFilter & AgentPage) {
     const key = `agents ${limit} ${offset} ${status ?? ''} ${all}`
     return this.#store.unchanged(key, () => this.#summaries(limit, offset, { status, all }))
+  }
+
+  /** The same, with the freeze that holds all agents. */
+  status(wanted: AgentFilter & AgentPage): Promise<StatusEntry[]> {
+    const { limit, offset, status, all } = wanted
+    return this.#store.unchanged(`status ${limit} ${offset} ${status ?? ''} ${all}`, async () => {
+      const since = await frozenSince(this.#svc)
+      const frozen_since = since === null ? null : isoTime(since)
+      const found = (await this.summaries(wanted)).map(agent => ({ ...agent, frozen_since }))
+      Object.freeze(found)
+      return found
+    })
   }
 
   async #summaries(limit: number, offset: number, filter: AgentFilter): Promise<AgentSummary[]> {

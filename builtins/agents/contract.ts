@@ -36,6 +36,17 @@ export const AgentFilter = z.object({
 })
 export type AgentFilter = z.input<typeof AgentFilter>
 
+/** An agent as it stands in the status of all agents. */
+export const StatusEntry = summary
+  .extend({
+    frozen_since: z.iso
+      .datetime()
+      .nullable()
+      .describe('When the daemon was frozen, so that no agent works; null when it is not frozen'),
+  })
+  .meta({ id: 'StatusEntry' })
+export type StatusEntry = z.infer<typeof StatusEntry>
+
 /** When an agent does something again, and why not before. */
 export const NextRun = z.object({
   at: z.iso.datetime().nullable().describe('null when that depends on something else than time'),

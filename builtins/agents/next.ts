@@ -17,6 +17,15 @@ function timeOf({ run_at }: AgentRow): number | null {
   return run_at === null || run_at > 8.64e15 ? null : run_at
 }
 
+/** Since when the daemon is frozen, in milliseconds; null when it is not. A freeze that cannot be read is for its guard to judge. */
+export async function frozenSince(svc: PluginHandle): Promise<number | null> {
+  if (!svc.has(Freeze)) return null
+  return svc
+    .use(Freeze)
+    .since()
+    .catch(() => null)
+}
+
 /** What this room knows, and what those know that hold all agents alike. */
 export function ownHolds(svc: PluginHandle): Hold[] {
   return [
@@ -58,12 +67,7 @@ export function ownHolds(svc: PluginHandle): Hold[] {
       name: 'frozen',
       stage: 10,
       async why() {
-        if (!svc.has(Freeze)) return undefined
-        // One that can't be read is for its guard to judge.
-        const since = await svc
-          .use(Freeze)
-          .since()
-          .catch(() => null)
+        const since = await frozenSince(svc)
         if (since === null) return undefined
         return { reason: `The daemon is frozen since ${isoTime(since)}; svc daemon resume`, at: null }
       },

@@ -14,6 +14,7 @@ import {
   Fleet,
   FleetQuery,
   NextRun,
+  StatusEntry,
 } from './contract.ts'
 import { agentPage, nextSentence, STATUS_PAGE, statusPage } from './page.ts'
 
@@ -112,12 +113,12 @@ export function agentOperations(agents: AgentDirectory) {
       name: 'agents.status',
       summary: "Show the agents' status",
       input: Listed,
-      output: z.array(AgentSummary),
+      output: z.array(StatusEntry),
       http: { method: 'GET', path: '/status' },
       // No more than a page, which is what people can read.
       cli: { usage: 'status', defaults: { limit: STATUS_PAGE, all: false }, short: { all: 'a' } },
       mcp: true,
-      run: wanted => agents.summaries(wanted),
+      run: wanted => agents.status(wanted),
       count: wanted => agents.number(wanted),
       hidden,
       render: statusPage,

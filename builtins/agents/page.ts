@@ -1,5 +1,5 @@
 import { counted } from '#kernel'
-import type { AgentDetail, AgentSummary, NextRun } from './contract.ts'
+import type { AgentDetail, NextRun, StatusEntry } from './contract.ts'
 
 const MARKS = { working: '●', idle: '○', waiting: '◌', waiting_approval: '?', paused: '‖', dead: '×' } as const
 /** A number from 0 to 1 is drawn in so many characters. */
@@ -14,7 +14,7 @@ type Row = readonly [name: string, text: string]
 export const STATUS_PAGE = 1_000
 
 /** All agents for people: each in a line, and below it what it is and what it is at. */
-export function statusPage(agents: readonly AgentSummary[]): string {
+export function statusPage(agents: readonly StatusEntry[]): string {
   if (agents.length === 0) return 'There are no agents; spawn one with: svc spawn coder'
   const width = Math.max(...agents.map(({ agent_id }) => agent_id.length))
   const lines = agents.map(({ agent_id, status, model, role, goal }) => {
@@ -23,6 +23,9 @@ export function statusPage(agents: readonly AgentSummary[]): string {
   })
   if (agents.length === STATUS_PAGE)
     lines.push(`These are ${STATUS_PAGE}; the next ones: svc status --offset ${STATUS_PAGE}`)
+  const frozen_since = agents[0]?.frozen_since
+  if (frozen_since)
+    lines.unshift(`The daemon has been frozen since ${frozen_since}: no agent works. Go on with: svc daemon resume`)
   return lines.join('\n')
 }
 

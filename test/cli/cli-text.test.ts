@@ -110,8 +110,9 @@ describe('a text that was laid out', () => {
 
   it('all agents stand with their ids whole, whatever they are at', () => {
     expect(statusPage([])).toContain('svc spawn coder')
+    const entry = { ...agent, frozen_since: null }
     expect(
-      statusPage([agent, { ...agent, agent_id: 'x-1', status: 'paused', goal: null, model: 'openai:lite' }]),
+      statusPage([entry, { ...entry, agent_id: 'x-1', status: 'paused', goal: null, model: 'openai:lite' }]),
     ).toMatch(
       /^● coder-1a2b3c4d {2}working\n {4}Software.*\n {2}→ Write it Role forged\n‖ x-1 {13}paused {2}openai:lite\n/,
     )

@@ -110,6 +110,23 @@ describe('one daemon for a project', () => {
     expect(await daemonIn(cwd)).toMatchObject({ pid: daemon.pid, frozen: true })
   })
 
+  it('svc status shows a freeze, with a daemon and without one', async () => {
+    await using dir = await project(FAST)
+    const cwd = dir.path
+    await using daemon = new RunningSvc(['start', '-p', 'coder'], { cwd })
+    await daemon.says(UP)
+    const status = async (...words: string[]) => (await svc(['status', ...words], { cwd })).stdout
+    expect(await status()).not.toContain('frozen')
+    await svc(['daemon', 'pause'], { cwd })
+    const said = /^The daemon has been frozen since \S+Z: no agent works\. Go on with: svc daemon resume\n.*coder-/
+    expect(await status()).toMatch(said)
+    expect(JSON.parse(await status('--json'))).toMatchObject([{ frozen_since: expect.stringMatching(/Z$/) }])
+    await daemon.end('SIGTERM')
+    expect(await status()).toMatch(said)
+    await svc(['daemon', 'resume'], { cwd })
+    expect(await status()).not.toContain('frozen')
+  })
+
   it('says where the environment stands above the heartbeat that it is started with', async () => {
     await using dir = await project()
     const env = { SVC_HEARTBEAT: '0.3' }
