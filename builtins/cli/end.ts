@@ -8,6 +8,14 @@ export interface End {
   approval_ids?: string[]
 }
 
+/** What Ctrl-C does to the task of a command; undefined for other commands. */
+export function interruptionOf(operation: string, { id, task_id }: Readonly<Record<string, unknown>>) {
+  if (operation === 'tasks.run' || operation === 'tasks.stream')
+    return `Interrupted: the task was cancelled. List the agent's tasks with: svc tasks ${id}`
+  if (operation === 'tasks.follow') return `Interrupted: the task goes on. Show it with: svc task ${task_id}`
+  return undefined
+}
+
 /** How it ended, with why where it failed, and with what to do where it waits for somebody. */
 export function endOf({ status = 'done', error, approval_ids = [] }: End): string {
   if (error?.detail) return `${status}: ${error.detail}`

@@ -3,8 +3,9 @@ import { askDaemon } from './ask.ts'
 import { isChild, runInChild, runsPlugins } from './child.ts'
 import type { Context } from './context.ts'
 import { type CommandSpec, NeedsDaemonError, type OperationRef } from './contract.ts'
+import { interruptionOf } from './end.ts'
 import { hiddenLine } from './hidden.ts'
-import { interruptible } from './interrupt.ts'
+import { INTERRUPTED, interruptible } from './interrupt.ts'
 import { invokeMasked } from './masked.ts'
 import { printable, printableJson } from './printable.ts'
 import { findProject } from './project.ts'
@@ -25,15 +26,18 @@ export async function runOperation(
   const { name, rendered, judged, endless } = spec.operation!
   if (name === 'plugins.check' && !isChild(context)) return checkInChild(root, input, context)
   if (name === 'config.set' && (await runsPlugins(root, context))) return setInChild(root, spec, input, context)
-  return interruptible(ports.clock, async signal => {
+  const exit = await interruptible(ports.clock, async signal => {
     const ask = () => askDaemon(root, spec.operation!, input, context, signal)
     const told = await whileWaiting(terminal, ports.clock, ask)
     if (!told) return runHere(root, spec, input, context, signal)
     const isAsked = (rendered && !json) || judged
     const as = isAsked ? await shownAs(spec.operation!, root, context) : undefined
-    const shown = show(told.output, as, asked(spec, input, told.hidden), context)
+    const shown = show(told.output, as, asked(spec, input, told.hidden), context, signal)
     return await (endless ? shown.catch(error => stopped(error, context)) : shown)
   })
+  const interruption = exit === INTERRUPTED ? interruptionOf(name, input) : undefined
+  if (interruption) terminal.err(printable(interruption))
+  return exit
 }
 
 /** A file that is tried may do anything. */
@@ -86,11 +90,13 @@ function narrowing({ arguments: places, options, operation }: CommandSpec, input
   return given.map(({ field }) => `${field} ${input[field]}`).join(', ')
 }
 
-/** What was asked of a list. */
+/** What was asked, for the words around its answer. */
 interface Asked {
   narrowed: string
   /** The rows that it leaves out, in words; empty when none. */
   hidden: string
+  /** What Ctrl-C did, where it did more than end the command. */
+  interruption: string | undefined
 }
 
 function asked(spec: CommandSpec, input: Record<string, unknown>, hidden = 0): Asked {
@@ -98,22 +104,26 @@ function asked(spec: CommandSpec, input: Record<string, unknown>, hidden = 0): A
   return {
     narrowed: narrowing(spec, input),
     hidden: name && hidden > 0 ? hiddenLine(hidden, name) : '',
+    interruption: spec.operation && interruptionOf(spec.operation.name, input),
   }
 }
 
-/** Prints what an operation returned; a stream as it comes. */
+/** Shows what an operation returned; a stream as it comes. */
 async function show(
   output: unknown,
   as: ShownAs | undefined,
-  { narrowed, hidden }: Asked,
+  { narrowed, hidden, interruption }: Asked,
   context: Context,
+  signal: AbortSignal,
 ): Promise<number> {
   const { terminal, json } = context
   const { render, exit } = as ?? {}
   if (isStream(output)) {
     const { showStream } = await import('./stream.ts')
-    return showStream(output, render, context)
+    return showStream(output, render, context, signal)
   }
+  // An interrupted task answers that its client went away.
+  if (signal.aborted && !json && interruption !== undefined) return INTERRUPTED
   if (json) terminal.out(printableJson(JSON.stringify(output, null, 2)))
   else if (narrowed && Array.isArray(output) && output.length === 0) terminal.out(printable(`none with ${narrowed}`))
   else if (render) terminal.out(fitted(printable(render(output as never)), terminal.columns))
@@ -148,7 +158,7 @@ async function runHere(
   const operation = await defined(kernel, name)
   const hidden = operation?.hidden && (await hiddenOf(operation, input))
   // Awaited here: a stream needs the process that it comes from.
-  return await show(output, operation, asked(spec, input, hidden), context)
+  return await show(output, operation, asked(spec, input, hidden), context, signal)
 }
 
 async function hiddenOf(operation: Operation, input: Record<string, unknown>): Promise<number> {

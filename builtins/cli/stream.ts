@@ -11,12 +11,14 @@ interface Shown {
 /**
  * Writes the events of a stream as they come: for programs a line of JSON each, for people the text of tokens as it grows and
  * a line for all else.
+ * @param signal aborted by Ctrl-C; after that people are shown nothing more
  * @returns the exit code: 1 when the stream ends with a failure
  */
 export async function showStream(
   events: AsyncIterable<StreamEvent>,
   render: Operation['render'],
   { terminal, json }: Context,
+  signal: AbortSignal,
 ): Promise<number> {
   let grown = false
   let exit = 0
@@ -26,6 +28,8 @@ export async function showStream(
     if (end?.status === 'failed') exit = 1
     if (json) {
       terminal.out(printableJson(JSON.stringify(event)))
+    } else if (signal.aborted) {
+      // Its end would speak of a client that went away, which is the person at this terminal.
     } else if (render) {
       terminal.out(printable(render(event as never) ?? ''))
     } else if (event.event === 'token') {
