@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { type Ports, sentenceOf, systemPorts } from '#kernel'
+import { type Ports, SvcError, sentenceOf, systemPorts } from '#kernel'
 import { OWN_COMMANDS } from './commands/index.ts'
 import type { Context, House } from './context.ts'
 import type { CommandSpec, CommandTree } from './contract.ts'
@@ -83,8 +83,29 @@ async function execute(spec: CommandSpec, input: Record<string, unknown>, contex
     await trustByCommand(own.path, context)
     return (await own.load()).default(input, context)
   }
+  if (spec.operation?.name === 'goals.abandon_all') return abandonGoals(spec, input, context)
   const { runOperation } = await import('./operation.ts')
   return runOperation(spec, input, context)
+}
+
+/** Lets a person at a terminal choose the goals when the command names none. */
+async function abandonGoals(spec: CommandSpec, input: Record<string, unknown>, context: Context): Promise<number> {
+  const [{ canChooseGoals, chooseGoals }, { runOperation }] = await Promise.all([
+    import('./choose-goals.ts'),
+    import('./operation.ts'),
+  ])
+  if (!canChooseGoals(input, context)) return runOperation(spec, input, context)
+  const chosen = await chooseGoals(input, context)
+  if (!chosen) return INTERRUPTED
+  let exit = 0
+  for (const each of chosen) {
+    exit = await runOperation(spec, each, context).catch(error => {
+      // A subgoal ends with its parent.
+      if (error instanceof SvcError && error.code === 'goal_ended') return exit
+      throw error
+    })
+  }
+  return exit
 }
 
 /** `--root` and `--json` may stand before the command. */
