@@ -21,7 +21,7 @@ export interface Operations {
   /** What an agent is good at, by its last 200 goals. */
   'agents.specialization': { input: { id: string }; output: Specialization }
   /** Show the agents' status. */
-  'agents.status': { input: { limit?: number | undefined; offset?: number | undefined; status?: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead' | undefined; all?: boolean | undefined }; output: AgentSummary[] }
+  'agents.status': { input: { limit?: number | undefined; offset?: number | undefined; status?: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead' | undefined; all?: boolean | undefined }; output: StatusEntry[] }
   /** Change an agent's model or role. */
   'agents.update': { input: { id: string; model?: string | undefined; role?: string | undefined }; output: Agent }
   /** When an agent does something again, and why not before. */

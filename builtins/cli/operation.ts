@@ -104,7 +104,7 @@ function asked(spec: CommandSpec, input: Record<string, unknown>, hidden = 0): A
   return {
     narrowed: narrowing(spec, input),
     hidden: name && hidden > 0 ? hiddenLine(hidden, name) : '',
-    interruption: spec.operation && interruptionOf(spec.operation.name, input),
+    interruption: spec.operation ? interruptionOf(spec.operation.name, input) : undefined,
   }
 }
 
