@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { type Cycle, counted, defineError, type Effect, type PluginHandle, type Tool, taken } from '#kernel'
 import { Agents } from '../agents/contract.ts'
 import { Approvals } from '../approvals/contract.ts'
-import type { Message } from '../models/contract.ts'
+import { type Message, ModelError } from '../models/contract.ts'
 import { Profiles } from '../profiles/contract.ts'
 import {
   type Claim,
@@ -44,7 +44,11 @@ import { refuted } from './verify.ts'
 export async function pursue(svc: PluginHandle, config: GoalsConfig, cycle: Cycle): Promise<void> {
   const goal = cycle.get(ActiveGoal) as GoalRow
   const pursuit = new Pursuit(svc, config, cycle, goal)
-  const end = await pursuit.run()
+  const end = await pursuit.run().catch(error => {
+    // Nothing more can be left out of its conversation: the next cycle would send the same.
+    if (!(error instanceof ModelError) || error.kind !== 'context_overflow') throw error
+    return { status: 'too_large', problem: error.message } as const
+  })
   // Its next cycle would begin with the same: it rests as after a failure, longer each time.
   if (end.status === 'repeating') throw new RepeatingError({ calls: end.calls })
   cycle.effects.push(...fared(svc, cycle))
@@ -70,6 +74,10 @@ export async function pursue(svc: PluginHandle, config: GoalsConfig, cycle: Cycl
         appendEvent({ type: 'goal_max_steps', agent_id, data: { agent_id, goal_id, steps_done: end.steps } }),
       )
       cycle.result = 'max_steps'
+      return
+    case 'too_large':
+      cycle.effects.push(...ended(goal, 'abandoned', await told(svc, agent_id, end.problem)))
+      cycle.result = 'abandoned'
       return
     case 'parked':
       cycle.result = 'parked'

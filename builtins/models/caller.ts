@@ -4,6 +4,7 @@ import { Abilities } from './abilities.ts'
 import { callModel } from './call.ts'
 import { type ProjectCatalogue, priceOf } from './catalogue.ts'
 import type { ModelConfig } from './config.ts'
+import { ContextEngine } from './context/engine.ts'
 import {
   CallLimits,
   CallObservers,
@@ -45,11 +46,13 @@ export class Caller {
   readonly #svc: PluginHandle
   readonly #parts: CallerParts
   readonly #abilities: Abilities
+  readonly #context: ContextEngine
 
   constructor(svc: PluginHandle, parts: CallerParts) {
     this.#svc = svc
     this.#parts = parts
     this.#abilities = new Abilities(svc.log)
+    this.#context = new ContextEngine(svc, parts)
   }
 
   /** @throws ModelError, MissingDependencyError, ModelNameError, or what a limit on calls refuses the call with */
@@ -66,7 +69,9 @@ export class Caller {
         const target = await this.#parts.resolve(names[n] ?? null)
         model = target.id
         // The last one may use all the time that is left; the others leave half of it.
-        return await this.#ask(target, call, next ? left / 2 : left, silent[0]?.model)
+        const share = next ? left / 2 : left
+        const stands_for = silent[0]?.model
+        return await this.#context.call(target, call, sent => this.#ask(target, sent, share, stands_for))
       } catch (error) {
         const failure = n > 0 && error instanceof ModelNameError ? namesNone(model, error) : error
         if (!isSilence(failure)) throw failure

@@ -47,6 +47,18 @@ export const ModelConfig = z.object({
     })
     .default({})
     .describe('By name: further servers that speak the protocol of OpenAI, and other settings for known ones'),
+  context_full: z
+    .number()
+    .min(0.2)
+    .max(0.95)
+    .default(0.75)
+    .describe("Share of a model's context window at which a conversation is shortened"),
+  context_target: z
+    .number()
+    .min(0.1)
+    .max(0.9)
+    .default(0.45)
+    .describe('Share of the window that a shortened conversation takes at most'),
   idle_timeout: z.number().positive().default(30).describe('Seconds without a chunk after which a stream has stalled'),
   total_timeout: z.number().positive().default(240).describe('Seconds that one call may take, with all its retries'),
   retry_delay: z.number().min(0).default(0.5).describe('Seconds before the first retry; doubled with each'),

@@ -119,6 +119,8 @@ export interface ModelProvider {
   availability(): Promise<{ available: boolean; reason: string | null }>
   /** The same, with its server asked also where its address and key are otherwise taken on trust: for who looks for a fault. */
   reach?(): Promise<{ available: boolean; reason: string | null }>
+  /** The context window that its server has for a model, in tokens; null where the server does not say. */
+  contextWindow?(model: string): Promise<number | null>
   /** The name to use when only the provider was named. */
   defaultModel?(): Promise<string>
   /** One attempt, without retries. Throws ModelError for what the provider refuses. */
@@ -182,6 +184,8 @@ export interface ModelCall extends Omit<ModelRequest, 'model'> {
   fallback?: readonly string[]
   signal: AbortSignal
   onText?: (text: string) => void
+  /** The tools to offer where the model's context window leaves them only so many tokens; all of `tools` without it. */
+  toolsWithin?(tokens: number): readonly ToolSpec[]
   /** What the model is asked for, where that is booked as something else; `purpose` unless told. */
   asked_for?: CallPurpose
 }
@@ -298,6 +302,7 @@ export const Models = token<Models>('models')
 /**
  * What kept a model from answering: a limit of its provider, an overload, another fault of the server, nobody there, a time
  * limit, an answer that broke off or made no sense, a bad or missing key, an empty account, a request that it will not do,
+ * or that is larger than its context window,
  * a provider that is left alone after failures, or whoever asked stopped. `failed` is anything else.
  */
 export type ModelFailure =
@@ -310,6 +315,7 @@ export type ModelFailure =
   | 'auth'
   | 'quota'
   | 'refused'
+  | 'context_overflow'
   | 'resting'
   | 'stopped'
   | 'failed'
@@ -325,9 +331,36 @@ export const ModelFailover = z
   })
   .describe('Another model was asked in place of one that gave no answer')
 
+const ContextFacts = {
+  agent_id: z.string().nullable(),
+  goal_id: z.string().nullable(),
+  model: z.string(),
+  window: z.number().int().describe("The model's context window, in tokens"),
+  tokens: z.number().int().describe('Tokens of the request and its answer, as estimated'),
+}
+
+export const ContextCompacted = z
+  .object({
+    ...ContextFacts,
+    cleared: z.number().int().describe('Old tool results and long arguments that became one line'),
+    digested: z.number().int().describe('Messages that a digest stands for'),
+    cut: z.number().int().describe('Messages of which the middle was cut out'),
+  })
+  .describe("A conversation was shortened to fit its model's context window")
+
+export const ContextRefused = z
+  .object({
+    ...ContextFacts,
+    reason: z.string(),
+    given_up: z.boolean().describe('Whether even the smallest request was refused'),
+  })
+  .describe('A provider refused a request because it is larger than the context window')
+
 declare module '#kernel' {
   interface Events {
     model_failover: z.infer<typeof ModelFailover>
+    context_compacted: z.infer<typeof ContextCompacted>
+    context_refused: z.infer<typeof ContextRefused>
   }
 }
 
@@ -351,6 +384,8 @@ export class ModelError extends defineError({
   interrupted = false
   /** What `onText` was given before the answer broke off. */
   text = ''
+  /** The context window that a refusal for the request's size named, in tokens. */
+  context_window: number | null = null
 
   constructor(params: { model: string; problem: string }, options?: { retryAfter?: number; cause?: unknown }) {
     super(params, options)

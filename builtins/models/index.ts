@@ -4,7 +4,15 @@ import { Caller } from './caller.ts'
 import { CATALOGUE, factsOf, tiersOf } from './catalogue.ts'
 import { namesCheck } from './checks.ts'
 import { ModelConfig, RetryConfig } from './config.ts'
-import { askedIn, ModelFailover, ModelProviders, Models, ModelUsers } from './contract.ts'
+import {
+  askedIn,
+  ContextCompacted,
+  ContextRefused,
+  ModelFailover,
+  ModelProviders,
+  Models,
+  ModelUsers,
+} from './contract.ts'
 import { Governors } from './governors.ts'
 import { modelsInUse } from './in-use.ts'
 import { modelMetrics } from './metrics.ts'
@@ -63,6 +71,8 @@ export default definePlugin({
     const now = () => svc.clock.ms()
     svc.operation(modelsList({ providers, catalogue, governorOf, resolveDefault, inUse, unknownPrice, now }))
     svc.event('model_failover', ModelFailover)
+    svc.event('context_compacted', ContextCompacted)
+    svc.event('context_refused', ContextRefused)
     for (const metric of modelMetrics(() => governors.all())) svc.add(Metrics, metric)
   },
 })

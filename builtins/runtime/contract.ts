@@ -133,8 +133,11 @@ export interface ToolSet {
   instructions: readonly string[]
   /** Any of the tools, on offer or not. */
   find(name: string): Tool | undefined
-  /** What is on offer once this was said: tools that were found, named or called come in, within the same budget. */
-  offered(messages: readonly Message[]): readonly ToolSpec[]
+  /**
+   * What is on offer once this was said: tools that were found, named or called come in, within the same budget.
+   * @param tokens a smaller budget, for a model with a small context window
+   */
+  offered(messages: readonly Message[], tokens?: number): readonly ToolSpec[]
 }
 
 export interface Runtime {

@@ -31,7 +31,10 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
   for (let step = 1; step <= request.max_steps; step++) {
     request.signal.throwIfAborted()
     if (await request.yields?.()) return { status: 'yielded', steps: step - 1 }
-    const heard = [...(question ? [{ role: 'user' as const, content: question }] : []), ...(await request.news())]
+    const news = await request.news()
+    // Taken up after an answer without calls: no provider lets a conversation end with the assistant.
+    if (news.length === 0 && messages.at(-1)?.role === 'assistant') question ??= questionOf(request)
+    const heard = [...(question ? [{ role: 'user' as const, content: question }] : []), ...news]
     messages.push(...heard)
     const answer = await parts.callModel(modelCall(request, messages))
     const { calls, dropped } = planCalls(answer, request, step)
@@ -78,9 +81,12 @@ function endWithText(answer: ModelAnswer, asked: boolean, { ends }: RunRequest, 
   return asked && (isText || isRefusal(answer)) ? { status: 'refused', summary, steps } : undefined
 }
 
-function questionAfter({ finish_reason }: ModelAnswer, { ends }: RunRequest): string {
-  if (ends === 'text') return ASK_FOR_AN_ANSWER
-  return finish_reason === 'length' ? ASK_AFTER_A_CUT : ASK_WHETHER_DONE
+function questionAfter({ finish_reason }: ModelAnswer, request: RunRequest): string {
+  return finish_reason === 'length' && request.ends !== 'text' ? ASK_AFTER_A_CUT : questionOf(request)
+}
+
+function questionOf({ ends }: RunRequest): string {
+  return ends === 'text' ? ASK_FOR_AN_ANSWER : ASK_WHETHER_DONE
 }
 
 function assistantMessage({ text }: ModelAnswer, calls: readonly PlannedCall[], dropped: number): Message {
@@ -96,12 +102,13 @@ function assistantMessage({ text }: ModelAnswer, calls: readonly PlannedCall[], 
 }
 
 function modelCall(request: RunRequest, messages: Message[]): ModelCall {
-  const { model, fallback = [], temperature, max_tokens, purpose, signal, onText, response_schema } = request
+  const { model, fallback = [], temperature, max_tokens, purpose, signal, onText, response_schema, tools } = request
   return {
     model,
     fallback,
     messages,
-    tools: request.tools.offered(messages),
+    tools: tools.offered(messages),
+    toolsWithin: tokens => tools.offered(messages, tokens),
     temperature,
     max_tokens,
     purpose,

@@ -57,22 +57,38 @@ function build(
     }),
   )
   const own = (tool: Tool): Given => ({ tool, toolkit: OWN, owner: OWN, rank: 0, always: true, spec: specOf(tool) })
-  let all: readonly Given[] = [...given, ...(only ? [] : [own(finishGoal)])]
-  const usual = all
-  let offer = new Offer(all, budget - instructions_tokens)
-  // What finds the others says of what they are, and takes room itself: the second round knows what it has to say.
-  for (let round = 0; round < 2 && offer.first.length < all.length; round++) {
-    const shown = new Set(offer.first.map(({ name }) => name))
-    const hidden = given.filter(({ spec }) => !shown.has(spec.name))
-    all = [...usual, own(findTools(given, hidden))]
-    offer = new Offer(all, budget - instructions_tokens)
+  const usual: readonly Given[] = [...given, ...(only ? [] : [own(finishGoal)])]
+  const within = (tokens: number) => {
+    let all = usual
+    let offer = new Offer(all, tokens - instructions_tokens)
+    // What finds the others says of what they are, and takes tokens itself: the second round knows what it has to say.
+    for (let round = 0; round < 2 && offer.first.length < all.length; round++) {
+      const shown = new Set(offer.first.map(({ name }) => name))
+      all = [
+        ...usual,
+        own(
+          findTools(
+            given,
+            given.filter(({ spec }) => !shown.has(spec.name)),
+          ),
+        ),
+      ]
+      offer = new Offer(all, tokens - instructions_tokens)
+    }
+    return { tokens, all, offer }
   }
-  const byName = new Map(all.map(({ tool }) => [tool.name, tool]))
+  const { all, offer } = within(budget)
+  let narrower: ReturnType<typeof within> | undefined
+  const byName = new Map([...all, own(findTools(given, given)), ...all].map(({ tool }) => [tool.name, tool]))
   return {
     specs: offer.first,
     instructions,
     find: name => byName.get(name),
-    offered: messages => offer.after(messages),
+    offered(messages, tokens = budget) {
+      if (tokens >= budget) return offer.after(messages)
+      if (narrower?.tokens !== tokens) narrower = within(tokens)
+      return narrower.offer.after(messages)
+    },
     tools: all,
     instructions_tokens,
   }

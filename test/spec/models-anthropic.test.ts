@@ -84,7 +84,7 @@ test('tools are offered, called and answered in its words, and turns alternate w
   expect(system).toMatchObject([{ type: 'text', text: 'You are worker.' }])
   expect(offered).toEqual([{ name: 'file_read', description: 'Reads a file', input_schema: parameters }])
   expect(messages).toMatchObject([
-    { role: 'user', content: [{ text: 'Goal: look' }, { text: 'A nudge' }] },
+    { role: 'user', content: [{ text: 'Goal: look\n\nA nudge' }] },
     {
       role: 'assistant',
       content: [
@@ -98,8 +98,7 @@ test('tools are offered, called and answered in its words, and turns alternate w
       content: [
         { type: 'tool_result', tool_use_id: 'toolu_1', content: 'hello' },
         { type: 'tool_result', tool_use_id: 'call_2', content: 'no such tool', is_error: true },
-        { type: 'text', text: 'Earlier messages were left out.' },
-        { type: 'text', text: 'Go on', cache_control: { type: 'ephemeral' } },
+        { type: 'text', text: 'Earlier messages were left out.\n\nGo on', cache_control: { type: 'ephemeral' } },
       ],
     },
   ])

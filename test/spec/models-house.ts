@@ -8,7 +8,13 @@ import {
 } from '../../builtins/models/contract.ts'
 import models from '../../builtins/models/index.ts'
 import { type House, type HouseOptions, house } from '../support/house.ts'
-import { type ModelServer, modelServer, type Reply, type Script } from '../support/model-server.ts'
+import {
+  type ModelServer,
+  type ModelServerOptions,
+  modelServer,
+  type Reply,
+  type Script,
+} from '../support/model-server.ts'
 
 /** No waiting between attempts, nor for the simulated model. */
 export const QUICK = {
@@ -35,8 +41,12 @@ export interface ModelHouse {
 }
 
 /** A house with the models room and a scripted model server that `OPENAI_BASE_URL` names; both end with the test. */
-export async function modelHouse(script?: Script | readonly Reply[], options: HouseOptions = {}): Promise<ModelHouse> {
-  const server = await modelServer(script ? { script } : {})
+export async function modelHouse(
+  script?: Script | readonly Reply[],
+  options: HouseOptions = {},
+  serving: ModelServerOptions = {},
+): Promise<ModelHouse> {
+  const server = await modelServer({ ...serving, ...(script ? { script } : {}) })
   onTestFinished(() => server.close())
   const opened = await house({
     builtins: [models],

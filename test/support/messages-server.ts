@@ -3,7 +3,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import { text as textOf } from 'node:stream/consumers'
 
 /** A request of Anthropic's Messages API as it came over the wire. */
-interface MessagesRequestBody {
+export interface MessagesRequestBody {
   model: string
   max_tokens: number
   temperature?: number
@@ -93,7 +93,7 @@ export async function messagesServer(...replies: MessagesReply[]): Promise<Messa
 }
 
 /** What the real API refuses a request for. */
-function faultIn({ messages, temperature }: MessagesRequestBody): string | undefined {
+export function faultIn({ messages, temperature }: MessagesRequestBody): string | undefined {
   if (temperature !== undefined) return 'temperature: Extra inputs are not permitted'
   if (messages[0]?.role !== 'user') return 'messages: first message must use the "user" role'
   for (const [n, { role, content }] of messages.entries()) {

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { text as textOf } from 'node:stream/consumers'
+import { type Dialect, refusalOf, tokensIn } from './wire-rules.ts'
 
 /** A chat completion request as it came over the wire. */
 export interface ModelRequestBody {
@@ -101,6 +102,8 @@ export interface ModelServer {
   readonly url: string
   readonly requests: readonly ModelServerRequest[]
   readonly bill: readonly BillEntry[]
+  /** Requests that no provider of the dialect would answer, or that are larger than the window. */
+  readonly refusals: readonly Refusal[]
   /** Replies for the next requests, in order; they come before the script's. */
   enqueue(...replies: Reply[]): void
   /** Resolves with the request number `n` as soon as it has come in. */
@@ -108,6 +111,18 @@ export interface ModelServer {
   /** Ends all connections. */
   close(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
+}
+
+export interface ModelServerOptions {
+  script?: Script | readonly Reply[]
+  port?: number
+  models?: readonly string[] | null
+  /** Whose rules requests are refused by; those that all providers share by default. */
+  dialect?: Dialect
+  /** Tokens of input and output together that a request may take; no limit by default. */
+  window?: number
+  /** Further pages that it answers with JSON, by path. */
+  pages?: Readonly<Record<string, unknown>>
 }
 
 /** A plain answer. */
@@ -172,19 +187,18 @@ export function barrier(n: number, reply: Reply = text('Together.')): Barrier {
 
 /**
  * Starts an OpenAI-compatible server on the loopback address whose answers a script decides. It speaks both forms of
- * `POST /v1/chat/completions`, and `GET /v1/models` unless `models` is null.
+ * `POST /v1/chat/completions`, and `GET /v1/models` unless `models` is null. It refuses what the real providers refuse.
  * @throws what listening throws, as when the port is in use
  * @example
  * const server = await modelServer()
  * server.enqueue(toolCall('file_write', { path: 'a.txt', content: 'hello' }), text('Done.'))
  */
-export async function modelServer(
-  options: { script?: Script | readonly Reply[]; port?: number; models?: readonly string[] | null } = {},
-): Promise<ModelServer> {
+export async function modelServer(options: ModelServerOptions = {}): Promise<ModelServer> {
   const queue: Reply[] = Array.isArray(options.script) ? [...options.script] : []
   const script = typeof options.script === 'function' ? options.script : () => undefined
   const requests: ModelServerRequest[] = []
   const bill: BillEntry[] = []
+  const refusals: Refusal[] = []
   const waiting: (() => void)[] = []
   const arrivals = new Set<() => void>()
   const sockets = new Set<Socket>()
@@ -207,6 +221,11 @@ export async function modelServer(
     }
     requests.push(request)
     for (const arrived of arrivals) arrived()
+    const refusal = refusalOf(body, options)
+    if (refusal) {
+      refusals.push(refusal)
+      return sendRefusal(response, refusal)
+    }
     const reply = await settle(queue.shift() ?? (await script(request, n)) ?? text('All done.'))
     if (reply.kind === 'refusal') return sendRefusal(response, reply)
     const entry = { n, model: body.model, input_tokens: tokensIn(body), output_tokens: 0 }
@@ -218,6 +237,8 @@ export async function modelServer(
   const server = createServer((incoming, response) => {
     response.on('error', () => {})
     const path = new URL(incoming.url ?? '/', 'http://localhost').pathname
+    const page = incoming.method === 'GET' ? options.pages?.[path] : undefined
+    if (page !== undefined) return sendJson(response, 200, page)
     if (incoming.method === 'GET' && path === '/v1/models' && options.models !== null) {
       const data = (options.models ?? ['scripted-1']).map(id => ({ id, object: 'model' }))
       return sendJson(response, 200, { object: 'list', data })
@@ -245,6 +266,7 @@ export async function modelServer(
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
     requests,
     bill,
+    refusals,
     enqueue: (...replies) => void queue.push(...replies),
     request: n =>
       new Promise(resolve => {
@@ -368,13 +390,6 @@ function pieces(whole: string): string[] {
 
 function tokens(chars: number): number {
   return Math.ceil(chars / 4)
-}
-
-function tokensIn({ messages, tools }: ModelRequestBody): number {
-  const said = messages.reduce((sum, { content, tool_calls }) => {
-    return sum + (content?.length ?? 0) + (tool_calls ? JSON.stringify(tool_calls).length : 0)
-  }, 0)
-  return tokens(said + (tools ? JSON.stringify(tools).length : 0))
 }
 
 function endOf(response: ServerResponse): Promise<'answered' | 'dropped'> {

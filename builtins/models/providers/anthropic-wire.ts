@@ -50,8 +50,6 @@ function turnsOf(messages: readonly Message[]): MessageParam[] {
     if (last?.role === role) last.content.push(...content)
     else turns.push({ role, content })
   }
-  // A conversation begins with the user, though of a long one the beginning may be gone.
-  if (turns[0]?.role !== 'user') turns.unshift({ role: 'user', content: [{ type: 'text', text: 'Go on.' }] })
   for (const { content } of turns)
     content.sort((a, b) => Number(b.type === 'tool_result') - Number(a.type === 'tool_result'))
   const end = turns.at(-1)!.content

@@ -1,4 +1,5 @@
 import { type Clock, describeIssues, issuesOf, sentenceOf, z } from '#kernel'
+import { overflowIn } from '../context/overflow.ts'
 import { ModelError, type ModelFailure } from '../contract.ts'
 import type { Endpoint } from './endpoints.ts'
 
@@ -37,6 +38,7 @@ interface Description {
   billed?: boolean
   interrupted?: boolean
   retryAfter?: number
+  context_window?: number | null
 }
 
 function describe(error: unknown, { base_url }: Endpoint, clock: Pick<Clock, 'ms'>): Description {
@@ -55,6 +57,8 @@ function describe(error: unknown, { base_url }: Endpoint, clock: Pick<Clock, 'ms
   const body = sent?.error ?? sent
   if (typeof status === 'number') return refusal(status, retryAfterOf(headers, clock), body, error)
   if (body && typeof body === 'object') {
+    const overflow = overflowIn(0, `${body.code ?? ''} ${body.type ?? ''} ${body.message ?? ''}`)
+    if (overflow) return overflowed(`${base_url} reported: ${brief(body.message ?? code)}`, overflow)
     const kind = body.type === 'overloaded_error' ? 'overloaded' : 'server_error'
     return { problem: `${base_url} reported: ${brief(body.message ?? code)}`, kind }
   }
@@ -76,16 +80,24 @@ function refusal(
   body: Reported | undefined,
   error: unknown,
 ): Description {
+  const said = brief(body?.message ?? sentenceOf(error))
+  const overflow = overflowIn(status, `${body?.code ?? ''} ${body?.type ?? ''} ${said}`)
+  if (overflow) return overflowed(`HTTP ${status}: ${said}`, overflow)
   // An exhausted quota is a 429 too, and no wait will fill it.
   const isEmpty = body?.code === 'insufficient_quota' || status === 402
   const transient = status === 408 || status === 429 || status >= 500
   return {
-    problem: `HTTP ${status}: ${brief(body?.message ?? sentenceOf(error))}`,
+    problem: `HTTP ${status}: ${said}`,
     kind: isEmpty ? 'quota' : kindOf(status),
     transient: transient && !isEmpty,
     billed: false,
     ...(retryAfter === undefined ? {} : { retryAfter }),
   }
+}
+
+/** The request is larger than the context window: only a smaller one can help. */
+function overflowed(problem: string, { window }: { window: number | null }): Description {
+  return { problem, kind: 'context_overflow', transient: false, billed: false, context_window: window }
 }
 
 /** What a status tells. 529 is Anthropic's word for an overload: https://platform.claude.com/docs/en/api/errors */

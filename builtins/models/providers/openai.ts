@@ -15,7 +15,7 @@ const NO_TIMEOUT_MS = 2 ** 31 - 1
 /** Any server that speaks OpenAI's chat completions, over the `openai` package. */
 export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>): ModelProvider {
   const { name, base_url, key, free } = endpoint
-  const { availability, reach, models } = probe(endpoint, ports)
+  const { availability, reach, models, contextWindow } = probe(endpoint, ports)
   let client: Promise<OpenAI> | undefined
   let usageInStream = true
 
@@ -110,6 +110,8 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
     structured: true,
     availability,
     reach,
+    // A provider's public address is asked for nothing but answers; its models are in the catalogue, or a refusal teaches.
+    ...(endpoint.needs_key ? {} : { contextWindow }),
     ...(named ? { defaultModel: async () => named } : endpoint.needs_key ? {} : { defaultModel: firstOf(models) }),
     stream,
     complete,

@@ -7,12 +7,26 @@ import { capBody } from './fetch.ts'
 const PROBE_LIMIT_MS = 2_000
 const REMEMBERED_MS = 30_000
 
-const ModelList = z.object({ data: z.array(z.object({ id: z.string().min(1) })) })
+const Tokens = z.number().int().min(256).optional().catch(undefined)
+/** `max_model_len` is vLLM's, `context_length` OpenRouter's, `max_context_length` LM Studio's. */
+const ModelList = z.object({
+  data: z.array(
+    z.object({ id: z.string().min(1), max_model_len: Tokens, context_length: Tokens, max_context_length: Tokens }),
+  ),
+})
+type Listed = z.infer<typeof ModelList>['data'][number]
+
+/** What Ollama says of the models that it has loaded: https://github.com/ollama/ollama/blob/main/docs/api.md */
+const RunningModels = z.object({
+  models: z.array(z.object({ name: z.string(), model: z.string().optional(), context_length: Tokens })),
+})
+/** What llama-server says of itself: https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md */
+const Props = z.object({ default_generation_settings: z.object({ n_ctx: Tokens }) })
 
 /** What a server without such a list answers: that says nothing of its completions. */
 const NO_LIST = [404, 405, 501]
 
-type Found = { available: true; models: string[]; reason: null } | { available: boolean; models: null; reason: string }
+type Found = { available: true; models: Listed[]; reason: null } | { available: boolean; models: null; reason: string }
 
 /** Asks a server which models it has, at most every 30 s; a provider's public address with a key is taken on trust. */
 export function probe(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>) {
@@ -41,7 +55,7 @@ export function probe(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>)
         const silent = `${base_url} does not say which models it has (HTTP ${list.missing})`
         return none(true, `${silent}; name one as ${name}:<model>, and if its calls fail check ${base_url_from}`)
       }
-      return { available: true, models: list.data.map(({ id }) => id), reason: null }
+      return { available: true, models: list.data, reason: null }
     } catch (error) {
       const why = causeCode(error) ?? sentenceOf(error).replace(/\.$/, '')
       const remedy = start ? `start it with "${start}"` : needs_key ? 'look at the network' : 'start the server'
@@ -66,13 +80,42 @@ export function probe(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>)
     return { available, reason }
   }
 
+  /** Asks a page of the server beside `/v1` for JSON; undefined where it has no such page. */
+  const beside = async (path: string, init: RequestInit = {}): Promise<unknown> => {
+    const abort = new AbortController()
+    try {
+      const { fetchInPieces } = await import('./pieces.ts')
+      const get = fetchInPieces(ports.fetch)
+      const url = `${base_url.replace(/\/v1$/, '')}${path}`
+      const answer = capBody(get(url, { ...init, signal: abort.signal })).then(response =>
+        response.ok ? response.json() : undefined,
+      )
+      return await within(clock, PROBE_LIMIT_MS, path, answer)
+    } catch {
+      return undefined
+    } finally {
+      abort.abort()
+    }
+  }
+
   return {
+    /** The context window that the server gives a model, in tokens; null where it does not say. */
+    async contextWindow(model: string): Promise<number | null> {
+      if (name === 'ollama') {
+        const running = RunningModels.safeParse(await beside('/api/ps')).data?.models ?? []
+        return running.find(each => each.name === model || each.model === model)?.context_length ?? null
+      }
+      const listed = (await remembered()).models?.find(({ id }) => id === model)
+      const window = listed?.max_model_len ?? listed?.context_length ?? listed?.max_context_length
+      if (window !== undefined || needs_key) return window ?? null
+      return Props.safeParse(await beside('/props')).data?.default_generation_settings.n_ctx ?? null
+    },
     availability: () => availability(!needs_key),
     reach: () => availability(true),
     /** What the server serves, never empty. @throws ModelError */
     async models(): Promise<string[]> {
       const { models, reason } = await remembered()
-      if (models?.length) return models
+      if (models?.length) return models.map(({ id }) => id)
       asked = undefined
       const problem = reason ?? `${base_url} serves no model; load one, or name it as ${name}:<model>`
       throw Object.assign(new ModelError({ model: name, problem }), { kind: 'unreachable' as const, billed: false })

@@ -1,0 +1,107 @@
+import { hash } from 'node:crypto'
+import type { Message } from '../contract.ts'
+import type { Target } from '../names.ts'
+
+/** Said for the user where a conversation would begin or end with the assistant. */
+export const GO_ON = 'Go on.'
+const NO_RESULT = 'No result: this call did not run.'
+const NO_OUTPUT = '(no output)'
+/** Stands between a tool's result and a message of the user where a server refuses the one right after the other. */
+const NOTED = 'Noted.'
+
+/** What a server asks of a conversation beyond the common form. */
+export interface ConversationRules {
+  /** A user's message never follows a tool's result at once (Mistral: error 3230). */
+  separates_results?: boolean
+  /** Ids of calls are nine letters or digits (Mistral). */
+  has_short_ids?: boolean
+}
+
+/** Mistral's models keep to its rules wherever they run: their chat templates have them too. */
+const MISTRAL = /mi(ni)?stral|mixtral|magistral|codestral|devstral|pixtral/i
+
+/** Returns what the server of a model asks of a conversation. */
+export function rulesFor({ id }: Pick<Target, 'id'>): ConversationRules {
+  return MISTRAL.test(id) ? { separates_results: true, has_short_ids: true } : {}
+}
+
+/**
+ * Returns the conversation in the form that each known provider accepts: one system message first, then the user; each call
+ * answered once, directly after it; no orphaned results; no message without content; roles that alternate; the user or a tool
+ * last. What is stored is what was said: this is only how it is sent.
+ */
+export function wellFormed(messages: readonly Message[], rules: ConversationRules = {}): Message[] {
+  const head = messages.findIndex(({ role }) => role !== 'system')
+  const leading = messages.slice(0, head < 0 ? messages.length : head)
+  const turns = inTurns(answered(messages.slice(leading.length)))
+  if (turns[0]?.role !== 'user') turns.unshift({ role: 'user', content: GO_ON })
+  if (turns.at(-1)?.role === 'assistant') turns.push({ role: 'user', content: GO_ON })
+  const system = joined(...leading.map(({ content }) => content))
+  const shaped = rules.separates_results ? separated(turns) : turns
+  return [
+    ...(system ? [{ role: 'system' as const, content: system }] : []),
+    ...(rules.has_short_ids ? shaped.map(withShortIds) : shaped),
+  ]
+}
+
+/** Puts one result after each call, and drops what answers no call. Messages that came between stand after the results. */
+function answered(messages: readonly Message[]): Message[] {
+  const said: Message[] = []
+  for (let at = 0; at < messages.length; ) {
+    const message = messages[at++]!
+    if (message.role === 'tool') continue
+    said.push(message.role === 'system' ? { ...message, role: 'user' } : message)
+    const calls = message.tool_calls ?? []
+    if (calls.length === 0) continue
+    const next = messages.findIndex(({ role }, n) => n >= at && role === 'assistant')
+    const results = new Map(
+      messages
+        .slice(at, next < 0 ? messages.length : next)
+        .filter(({ role }) => role === 'tool')
+        .map(result => [result.tool_call_id, result]),
+    )
+    for (const { id, name } of calls) said.push(resultOf(id, name, results.get(id)))
+  }
+  return said
+}
+
+function resultOf(tool_call_id: string, name: string, result: Message | undefined): Message {
+  if (!result) return { role: 'tool', tool_call_id, name, content: NO_RESULT, is_error: true }
+  return result.content.trim() === '' ? { ...result, content: NO_OUTPUT } : result
+}
+
+/** Drops messages without content, and makes one of neighbours with the same role. Calls of neighbours stay apart. */
+function inTurns(messages: readonly Message[]): Message[] {
+  const turns: Message[] = []
+  for (const message of messages) {
+    const calls = message.tool_calls?.length ?? 0
+    if (message.role !== 'tool' && calls === 0 && message.content.trim() === '') continue
+    const last = turns.at(-1)
+    const joins = message.role !== 'tool' && last?.role === message.role && !last.tool_calls?.length
+    if (joins) turns[turns.length - 1] = { ...message, content: joined(last.content, message.content) }
+    else turns.push(message)
+  }
+  return turns
+}
+
+function joined(...texts: string[]): string {
+  return texts.filter(text => text.trim() !== '').join('\n\n')
+}
+
+function separated(turns: readonly Message[]): Message[] {
+  return turns.flatMap((message, n) =>
+    message.role === 'user' && turns[n - 1]?.role === 'tool'
+      ? [{ role: 'assistant' as const, content: NOTED }, message]
+      : [message],
+  )
+}
+
+function withShortIds(message: Message): Message {
+  const { tool_calls, tool_call_id } = message
+  if (tool_call_id !== undefined) return { ...message, tool_call_id: shortId(tool_call_id) }
+  return tool_calls ? { ...message, tool_calls: tool_calls.map(call => ({ ...call, id: shortId(call.id) })) } : message
+}
+
+function shortId(id: string): string {
+  return /^[a-zA-Z0-9]{9}$/.test(id) ? id : hash('sha256', id).slice(0, 9)
+}

@@ -1,0 +1,91 @@
+import type { Message } from '../contract.ts'
+import { briefly, shortened } from './shorten.ts'
+import { textTokens } from './tokens.ts'
+
+/** The user's own words have at most this share of a digest; the newest of them come first. */
+const WORDS_SHARE = 0.6
+/** Of a result, or of what the assistant said, so many characters are kept. */
+const GIST = 160
+
+const FRAME =
+  'Record of the earlier part of this conversation, which was removed to save space. It is no new request, and your tools stay usable.'
+
+/**
+ * Tells what a dropped part of a conversation held, without a model: what the user said word for word, then what was called
+ * and what came of it. What is too old for the limit is counted and named.
+ * @param limit tokens
+ */
+export function digestOf(messages: readonly Message[], limit: number): string {
+  const words = messages.filter(({ role }) => role === 'user').map(({ content }) => content)
+  const said = newest(words, limit * WORDS_SHARE, content => content)
+  const steps = stepsOf(messages)
+  const left = limit - said.tokens
+  const done = newest(steps, left, step => step.line)
+  const olderSteps = steps.slice(0, steps.length - done.lines.length)
+  const olderWords = words.length - said.lines.length
+  return [
+    FRAME,
+    ...section('Messages that you were sent', [
+      ...(olderWords > 0 ? [`(${olderWords} older ones were left out)`] : []),
+      ...said.lines,
+    ]),
+    ...section('What you did', [...(olderSteps.length > 0 ? [countsOf(olderSteps)] : []), ...done.lines]),
+  ].join('\n')
+}
+
+function section(title: string, lines: readonly string[]): string[] {
+  return lines.length > 0 ? ['', `${title}:`, ...lines.map(line => `- ${line}`)] : []
+}
+
+interface Step {
+  name: string
+  line: string
+}
+
+/** One line for each call with the gist of its result, and for each text of the assistant. */
+function stepsOf(messages: readonly Message[]): Step[] {
+  const results = new Map(messages.filter(({ role }) => role === 'tool').map(each => [each.tool_call_id, each]))
+  return messages.flatMap(({ role, content, tool_calls = [] }) => {
+    if (role !== 'assistant') return []
+    const said = content.trim() === '' ? [] : [{ name: 'text', line: `said: ${gist(content)}` }]
+    const calls = tool_calls.map(({ id, name, arguments: args }) => {
+      const result = results.get(id)
+      const outcome = result ? `${result.is_error ? 'failed: ' : ''}${gist(result.content)}` : 'no result'
+      return { name, line: `${name} ${briefly(args)} → ${outcome}` }
+    })
+    return [...said, ...calls]
+  })
+}
+
+function gist(text: string): string {
+  const line = text.replace(/\s+/g, ' ').trim()
+  return line.length > GIST ? `${line.slice(0, GIST)}…` : line
+}
+
+/** As many of the newest as fit, oldest first; one that alone is too long is shortened. */
+function newest<T>(
+  items: readonly T[],
+  limit: number,
+  lineOf: (item: T) => string,
+): { lines: string[]; tokens: number } {
+  const lines: string[] = []
+  let tokens = 0
+  for (let at = items.length - 1; at >= 0; at--) {
+    const line = lineOf(items[at]!)
+    const needs = textTokens(line) + 2
+    if (tokens + needs > limit) {
+      if (lines.length === 0 && limit > 0) return { lines: [shortened(line, limit)], tokens: limit }
+      break
+    }
+    lines.unshift(line)
+    tokens += needs
+  }
+  return { lines, tokens }
+}
+
+function countsOf(steps: readonly Step[]): string {
+  const counts = new Map<string, number>()
+  for (const { name } of steps) counts.set(name, (counts.get(name) ?? 0) + 1)
+  const each = [...counts].map(([name, count]) => `${name} × ${count}`)
+  return `(${steps.length} older steps were left out: ${each.join(', ')})`
+}

@@ -1,0 +1,61 @@
+import { isTree } from '#kernel'
+import type { Message } from '../contract.ts'
+import { textTokens } from './tokens.ts'
+
+/** Results and arguments up to this length stay as they are, in characters. */
+const SHORT = 200
+/** Of a longer argument so much is left to recognise it by. */
+const HINT = 60
+/** Share of a shortened text that is its beginning; the rest is its end. */
+const HEAD_SHARE = 0.6
+
+/** Cuts the middle out of a text so that at most about `tokens` are left, and says how much is missing. */
+export function shortened(text: string, tokens: number): string {
+  const chars = Math.max(0, Math.floor((tokens / Math.max(textTokens(text), 1)) * text.length) - 100)
+  const head = Math.floor(chars * HEAD_SHARE)
+  const tail = chars - head
+  const missing = text.length - chars
+  const end = tail > 0 ? text.slice(-tail) : ''
+  return `${text.slice(0, head)}\n[… ${missing} of ${text.length} characters left out to fit the model's context …]\n${end}`
+}
+
+/** A tool result as one line that says what it was and how to get it again; undefined when that would save nothing. */
+export function clearedResult(message: Message, messages: readonly Message[]): Message | undefined {
+  if (message.role !== 'tool' || message.content.length <= SHORT) return undefined
+  const call = callOf(message, messages)
+  const what = call ? `${call.name} ${briefly(call.arguments)}` : (message.name ?? 'a tool')
+  const content = `[Old result of ${what}: ${message.content.length} characters, removed to save space. Call it again if you need it.]`
+  return { ...message, content }
+}
+
+function callOf({ tool_call_id }: Message, messages: readonly Message[]) {
+  for (let at = messages.length - 1; at >= 0; at--) {
+    const call = messages[at]!.tool_calls?.find(({ id }) => id === tool_call_id)
+    if (call) return call
+  }
+  return undefined
+}
+
+/** An answer whose calls have only the beginnings of their long arguments; undefined when none is long. */
+export function clearedCalls(message: Message): Message | undefined {
+  const { tool_calls } = message
+  if (!tool_calls || JSON.stringify(tool_calls).length <= SHORT) return undefined
+  const calls = tool_calls.map(call => ({ ...call, arguments: withHints(call.arguments) }))
+  if (JSON.stringify(calls) === JSON.stringify(tool_calls)) return undefined
+  return { ...message, tool_calls: calls }
+}
+
+function withHints(value: unknown): unknown {
+  if (typeof value === 'string') {
+    return value.length <= SHORT ? value : `${value.slice(0, HINT)}[… ${value.length} characters in all]`
+  }
+  if (Array.isArray(value)) return value.map(withHints)
+  if (!isTree(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, withHints(each)]))
+}
+
+/** Arguments in at most `SHORT` characters. */
+export function briefly(args: unknown): string {
+  const text = JSON.stringify(withHints(args)) ?? ''
+  return text.length > SHORT ? `${text.slice(0, SHORT)}…` : text
+}

@@ -1,0 +1,92 @@
+import type { Clock } from '#kernel'
+import type { CallPurpose, ModelFacts, Spend } from '../contract.ts'
+import type { Target } from '../names.ts'
+import type { ContextLimits, FittedRequest } from './fit.ts'
+
+/** Assumed of a model of which nothing is known, in tokens; a refusal corrects it. */
+export const ASSUMED_WINDOW = 200_000
+/** A server that did not say how large its window is is asked again after this time. */
+const ASK_AGAIN_MS = 60_000
+/** Conversations whose ratio is remembered; the one used longest ago goes first. */
+const MAX_CONVERSATIONS = 1_000
+/** The ratio moves in such steps, so that a request keeps its beginning from call to call. */
+const RATIO_STEP = 0.125
+const [MIN_RATIO, MAX_RATIO] = [0.75, 3]
+/** Of a refused request, the share that is taken for the window where the refusal does not name it. */
+const REFUSED_SHARE = 0.5
+
+interface Conversation {
+  ratio: number
+  /** What was left out of its last request, to tell when more is. */
+  left_out: string
+}
+
+/** What this process knows of the context windows of models, and of how they count the tokens of each conversation. */
+export class ContextWindows {
+  readonly #clock: Pick<Clock, 'monotonic'>
+  /** Windows that refusals named, by `provider:model`. */
+  readonly #learned = new Map<string, number>()
+  readonly #asked = new Map<string, { at: number; window: Promise<number | null> }>()
+  readonly #conversations = new Map<string, Conversation>()
+
+  constructor(clock: Pick<Clock, 'monotonic'>) {
+    this.#clock = clock
+  }
+
+  /** Limits of a request: what a refusal taught, then what the catalogue or `models.yaml` says, then what the server says. */
+  async limits(target: Target, facts: ModelFacts, purpose: CallPurpose): Promise<ContextLimits> {
+    const { max_output_tokens, context_window } = facts
+    const known = this.#learned.get(target.id) ?? context_window ?? (await this.#ask(target))
+    const { ratio } = this.#of(target.id, purpose)
+    return { window: known ?? ASSUMED_WINDOW, max_output_tokens, ratio }
+  }
+
+  /** Remembers the window that a refusal named, or one a good deal smaller than what was refused. */
+  learn(target: Target, named: number | null, refused: FittedRequest): void {
+    const { system, tools, messages } = refused.sections
+    const below = Math.floor((system + tools + messages) * REFUSED_SHARE) + refused.max_tokens
+    const smaller = Math.min(below, Math.floor(refused.window * REFUSED_SHARE))
+    this.#learned.set(target.id, named !== null && named < refused.window ? named : smaller)
+  }
+
+  /** Corrects the estimate of a conversation by the usage that its provider reported. */
+  calibrate(target: Target, purpose: CallPurpose, { sections }: FittedRequest, spend: Spend): void {
+    const estimate = sections.system + sections.tools + sections.messages
+    if (spend.estimated || spend.attempts !== 1 || estimate === 0) return
+    const counted = Math.min(Math.max(spend.input_tokens / estimate, MIN_RATIO), MAX_RATIO)
+    const conversation = this.#of(target.id, purpose)
+    if (Math.abs(counted - conversation.ratio) < RATIO_STEP) return
+    conversation.ratio = Math.ceil(counted / RATIO_STEP) * RATIO_STEP
+  }
+
+  /** Whether more was left out of this request than of the last one of its conversation. */
+  isCompacted(target: Target, purpose: CallPurpose, { cleared, digested, cut }: FittedRequest): boolean {
+    const conversation = this.#of(target.id, purpose)
+    const before = conversation.left_out
+    conversation.left_out = `${cleared} ${digested} ${cut}`
+    return cleared + digested + cut > 0 && before !== conversation.left_out
+  }
+
+  #of(model: string, { goal_id, task_id, agent_id, kind }: CallPurpose): Conversation {
+    const key = `${model} ${goal_id ?? task_id ?? `${agent_id} ${kind}`}`
+    const conversation = this.#conversations.get(key) ?? { ratio: 1, left_out: '' }
+    this.#conversations.delete(key)
+    this.#conversations.set(key, conversation)
+    if (this.#conversations.size > MAX_CONVERSATIONS) {
+      this.#conversations.delete(this.#conversations.keys().next().value!)
+    }
+    return conversation
+  }
+
+  #ask({ id, model, provider }: Target): Promise<number | null> | null {
+    if (!provider.contextWindow) return null
+    const before = this.#asked.get(id)
+    const now = this.#clock.monotonic()
+    if (before && now - before.at < ASK_AGAIN_MS) return before.window
+    const window = provider.contextWindow(model).catch(() => null)
+    this.#asked.set(id, { at: now, window })
+    // What is known does not change while the server runs; a restart with another window refuses, and that teaches it.
+    void window.then(known => known !== null && this.#asked.set(id, { at: Number.POSITIVE_INFINITY, window }))
+    return window
+  }
+}

@@ -1,0 +1,175 @@
+import { type ModelRequestBody, type Refusal, refuse } from './model-server.ts'
+
+type WireMessage = ModelRequestBody['messages'][number]
+
+/**
+ * Whose rules a request is checked by. `common` refuses what any of them refuses, but for rules that only Mistral has.
+ * Sources of the rules and texts: the providers' documents and the issues that quote their answers, as read on 2026-11-24
+ * (litellm#10083, rig#1130, datapizza-ai#98, mistralai/client-ts#106, gemini-cli#3814 and #11814, vllm#6862, llama.cpp#20861,
+ * hermes-agent#80265).
+ */
+export type Dialect = 'common' | 'openai' | 'mistral' | 'gemini' | 'deepseek' | 'vllm' | 'llamacpp' | 'ollama'
+
+interface Rule {
+  dialects: readonly Dialect[]
+  status: number
+  message: string
+  code?: string
+  isBroken(messages: readonly WireMessage[]): boolean
+}
+
+const ALL: readonly Dialect[] = ['openai', 'mistral', 'gemini', 'deepseek', 'vllm', 'llamacpp', 'ollama']
+
+const RULES: readonly Rule[] = [
+  {
+    dialects: ALL,
+    status: 400,
+    message:
+      "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages.",
+    isBroken: messages => turns(messages).some(({ asked, answered }) => asked.some(id => !answered.includes(id))),
+  },
+  {
+    dialects: ALL,
+    status: 400,
+    message:
+      "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.",
+    isBroken: messages => turns(messages).some(({ asked, answered }) => answered.some(id => !asked.includes(id))),
+  },
+  {
+    dialects: ['mistral'],
+    status: 400,
+    message: 'Not the same number of function calls and responses',
+    code: '3230',
+    isBroken: messages => turns(messages).some(({ asked, answered }) => asked.length !== answered.length),
+  },
+  {
+    dialects: ['gemini'],
+    status: 400,
+    message:
+      'Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.',
+    isBroken: messages => turns(messages).some(({ asked, answered }) => asked.length !== answered.length),
+  },
+  {
+    dialects: ['gemini'],
+    status: 400,
+    message:
+      'Please ensure that function call turn comes immediately after a user turn or after a function response turn.',
+    isBroken: messages =>
+      messages.some(
+        ({ tool_calls }, n) => tool_calls?.length && !['user', 'tool'].includes(messages[n - 1]?.role ?? ''),
+      ),
+  },
+  {
+    dialects: ['mistral'],
+    status: 400,
+    message: "Unexpected role 'user' after role 'tool'",
+    code: '3230',
+    isBroken: messages => messages.some(({ role }, n) => role === 'user' && messages[n - 1]?.role === 'tool'),
+  },
+  {
+    dialects: ['mistral'],
+    status: 400,
+    message: 'Tool call id must be a-z, A-Z, 0-9, with a length of 9.',
+    code: '3280',
+    isBroken: messages => turns(messages).some(({ asked }) => asked.some(id => !/^[a-zA-Z0-9]{9}$/.test(id))),
+  },
+  {
+    dialects: ['mistral', 'gemini'],
+    status: 400,
+    message: 'Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant',
+    isBroken: messages => messages.at(-1)?.role === 'assistant',
+  },
+  {
+    dialects: ['llamacpp'],
+    status: 400,
+    message: 'Assistant response prefill is incompatible with enable_thinking.',
+    isBroken: messages => messages.at(-1)?.role === 'assistant',
+  },
+  {
+    dialects: ['ollama'],
+    status: 400,
+    message: 'Cannot have 2 or more assistant messages at the end of the list.',
+    isBroken: messages => messages.slice(-2).every(({ role }) => role === 'assistant'),
+  },
+  {
+    dialects: ['vllm', 'llamacpp'],
+    status: 400,
+    message: 'Conversation roles must alternate user/assistant/user/assistant/...',
+    isBroken: messages =>
+      messages.some(({ role }, n) => (role === 'user' || role === 'assistant') && messages[n - 1]?.role === role),
+  },
+  {
+    dialects: ['vllm', 'llamacpp', 'mistral', 'gemini'],
+    status: 400,
+    message: 'Jinja Exception: After the optional system message, conversation roles must begin with user',
+    isBroken: messages => messages.find(({ role }) => role !== 'system')?.role !== 'user',
+  },
+  {
+    dialects: ['vllm', 'llamacpp', 'mistral', 'gemini'],
+    status: 400,
+    message: 'System message must be at the beginning.',
+    isBroken: messages => messages.slice(1).some(({ role }) => role === 'system'),
+  },
+  {
+    dialects: ['openai', 'deepseek', 'mistral', 'gemini'],
+    status: 400,
+    message: 'messages: text content must be non-empty',
+    isBroken: messages =>
+      messages.some(({ content, tool_calls }) => (content ?? '').trim() === '' && !tool_calls?.length),
+  },
+]
+
+/** How each provider says that a request is larger than the window. */
+const OVERFLOWS: Record<Dialect, (window: number, tokens: number) => Refusal> = {
+  common: (window, tokens) => OVERFLOWS.openai(window, tokens),
+  openai: (window, tokens) =>
+    refuse(400, `This model's maximum context length is ${window} tokens. However, you requested ${tokens} tokens.`, {
+      code: 'context_length_exceeded',
+    }),
+  mistral: (window, tokens) =>
+    refuse(400, `Prompt contains ${tokens} tokens, too large for model with ${window} maximum context length`),
+  gemini: (window, tokens) =>
+    refuse(400, `The input token count (${tokens}) exceeds the maximum number of tokens allowed (${window}).`),
+  deepseek: (window, tokens) =>
+    refuse(400, `This model's maximum context length is ${window} tokens. However, you requested ${tokens} tokens.`),
+  vllm: (window, tokens) =>
+    refuse(400, `You passed ${tokens} input tokens, and the model's context length is only ${window} tokens.`),
+  llamacpp: window => refuse(400, `request exceeds the available context size (${window} tokens), try increasing it`),
+  ollama: () => refuse(400, 'the request is greater than the context length'),
+}
+
+/**
+ * Tells how a provider would refuse a request of OpenAI's chat completions; undefined when it would answer.
+ * @param window tokens of input and output together; Infinity sets no limit
+ */
+export function refusalOf(
+  body: ModelRequestBody,
+  { dialect = 'common', window = Number.POSITIVE_INFINITY }: { dialect?: Dialect; window?: number } = {},
+): Refusal | undefined {
+  const isAsked = ({ dialects }: Rule) =>
+    dialect === 'common' ? dialects.some(each => each !== 'mistral') : dialects.includes(dialect)
+  const broken = RULES.find(rule => isAsked(rule) && rule.isBroken(body.messages))
+  if (broken) return refuse(broken.status, broken.message, broken.code ? { code: broken.code } : {})
+  const tokens = tokensIn(body) + (body.max_tokens ?? body.max_completion_tokens ?? 0)
+  return tokens > window ? OVERFLOWS[dialect](window, tokens) : undefined
+}
+
+/** Tokens of a request's text, at four characters a token. */
+export function tokensIn({ messages, tools }: Pick<ModelRequestBody, 'messages' | 'tools'>): number {
+  const said = messages.reduce((sum, { content, tool_calls }) => {
+    return sum + (content?.length ?? 0) + (tool_calls ? JSON.stringify(tool_calls).length : 0)
+  }, 0)
+  return Math.ceil((said + (tools ? JSON.stringify(tools).length : 0)) / 4)
+}
+
+/** The ids of the calls of each message, and of the results right after it. */
+function turns(messages: readonly WireMessage[]): { asked: string[]; answered: string[] }[] {
+  const found: { asked: string[]; answered: string[] }[] = []
+  for (const { role, tool_calls = [], tool_call_id } of messages) {
+    if (role === 'tool') {
+      if (found.length === 0) found.push({ asked: [], answered: [] })
+      found.at(-1)!.answered.push(tool_call_id ?? '')
+    } else found.push({ asked: tool_calls.map(call => (call as { id: string }).id), answered: [] })
+  }
+  return found
+}
