@@ -97,7 +97,8 @@ test('an answer that was compressed unasked is read, as a stream or whole, and o
 test('a server that only knows streams is understood where a whole answer is asked for', async () => {
   let asked = 0
   const said = (choice: object) => `data: ${JSON.stringify({ choices: [{ index: 0, ...choice }] })}\n\n`
-  const { url } = await served((_, response) => {
+  const { url } = await served((request, response) => {
+    if (request.method === 'GET') return void response.writeHead(404).end()
     response.writeHead(200, EVENTS).write(said({ delta: { content: 'All' } }))
     response.end(asked++ === 0 ? '' : said({ delta: { content: ' of it.' }, finish_reason: 'stop' }))
   })

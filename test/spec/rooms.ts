@@ -11,7 +11,15 @@ import { Store } from '../../builtins/store/contract.ts'
 import store from '../../builtins/store/index.ts'
 import file from '../../builtins/toolkits/file/index.ts'
 import notepad from '../../builtins/toolkits/notepad/index.ts'
-import { type House, type HouseOptions, house, type ModelServer, modelServer, type Script } from '../support/index.ts'
+import {
+  type House,
+  type HouseOptions,
+  house,
+  type ModelServer,
+  type ModelServerOptions,
+  modelServer,
+  type Script,
+} from '../support/index.ts'
 
 /** What it takes for agents to live, without the faces. */
 export const ROOMS = [store, models, budget, profiles, agents, runtime, sandbox, file, notepad, goals]
@@ -19,8 +27,11 @@ export const ROOMS = [store, models, budget, profiles, agents, runtime, sandbox,
 export const WORKER = 'name: worker\nrole: does what the script says\nmax_steps: 5\n'
 
 /** A house whose agents ask a scripted model over real HTTP. */
-export async function lived(script: Script, options: HouseOptions = {}): Promise<House & { server: ModelServer }> {
-  const server = await modelServer({ script })
+export async function lived(
+  script: Script,
+  { serving = {}, ...options }: HouseOptions & { serving?: ModelServerOptions } = {},
+): Promise<House & { server: ModelServer }> {
+  const server = await modelServer({ ...serving, script })
   const home = await house({
     ...options,
     builtins: [...ROOMS, ...(options.builtins ?? [])],

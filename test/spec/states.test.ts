@@ -222,6 +222,7 @@ describe('a goal', () => {
       return toolCall('look', { n: request.n })
     })
     const id = await spawn(home)
+    await settled(home)
     await home.kernel.invoke('goals.add', { id, objective: 'Polish the silver' })
     await home.clock.advance(1_000)
     await until(() => home.server.requests.some(({ prompt }) => prompt.includes('Goal: Polish')))

@@ -3,8 +3,8 @@ import type { CallPurpose, ModelFacts, Spend } from '../contract.ts'
 import type { Target } from '../names.ts'
 import type { ContextLimits, FittedRequest } from './fit.ts'
 
-/** Assumed of a model of which nothing is known, in tokens; a refusal corrects it. */
-export const ASSUMED_WINDOW = 200_000
+/** Assumed of a model of which nothing is known, in tokens: large, as a refusal corrects it and a cut loses words. */
+export const ASSUMED_WINDOW = 400_000
 /** A server that did not say how large its window is is asked again after this time. */
 const ASK_AGAIN_MS = 60_000
 /** Conversations whose ratio is remembered; the one used longest ago goes first. */
