@@ -292,19 +292,18 @@ export class Ledger implements Budget, CallLimit {
   }
 
   async #reserve(
-    { call_id, model, purpose, priced }: PlannedSpend,
+    { call_id, model, purpose, priced, longest_ms }: PlannedSpend,
     amount: Limits,
     bound: number,
     agents: TotalLimit[],
   ): Promise<boolean> {
     const { agent_id, root_agent_id = null, goal_id, kind } = purpose
-    const longest = Number(this.#svc.config.get('model.total_timeout') ?? 0) * 1000
     const held = await this.#store.apply([
       holdSpend({
         ...{ call_id, owner: this.#owner, by_daemon: this.#svc.heartbeat.live },
         ...{ agent_id, root_agent_id, goal_id, kind, model, priced },
         ...{ amount, limits: this.#limits, bound, agents },
-        expires_at: Math.ceil(this.#svc.clock.ms() + longest + GRACE_MS),
+        expires_at: Math.ceil(this.#svc.clock.ms() + longest_ms + GRACE_MS),
       }),
     ])
     if (held) this.#held.set(call_id, { purpose })

@@ -36,6 +36,7 @@ export interface CallSettings {
   max_retries: number
   /** Seconds, all of them. */
   idle_timeout: number
+  first_byte_timeout: number
   total_timeout: number
   /** How much of the total this model may use; another is to have its turn after it. */
   share: number
@@ -49,6 +50,8 @@ interface Talk {
   request: ModelRequest
   settings: CallSettings
   show: (text: string) => void
+  /** An answer has begun: the time that the call may take counts from here. */
+  begun: () => void
 }
 
 /** What one attempt has brought so far. */
@@ -74,7 +77,13 @@ export async function callModel(call: ModelCall, to: Understood, settings: CallS
   const request: ModelRequest = { ...rest, model: to.model, purpose: asked_for ?? call.purpose }
   const began = ports.clock.monotonic()
   const attempts: Heard[] = []
-  const total = limit(ports.clock, signal, settings.share * 1000, () => tookTooLong(to, settings))
+  const until_begun = Math.max(settings.first_byte_timeout, settings.share)
+  const total = limit(ports.clock, signal, until_begun * 1000, () => tookTooLong(to, settings))
+  let hasBegun = false
+  const begun = () => {
+    if (!hasBegun) total.restart(settings.share * 1000)
+    hasBegun = true
+  }
   const spend = (): Spend => ({
     call_id,
     model: to.id,
@@ -87,7 +96,7 @@ export async function callModel(call: ModelCall, to: Understood, settings: CallS
     shown += text
     onText?.(text)
   }
-  const talk: Talk = { to, request, settings, show }
+  const talk: Talk = { to, request, settings, show, begun }
   const giveUp = (failure: ModelError) =>
     Object.assign(failure, { spend: attempts.length > 0 ? spend() : null, text: onText ? shown : '' })
   let form: 'stream' | 'plain' = 'stream'
@@ -146,19 +155,22 @@ export async function callModel(call: ModelCall, to: Understood, settings: CallS
 
 /** Follows a stream to its end. Rejects as soon as nothing came for the idle limit, or the signal is aborted. */
 async function hearStream(
-  { to, request, settings, show }: Talk,
+  { to, request, settings, show, begun }: Talk,
   signal: AbortSignal,
   heard: Heard,
   pass: Pass,
 ): Promise<void> {
   const idle_ms = settings.idle_timeout * 1000
-  const idle = limit(settings.ports.clock, signal, idle_ms, () =>
-    fault(to, `nothing came for model.idle_timeout (${settings.idle_timeout} s)`, { kind: 'timeout' }),
+  let limited: 'first_byte_timeout' | 'idle_timeout' = 'first_byte_timeout'
+  const idle = limit(settings.ports.clock, signal, settings.first_byte_timeout * 1000, () =>
+    fault(to, `nothing came for model.${limited} (${settings[limited]} s)`, { kind: 'timeout' }),
   )
   let over = false
   try {
     await to.stream(request, idle.signal, event => {
       pass.accepted()
+      begun()
+      limited = 'idle_timeout'
       take(to, heard, event)
       if (event.type === 'text' && event.text) show(event.text)
       idle.restart(heard.finish_reason ? Math.min(USAGE_WAIT_MS, idle_ms) : idle_ms)

@@ -3,7 +3,7 @@ import { appendEvent, Store } from '../store/contract.ts'
 import { Abilities } from './abilities.ts'
 import { callModel } from './call.ts'
 import { type ProjectCatalogue, priceOf } from './catalogue.ts'
-import type { ModelConfig } from './config.ts'
+import { firstByteTimeout, longestCallMs, type ModelConfig } from './config.ts'
 import { ContextEngine } from './context/engine.ts'
 import {
   CallLimits,
@@ -30,6 +30,9 @@ export interface CallerParts {
   resolve(name: string | null): Promise<Target>
   governorOf(provider: string): Governor
 }
+
+/** Share of the total time that each model may take, whatever those before it took. */
+const LEAST_SHARE = 0.25
 
 /** What lets another model have its turn. */
 type Silence = ModelError | InstanceType<typeof MissingDependencyError>
@@ -79,7 +82,8 @@ export class Caller {
         const begun = failure instanceof ModelError && failure.text !== ''
         if (!next || begun || call.signal.aborted) throw summed(silent)
         await this.#tell(call, model, next, failure)
-        left = total_timeout - (this.#svc.clock.monotonic() - began) / 1000
+        // One that took long to load leaves the others enough to answer.
+        left = Math.max(total_timeout - (this.#svc.clock.monotonic() - began) / 1000, total_timeout * LEAST_SHARE)
       }
     }
   }
@@ -92,7 +96,10 @@ export class Caller {
     const call_id = ports.ids.make('call', 12)
     const { purpose } = call
     const limits = this.#svc.list(CallLimits)
-    const planned = { call_id, model: target.id, purpose, priced: pricedOf(price), bound: () => boundOf(call, price) }
+    const planned = {
+      ...{ call_id, model: target.id, purpose, priced: pricedOf(price) },
+      ...{ longest_ms: longestCallMs(config), bound: () => boundOf(call, price) },
+    }
     const admit = async () => {
       for (const limit of limits) await limit.hold(planned)
     }
@@ -106,7 +113,7 @@ export class Caller {
     const ended = this.#observed({ call_id, model: target.id, call })
     const answer = await callModel(call, this.#abilities.understood(target, mode), {
       ...{ ...config, max_retries: retries.max_retries, share, ports, log, call_id, price, failover_from },
-      ...{ admit, unbilled },
+      ...{ admit, unbilled, first_byte_timeout: firstByteTimeout(config, target.provider.free === true) },
       governor: governorOf(target.provider.name),
     }).catch(async error => {
       ended({ error })

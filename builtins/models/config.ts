@@ -60,7 +60,18 @@ export const ModelConfig = z.object({
     .default(0.45)
     .describe('Share of the window that a shortened conversation takes at most'),
   idle_timeout: z.number().positive().default(30).describe('Seconds without a chunk after which a stream has stalled'),
-  total_timeout: z.number().positive().default(240).describe('Seconds that one call may take, with all its retries'),
+  first_byte_timeout: z
+    .number()
+    .min(0)
+    .default(0)
+    .describe(
+      'Seconds until the first chunk of an answer; 0 takes four times idle_timeout, eight times for servers of your own, which may load the model first, and at most total_timeout',
+    ),
+  total_timeout: z
+    .number()
+    .positive()
+    .default(240)
+    .describe('Seconds that one call may take from its first chunk on, with all its retries'),
   retry_delay: z.number().min(0).default(0.5).describe('Seconds before the first retry; doubled with each'),
   retry_cap: z.number().min(0).default(60).describe('The longest wait in seconds, whatever Retry-After asks for'),
   max_concurrent: z
@@ -89,3 +100,19 @@ export const RetryConfig = z.object({
     .meta({ reload: 'restart_required', env: 'SVC_MAX_RETRIES' })
     .describe('How often a failed model call is tried again'),
 })
+
+/** Servers of the user's own may have to load the model, or read a long prompt slowly, before they answer. */
+const [FIRST_BYTE_FACTOR, OWN_SERVER_FACTOR] = [4, 8]
+
+type Timeouts = Readonly<Pick<ModelConfig, 'idle_timeout' | 'first_byte_timeout' | 'total_timeout'>>
+
+/** Returns how long the first chunk of an answer may take, in seconds. @param own a server of the user's own */
+export function firstByteTimeout({ first_byte_timeout, idle_timeout, total_timeout }: Timeouts, own: boolean): number {
+  return first_byte_timeout || Math.min(idle_timeout * (own ? OWN_SERVER_FACTOR : FIRST_BYTE_FACTOR), total_timeout)
+}
+
+/** Returns how long one call may take at most, with all its retries, in milliseconds. */
+export function longestCallMs(timeouts: Timeouts): number {
+  const { total_timeout } = timeouts
+  return (total_timeout + Math.max(total_timeout, firstByteTimeout(timeouts, true))) * 1000
+}

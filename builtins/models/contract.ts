@@ -205,6 +205,8 @@ export interface PlannedSpend {
   model: string
   purpose: CallPurpose
   priced: Spend['priced']
+  /** How long the call may take at most, with all its retries, in milliseconds. */
+  longest_ms: number
   /** What one attempt may cost at most, its input being estimated. */
   bound(): { cost_micros: number; tokens: number }
 }

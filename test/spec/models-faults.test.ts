@@ -6,7 +6,7 @@ const FAILS: Partial<Record<FaultMode, { hits: number; says: RegExp; transient?:
   '429': { hits: 3, says: /HTTP 429: Rate limit reached\.$/, costs: false },
   '429long': { hits: 3, says: /HTTP 429/, costs: false },
   '500': { hits: 3, says: /HTTP 500/, costs: false },
-  hang: { hits: 3, says: /nothing came for model\.idle_timeout \(0\.5 s\)/, costs: true },
+  hang: { hits: 3, says: /nothing came for model\.first_byte_timeout \(0\.5 s\)/, costs: true },
   drip: { hits: 3, says: /nothing came/, costs: true },
   cleancut: { hits: 3, says: /broke off before its end/, costs: true },
   rst: { hits: 3, says: /broke off/, costs: true },

@@ -23,7 +23,7 @@ export const QUICK = {
 }
 
 /** The same, with a stalled stream told soon. */
-export const IMPATIENT = { ...QUICK, model: { ...QUICK.model, idle_timeout: 0.5 } }
+export const IMPATIENT = { ...QUICK, model: { ...QUICK.model, idle_timeout: 0.5, first_byte_timeout: 0.5 } }
 
 // Loaded here once, so that the first call's limits measure the server alone.
 await import('openai')

@@ -91,7 +91,8 @@ export class LifeChoices {
     if (event.choices.length === 1) return this.#settle(row, event, 1, 'only')
     if (this.#svc.has(Budget) && (await this.#svc.use(Budget).exceeded())) return false
     const { life_event_id } = row
-    const longest = Number(this.#svc.config.get('model.total_timeout') ?? 240) * 1000
+    const seconds = (key: string) => Number(this.#svc.config.get(`model.${key}`) ?? 0)
+    const longest = (seconds('first_byte_timeout') + 2 * seconds('total_timeout')) * 1000
     const until = Math.ceil(this.#svc.clock.ms() + longest + GRACE_MS)
     if (!(await this.#store.apply([takeEvent({ life_event_id, until })]))) return false
     let text: string

@@ -2,6 +2,7 @@ import type OpenAI from 'openai'
 import type { Ports } from '#kernel'
 import { ModelError, type ModelEvent, type ModelProvider, type ModelRequest } from '../contract.ts'
 import type { Endpoint } from './endpoints.ts'
+import { withErrorBody } from './error-body.ts'
 import { faultOf, refusesStreamOptions } from './faults.ts'
 import { capBody, isStream } from './fetch.ts'
 import { chunks, type Reporting, refuseReported } from './openai-chunks.ts'
@@ -30,7 +31,8 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
         project: endpoint.project,
         maxRetries: 0,
         timeout: NO_TIMEOUT_MS,
-        fetch: (input, init) => capBody(ask(input instanceof Request ? input.url : input, init), false),
+        fetch: (input, init) =>
+          capBody(ask(input instanceof Request ? input.url : input, init), false).then(withErrorBody),
         logLevel: 'off',
       })
     })
@@ -82,6 +84,7 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
         throw fault(error)
       })
       refuseWebPage(model, response)
+      if (isJson(response)) return whole(response, fault)
       return data.of(response, error => Object.assign(fault(error), { interrupted: true }))
     })
   }
@@ -120,6 +123,19 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
 
 function firstOf(models: () => Promise<string[]>): () => Promise<string> {
   return async () => (await models())[0]!
+}
+
+function isJson({ headers }: Response): boolean {
+  return headers.get('content-type')?.includes('application/json') ?? false
+}
+
+/** What a server answers as a whole that was asked for a stream: some know nothing else, or report an error so. */
+async function* whole(response: Response, fault: (error: unknown) => ModelError): AsyncGenerator<ModelEvent, undefined> {
+  try {
+    yield* eventsOfCompletion(await response.json())
+  } catch (error) {
+    throw fault(error)
+  }
 }
 
 /** What a server streams that was asked for a whole answer: some know nothing else. */

@@ -58,7 +58,12 @@ function answered(url: string | URL, init: RequestInit): Promise<IncomingMessage
     const asking = isSecure
       ? overHttps(url, { ...request, agent: kept.https }, respond)
       : overHttp(url, { ...request, agent: kept.http }, respond)
-    asking.on('error', reject)
+    asking.on('error', (error: NodeJS.ErrnoException) => {
+      // A kept connection that its server had closed meanwhile: the request never arrived, and goes out anew.
+      const isStale = asking.reusedSocket && error.code === 'ECONNRESET'
+      if (isStale) answered(url, init).then(resolve, reject)
+      else reject(error)
+    })
     // Nothing came for so long; how long a server may think is its callers' business.
     asking.on('timeout', () => {
       if (!asking.socket?.connecting) return
