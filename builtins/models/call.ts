@@ -57,6 +57,7 @@ interface Talk {
 /** What one attempt has brought so far. */
 interface Heard extends Attempt {
   text: string
+  reasoning: string
   /** Characters that came, and characters of what they were found to mean: the more of them is what is paid for. */
   came: number
   meant: number
@@ -117,6 +118,7 @@ export async function callModel(call: ModelCall, to: Understood, settings: CallS
       }
       const heard: Heard = {
         text: '',
+        reasoning: '',
         tool_calls: [],
         dropped_calls: 0,
         came: 0,
@@ -197,6 +199,9 @@ function take(to: Target, heard: Heard, event: ModelEvent): void {
     heard.text += event.text
     heard.meant += event.text.length
     heard.came += event.chars ?? event.text.length
+  } else if (event.type === 'reasoning') {
+    heard.reasoning += event.text
+    heard.came += event.chars ?? event.text.length
   } else if (event.type === 'tool_call') {
     const { type: _, ...call } = event
     heard.tool_calls.push(call)
@@ -213,7 +218,7 @@ function take(to: Target, heard: Heard, event: ModelEvent): void {
 }
 
 function answerOf(
-  { text, tool_calls, dropped_calls, finish_reason = 'stop' }: Heard,
+  { text, reasoning, tool_calls, dropped_calls, finish_reason = 'stop' }: Heard,
   request: ModelRequest,
   { ids }: Pick<Ports, 'ids'>,
 ) {
@@ -226,6 +231,7 @@ function answerOf(
   const ended = finish_reason === 'stop' || finish_reason === 'tool_calls'
   return {
     text,
+    ...(reasoning ? { reasoning } : {}),
     tool_calls: Object.freeze(calls),
     ...(dropped_calls > 0 ? { dropped_calls } : {}),
     finish_reason: ended ? (calls.length > 0 ? 'tool_calls' : 'stop') : finish_reason,

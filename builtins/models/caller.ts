@@ -111,9 +111,11 @@ export class Caller {
     }
     const mode = listed.tool_calls[target.id] ?? config.providers[target.provider.name]?.tool_calls
     const ended = this.#observed({ call_id, model: target.id, call })
+    const own = target.provider.free === true
+    const first_byte_timeout = firstByteTimeout({ ...config, total_timeout: share }, own)
     const answer = await callModel(call, this.#abilities.understood(target, mode), {
       ...{ ...config, max_retries: retries.max_retries, share, ports, log, call_id, price, failover_from },
-      ...{ admit, unbilled, first_byte_timeout: firstByteTimeout(config, target.provider.free === true) },
+      ...{ admit, unbilled, first_byte_timeout },
       governor: governorOf(target.provider.name),
     }).catch(async error => {
       ended({ error })

@@ -16,6 +16,7 @@ export const Message = z.object({
     )
     .optional()
     .describe('Arguments are an object, or the raw text when it was not JSON'),
+  reasoning: z.string().optional().describe('What the model thought on the way to its answer; it is not sent again'),
   dropped_calls: z
     .number()
     .int()
@@ -88,6 +89,8 @@ export interface Usage {
 export type ModelEvent =
   /** `chars`: how many came with it, where they are more than its text: of a tool call that is being written. */
   | { type: 'text'; text: string; chars?: number }
+  /** What the model thought on the way to its answer. `chars`: how many came with it, where it is not its length. */
+  | { type: 'reasoning'; text: string; chars?: number }
   | ({ type: 'tool_call' } & AskedCall)
   /** Tool calls over the limit that are not passed on, and the number of characters in them. */
   | { type: 'dropped_calls'; calls: number; chars: number }
@@ -169,6 +172,8 @@ export interface AskedCall {
 /** It is frozen, with all that is in it: whoever else has it, has the same. */
 export interface ModelAnswer {
   readonly text: string
+  /** What the model thought on the way, where it says so; never a part of `text`. */
+  readonly reasoning?: string
   /** In the order given. What could be read in one way only is mended; what could not is as it came. */
   readonly tool_calls: readonly Readonly<AskedCall>[]
   /** Number of further calls, which were dropped because they were over `MAX_TOOL_CALLS`; absent when there were none. */

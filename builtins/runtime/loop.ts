@@ -89,13 +89,14 @@ function questionOf({ ends }: RunRequest): string {
   return ends === 'text' ? ASK_FOR_AN_ANSWER : ASK_WHETHER_DONE
 }
 
-function assistantMessage({ text }: ModelAnswer, calls: readonly PlannedCall[], dropped: number): Message {
+function assistantMessage({ text, reasoning }: ModelAnswer, calls: readonly PlannedCall[], dropped: number): Message {
   const asked = calls.map(({ id, name, arguments: args, repaired }) => {
     return { id, name, arguments: args, ...(repaired ? { repaired: [...repaired] } : {}) }
   })
   return {
     role: 'assistant',
     content: text,
+    ...(reasoning ? { reasoning } : {}),
     ...(asked.length > 0 ? { tool_calls: asked } : {}),
     ...(dropped > 0 ? { dropped_calls: dropped } : {}),
   }

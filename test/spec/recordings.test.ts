@@ -764,7 +764,7 @@ test('a run with the tools of an MCP server replays, also with those that it lis
   const agent = await spawn(home)
   await until(async () => (await goalsOf(home, agent)).filter(goal => goal.status === 'completed').length >= 2)
   await home.stop()
-  expect(home.server.requests.at(-1)?.prompt).toContain('said')
+  expect(home.server.requests.some(({ prompt }) => prompt.includes('said'))).toBe(true)
   const run = await runOf(home)
   const verdict = await replayOf(home, run)
   expect(verdict, JSON.stringify(verdict)).toMatchObject({ same: true, divergence: null, notes: [] })

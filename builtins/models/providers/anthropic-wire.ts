@@ -87,6 +87,7 @@ const WireUsage = z.object({
 const Block = z.object({
   type: z.string(),
   text: z.string().nullish(),
+  thinking: z.string().nullish(),
   id: z.string().nullish(),
   name: z.string().nullish(),
   input: z.unknown().optional(),
@@ -104,6 +105,7 @@ const Piece = z.object({
     .object({
       type: z.string().nullish(),
       text: z.string().nullish(),
+      thinking: z.string().nullish(),
       partial_json: z.string().nullish(),
       stop_reason: z.string().nullish(),
     })
@@ -135,6 +137,7 @@ export class AnthropicStream {
     } else if (type === 'message_delta' && delta?.stop_reason) {
       return [...[...this.#uses.values()].map(calledBy), ...usageEvents(this.#usage), doneEvent(delta.stop_reason)]
     }
+    if (delta?.thinking) return [{ type: 'reasoning', text: delta.thinking }]
     // An empty text is a sign of life: a model that thinks, or writes a long tool call, is not idle.
     const text = delta?.text ?? (type === 'content_block_start' ? block?.text : '') ?? ''
     return [{ type: 'text', text, chars: text.length + (delta?.partial_json?.length ?? 0) }]
@@ -150,7 +153,9 @@ export class AnthropicStream {
 /** The events of an answer that came as a whole. */
 export function eventsOfAnswer(raw: unknown): ModelEvent[] {
   const { content, stop_reason, usage } = Answer.parse(raw)
+  const thought = content.map(({ thinking }) => thinking ?? '').join('')
   return [
+    ...(thought ? [{ type: 'reasoning' as const, text: thought }] : []),
     { type: 'text', text: content.map(({ text }) => text ?? '').join('') },
     ...content.filter(({ type }) => type === 'tool_use').map(block => calledBy(useOf(block))),
     ...usageEvents(WireUsage.safeParse(usage).data ?? {}),

@@ -1,6 +1,14 @@
 import type { Clock } from '#kernel'
 import type { ModelEvent } from '../contract.ts'
-import { Chunk, callsIn, charsOfCalls, doneEvent, ToolCallAssembly, usageEvents } from './openai-wire.ts'
+import {
+  Chunk,
+  callsIn,
+  charsOfCalls,
+  doneEvent,
+  reasoningEvents,
+  ToolCallAssembly,
+  usageEvents,
+} from './openai-wire.ts'
 import { EventData } from './sse.ts'
 
 /** What a server sends behind its last chunk. What follows is read, so that the connection can be used again, and is no part of the answer. */
@@ -38,7 +46,10 @@ class ChunkReading {
     this.#refused ||= Boolean(said?.refusal)
     this.#said ||= text !== '' || calls.length > 0
     // An empty text is a sign of life: a model that thinks, or writes a long tool call, is not idle.
-    const events: ModelEvent[] = [{ type: 'text', text, chars: text.length + charsOfCalls(calls) }]
+    const events: ModelEvent[] = [
+      ...reasoningEvents(said),
+      { type: 'text', text, chars: text.length + charsOfCalls(calls) },
+    ]
     if (usage) events.push(...usageEvents(usage))
     if (choice?.finish_reason) events.push(...this.#end(choice.finish_reason))
     return events
@@ -56,8 +67,8 @@ function wordIn(raw: { choices?: unknown; usage?: unknown } | null): string | un
   const { choices, usage } = raw ?? {}
   if (!Array.isArray(choices) || choices.length !== 1 || usage) return undefined
   const { delta, finish_reason } = choices[0] ?? {}
-  const { content, refusal, tool_calls, function_call } = delta ?? {}
-  const more = finish_reason || refusal || tool_calls || function_call
+  const { content, refusal, tool_calls, function_call, reasoning_content, reasoning } = delta ?? {}
+  const more = finish_reason || refusal || tool_calls || function_call || reasoning_content || reasoning
   return typeof content === 'string' && !more ? content : undefined
 }
 

@@ -63,6 +63,9 @@ const Content = z.union([
 const Said = z.object({
   content: Content.nullish(),
   refusal: z.string().nullish(),
+  // DeepSeek, vLLM and llama.cpp have the one, OpenRouter and Groq the other.
+  reasoning_content: z.string().nullish().catch(undefined),
+  reasoning: z.string().nullish().catch(undefined),
   tool_calls: z.array(ToolCallPiece).nullish(),
   function_call: Called.nullish(),
 })
@@ -82,6 +85,12 @@ export const Completion = z.object({
 export function callsIn(said: z.infer<typeof Said> | null | undefined): readonly ToolCallPiece[] {
   const one = said?.function_call
   return said?.tool_calls ?? (one ? [{ index: 0, function: one }] : [])
+}
+
+/** The reasoning in a message or a piece of one, where the server parts it from the answer. */
+export function reasoningEvents(said: z.infer<typeof Said> | null | undefined): ModelEvent[] {
+  const text = said?.reasoning_content ?? said?.reasoning
+  return text ? [{ type: 'reasoning', text }] : []
 }
 
 /** How much of tool calls came. */

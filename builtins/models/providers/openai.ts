@@ -6,7 +6,15 @@ import { withErrorBody } from './error-body.ts'
 import { faultOf, refusesStreamOptions } from './faults.ts'
 import { capBody, isStream } from './fetch.ts'
 import { chunks, type Reporting, refuseReported } from './openai-chunks.ts'
-import { Completion, callsIn, doneEvent, ToolCallAssembly, usageEvents, wireRequest } from './openai-wire.ts'
+import {
+  Completion,
+  callsIn,
+  doneEvent,
+  reasoningEvents,
+  ToolCallAssembly,
+  usageEvents,
+  wireRequest,
+} from './openai-wire.ts'
 import { Opened } from './opened.ts'
 import { probe } from './probe.ts'
 
@@ -130,7 +138,10 @@ function isJson({ headers }: Response): boolean {
 }
 
 /** What a server answers as a whole that was asked for a stream: some know nothing else, or report an error so. */
-async function* whole(response: Response, fault: (error: unknown) => ModelError): AsyncGenerator<ModelEvent, undefined> {
+async function* whole(
+  response: Response,
+  fault: (error: unknown) => ModelError,
+): AsyncGenerator<ModelEvent, undefined> {
   try {
     yield* eventsOfCompletion(await response.json())
   } catch (error) {
@@ -152,6 +163,7 @@ function eventsOfCompletion(raw: unknown): ModelEvent[] {
   const toolCalls = new ToolCallAssembly()
   toolCalls.add(callsIn(message).map((call, index) => ({ ...call, index })))
   return [
+    ...reasoningEvents(message),
     { type: 'text', text: message.content ?? message.refusal ?? '' },
     ...toolCalls.events(),
     ...usageEvents(usage),

@@ -60,7 +60,7 @@ function answered(url: string | URL, init: RequestInit): Promise<IncomingMessage
       : overHttp(url, { ...request, agent: kept.http }, respond)
     asking.on('error', (error: NodeJS.ErrnoException) => {
       // A kept connection that its server had closed meanwhile: the request never arrived, and goes out anew.
-      const isStale = asking.reusedSocket && error.code === 'ECONNRESET'
+      const isStale = asking.reusedSocket && error.code === 'ECONNRESET' && !signal?.aborted
       if (isStale) answered(url, init).then(resolve, reject)
       else reject(error)
     })

@@ -3,6 +3,7 @@ import { mendArguments, textOfArguments } from './arguments.ts'
 import { Holding } from './holding.ts'
 import { callsInText } from './in-text.ts'
 import { toolNamed } from './names.ts'
+import { Thoughts } from './thoughts.ts'
 
 /** How an answer is read: whether calls may stand in its text, and whether they were asked for there. */
 export type Reading = 'native' | 'either' | 'prompted'
@@ -12,6 +13,7 @@ export class Hearing {
   readonly #request: ModelRequest
   readonly #reading: Reading
   readonly #holding: Holding | undefined
+  readonly #thoughts = new Thoughts()
   readonly #calls: AskedCall[] = []
   readonly #dropped = { calls: 0, chars: 0 }
 
@@ -26,8 +28,10 @@ export class Hearing {
   /** What is passed on of one event. An empty text is passed on as well: it says that the model is not idle. */
   hear(event: ModelEvent): readonly ModelEvent[] {
     if (event.type === 'text') {
-      const { text, chars = text.length } = event
-      return [this.#holding ? { ...event, text: this.#holding.push(text), chars } : event]
+      const { text: came, chars = came.length } = event
+      const text = this.#thoughts.push(came)
+      if (!this.#holding && text === came) return [event]
+      return [{ ...event, text: this.#holding ? this.#holding.push(text) : text, chars }]
     }
     if (event.type === 'done') return [...this.#end(event.finish_reason === 'length'), event]
     if (event.type !== 'tool_call') return [event]
@@ -41,6 +45,10 @@ export class Hearing {
   }
 
   *#end(cut: boolean): Generator<ModelEvent> {
+    const late = this.#thoughts.end()
+    if (late) yield { type: 'text', text: this.#holding ? this.#holding.push(late) : late, chars: 0 }
+    const { reasoning } = this.#thoughts
+    if (reasoning) yield { type: 'reasoning', text: reasoning, chars: 0 }
     const all = this.#holding?.all ?? ''
     const spoken = this.#calls.length === 0 && all ? this.#spoken(all, cut) : undefined
     if (this.#holding) yield { type: 'text', text: this.#holding.rest(spoken?.text ?? all) }
