@@ -130,6 +130,8 @@ export interface Operations {
   'goals.add': { input: { id: string; objective: string; priority?: number | undefined; parent_goal_id?: string | null | undefined }; output: Goal }
   /** The tools that were called for a goal, newest first. */
   'goals.calls': { input: { limit?: number | undefined; offset?: number | undefined; goal_id: string }; output: ToolCall[] }
+  /** Show how full an agent's context window is. */
+  'goals.context': { input: { id: string }; output: AgentContext }
   /** One goal. */
   'goals.get': { input: { goal_id: string }; output: Goal }
   /** An agent's goals, newest first. */
@@ -328,6 +330,8 @@ export type Goal = { goal_id: string; agent_id: string; objective: string; statu
 
 export type ToolCall = { call_id: string; step: number; tool: string; arguments: string; state: string; ok: boolean | null; output: string | null; approval_id: string | null; started_at: string; ended_at: string | null }
 
+export type AgentContext = { model: string; window: number; sections: { system: number; tools: number; messages: number; answer: number }; total: number; ratio: number; cleared: number; digested: number; cut: number; agent_id: string; goal_id: string | null }
+
 export type SaidMessage = { role: 'system' | 'user' | 'assistant' | 'tool'; content: string; tool_calls?: { id: string; name: string; arguments: unknown; repaired?: string[] | undefined }[] | undefined; reasoning?: string | undefined; dropped_calls?: number | undefined; tool_call_id?: string | undefined; name?: string | undefined; is_error?: boolean | undefined; at: string }
 
 export type Identity = { agent_id: string; display_name: string; traits: string[]; domains: string[]; narrative: string; chapters: { index: number; summary: string; entry_count: number; started: string; ended: string }[]; worldview: string; opinions: { domain: string; opinion: string; formed_at: string }[]; open_questions: { question_id: string; question: string; asked_at: string }[]; evolution: { at: string; kind: 'opinion' | 'worldview' | 'question' | 'answer'; note: string }[]; created_at: string }
@@ -444,6 +448,7 @@ export const OPERATIONS = {
   'goals.abandon_all': { method: 'POST', path: '/goals/abandon' },
   'goals.add': { method: 'POST', path: '/agents/{id}/goals' },
   'goals.calls': { method: 'GET', path: '/goals/{goal_id}/calls' },
+  'goals.context': { method: 'GET', path: '/agents/{id}/context' },
   'goals.get': { method: 'GET', path: '/goals/{goal_id}' },
   'goals.history': { method: 'GET', path: '/agents/{id}/history' },
   'goals.list': { method: 'GET', path: '/agents/{id}/goals' },

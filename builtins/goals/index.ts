@@ -7,6 +7,7 @@ import { assemble } from './assembly.ts'
 import { goalsBundle, insertHistory } from './bundle.ts'
 import { goalsCheckpoint, restoreGoal } from './checkpoint.ts'
 import { GoalsConfig } from './config.ts'
+import { contextOperation } from './context.ts'
 import { ActiveGoal, GoalAdded, GoalChanged, GoalRefused, Goals, ToolResult } from './contract.ts'
 import { existenceLoop } from './existence.ts'
 import { generate } from './generation.ts'
@@ -37,7 +38,8 @@ export default definePlugin({
     goalsForget(svc)
     svc.add(CheckpointParts, goalsCheckpoint(svc))
     svc.add(BundleParts, goalsBundle(svc))
-    for (const operation of [...goalOperations(svc), ...storyOperations(svc)]) svc.operation(operation)
+    const operations = [...goalOperations(svc), ...storyOperations(svc), contextOperation(svc)]
+    for (const operation of operations) svc.operation(operation)
     svc.event('tool_result', ToolResult)
     svc.event('goal_added', GoalAdded)
     svc.event('goal_changed', GoalChanged)

@@ -9,7 +9,9 @@ import {
   CallLimits,
   CallObservers,
   type CallPurpose,
+  type ContextReport,
   MAX_TOOL_CALLS,
+  type MeasuredCall,
   type ModelAnswer,
   type ModelCall,
   ModelError,
@@ -56,6 +58,12 @@ export class Caller {
     this.#parts = parts
     this.#abilities = new Abilities(svc.log)
     this.#context = new ContextEngine(svc, parts)
+  }
+
+  /** Measures a call that is not made. @throws ModelNameError, ModelError */
+  async measure(call: MeasuredCall): Promise<ContextReport> {
+    const name = modelOf(call, this.#parts.config.planning_model)
+    return this.#context.measure(await this.#parts.resolve(name), call)
   }
 
   /** @throws ModelError, MissingDependencyError, ModelNameError, or what a limit on calls refuses the call with */

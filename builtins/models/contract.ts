@@ -290,6 +290,29 @@ export const ModelUsers = point<ModelUser>('model_users', {
   has: { name: 'text', models: 'function' },
 })
 
+/** How much of its model's context window a request takes, in tokens as estimated. */
+export const ContextReport = z
+  .object({
+    model: z.string(),
+    window: z.number().int().describe("The model's context window, in tokens"),
+    sections: z.object({
+      system: z.number().int(),
+      tools: z.number().int(),
+      messages: z.number().int(),
+      answer: z.number().int().describe('Kept free for the answer'),
+    }),
+    total: z.number().int().describe('Tokens of all sections'),
+    ratio: z.number().describe('Tokens that the provider counted for each token of the estimate'),
+    cleared: z.number().int().describe('Old tool results and long arguments that became one line'),
+    digested: z.number().int().describe('Messages that a digest stands for'),
+    cut: z.number().int().describe('Messages of which the middle was cut out'),
+  })
+  .meta({ id: 'ContextReport' })
+export type ContextReport = z.infer<typeof ContextReport>
+
+/** As much of a call as decides how large its request is. */
+export type MeasuredCall = Pick<ModelCall, 'model' | 'messages' | 'tools' | 'toolsWithin' | 'max_tokens' | 'purpose'>
+
 export interface Models {
   /** `provider:model` for what people write. @throws ModelNameError, or ModelError when nothing can be called */
   resolve(name: string | null): Promise<{ id: string; provider: ModelProvider; model: string }>
@@ -297,6 +320,8 @@ export interface Models {
   describe(name: string | null): Promise<ModelFacts>
   /** The same of every model that the configuration, profiles and living agents name. Names that mean nothing are left out. */
   inUse(): Promise<ModelFacts[]>
+  /** Measures a call that is not made, fitted to its model. Absent where another plugin provides the models. @throws as `resolve` does */
+  measure?(call: MeasuredCall): Promise<ContextReport>
   /**
    * One answer, with the retries and time limits of the configuration, of the model named or of its first fallback that
    * gives one. Once text was shown, no other model begins anew.

@@ -56,6 +56,7 @@ export default definePlugin({
       resolve,
       describe: async name => factsOf(await catalogue(), await resolve(name)),
       inUse,
+      measure: call => caller.measure(call),
       call: call =>
         taken(
           'model',

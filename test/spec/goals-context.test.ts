@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import type { Context as AgentContext } from '../../builtins/goals/context.ts'
 import type { Goal } from '../../builtins/goals/contract.ts'
 import { Store } from '../../builtins/store/contract.ts'
 import { beat, type House, type ModelServerRequest, refuse, text, toolCall } from '../support/index.ts'
@@ -94,4 +95,28 @@ it('a pursuit that is taken up after an answer without a call sends words that a
   const last = home.server.requests.filter(request => !asksForGoal(request)).at(-1)!
   expect(last.body.messages.at(-1)).toMatchObject({ role: 'user', content: expect.stringMatching(/finish_goal/) })
   expect(goal).toMatchObject({ status: 'completed' })
+})
+
+it('an operator sees the next request by section, against the window of its model', async () => {
+  await using home = await lived(reader([]), {
+    files: { 'models.yaml': WINDOW, 'profiles/worker.yaml': 'name: worker\nrole: reads\nmax_steps: 20\n' },
+    config: { daemon: { pursuit_transcript_max_messages: 1_000 } },
+  })
+  const id = await spawn(home)
+  const workspace = join(home.root, '.svc/workspaces', id)
+  await mkdir(workspace, { recursive: true })
+  for (let n = 1; n <= FILES; n++) await writeFile(join(workspace, `f${n}.txt`), contents(n))
+  home.kernel.heartbeat.start()
+  const measured = async () => (await home.kernel.invoke('goals.context', { id })) as AgentContext
+  expect(await measured()).toMatchObject({ goal_id: null, window: 32_000, cleared: 0, sections: { messages: 0 } })
+  for (let n = 0; n < 20 && (await measured()).cleared === 0; n++) await beat(home)
+  const { sections, total, window, ...rest } = await measured()
+  const { system, tools, messages, answer } = sections
+  expect(total).toBe(system + tools + messages + answer)
+  expect(total).toBeLessThanOrEqual(window)
+  expect(Math.min(system, tools, messages, answer)).toBeGreaterThan(100)
+  expect(rest.cleared).toBeGreaterThan(0)
+  // As close to what was sent last as an estimate can be: the provider counts the bill.
+  const { input_tokens } = home.server.bill.at(-1)!
+  expect(Math.abs(system + tools + messages - input_tokens) / input_tokens).toBeLessThan(0.5)
 })

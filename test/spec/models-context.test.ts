@@ -4,7 +4,7 @@ import { overflowIn } from '../../builtins/models/context/overflow.ts'
 import { messagesTokens } from '../../builtins/models/context/tokens.ts'
 import type { Message } from '../../builtins/models/contract.ts'
 import { refuse, text } from '../support/index.ts'
-import { type Dialect, refusalOf, tokensIn } from '../support/wire-rules.ts'
+import { type Dialect, tokensIn } from '../support/wire-rules.ts'
 import { modelHouse } from './models-house.ts'
 
 const SETTINGS = { context_full: 0.75, context_target: 0.45 }

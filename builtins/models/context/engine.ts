@@ -1,7 +1,15 @@
 import type { PluginHandle } from '#kernel'
 import { appendEvent, Store } from '../../store/contract.ts'
 import { factsOf, type ProjectCatalogue } from '../catalogue.ts'
-import { type CallPurpose, type ModelAnswer, type ModelCall, ModelError, type ToolSpec } from '../contract.ts'
+import {
+  type CallPurpose,
+  type ContextReport,
+  type MeasuredCall,
+  type ModelAnswer,
+  type ModelCall,
+  ModelError,
+  type ToolSpec,
+} from '../contract.ts'
 import type { Target } from '../names.ts'
 import { rulesFor, wellFormed } from './conversation.ts'
 import { type ContextLimits, type FitSettings, type FittedRequest, fitRequest } from './fit.ts'
@@ -59,6 +67,21 @@ export class ContextEngine {
     }
   }
 
+  /** Measures a call that is not made. */
+  async measure(target: Target, call: MeasuredCall): Promise<ContextReport> {
+    const { fitted, limits } = await this.#fit(target, call, false)
+    const { sections, window, cleared, digested, cut } = fitted
+    const { ratio } = limits
+    return { model: target.id, window, sections, total: tokensOf(fitted), ratio, cleared, digested, cut }
+  }
+
+  async #fit(target: Target, call: MeasuredCall, smallest: boolean) {
+    const { catalogue, config } = this.#parts
+    const limits = await this.#windows.limits(target, factsOf(await catalogue(), target), call.purpose)
+    const tools = toolsFor(call, limits)
+    return { limits, tools, fitted: fitRequest({ ...call, tools }, { ...limits, smallest }, config) }
+  }
+
   #reportCompaction(target: Target, purpose: CallPurpose, fitted: FittedRequest): Promise<void> {
     const { window, cleared, digested, cut } = fitted
     const data = { model: target.id, window, tokens: tokensOf(fitted), cleared, digested, cut }
@@ -96,7 +119,7 @@ export class ContextEngine {
 /** The tools take at most this share of the window. */
 const TOOLS_SHARE = 0.2
 
-function toolsFor({ tools, toolsWithin }: ModelCall, { window, ratio }: ContextLimits): readonly ToolSpec[] {
+function toolsFor({ tools, toolsWithin }: MeasuredCall, { window, ratio }: ContextLimits): readonly ToolSpec[] {
   const most = Math.floor((window / ratio) * TOOLS_SHARE)
   return toolsWithin && toolsTokens(tools) > most ? toolsWithin(most) : tools
 }

@@ -1,0 +1,76 @@
+import { columns, defineError, operation, type PluginHandle, z } from '#kernel'
+import { AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '../agents/contract.ts'
+import { ContextReport, type Message, ModelNameError, Models } from '../models/contract.ts'
+import { Profiles } from '../profiles/contract.ts'
+import { Runtime } from '../runtime/contract.ts'
+import { Store } from '../store/contract.ts'
+import { pursuitSystem } from './prompt.ts'
+import { activeGoal, loadTranscript } from './repository.ts'
+import { sectionsFor } from './sections.ts'
+
+const Context = ContextReport.extend({
+  agent_id: z.string(),
+  goal_id: z.string().nullable().describe('The goal in pursuit; null when there is none'),
+}).meta({ id: 'AgentContext' })
+export type Context = z.infer<typeof Context>
+
+const NoMeasureError = defineError({
+  code: 'context_not_measured',
+  status: 501,
+  title: 'Context not measured',
+  sentence: () => 'The plugin that provides the models does not measure requests.',
+})
+
+/** Shows how much of its model's context window the next request of a pursuit takes. */
+export function contextOperation(svc: PluginHandle) {
+  return operation({
+    name: 'goals.context',
+    summary: "Show how full an agent's context window is",
+    description: 'The next request of its pursuit by section, against the window of its model.',
+    input: z.object({ id: AgentRef }),
+    output: Context,
+    http: { method: 'GET', path: '/agents/{id}/context' },
+    cli: { usage: 'context <id>' },
+    mcp: true,
+    errors: [AgentNotFoundError, AmbiguousAgentError, ModelNameError, NoMeasureError],
+    async run({ id }) {
+      const models = svc.use(Models)
+      if (!models.measure) throw new NoMeasureError()
+      const agent = await svc.use(Agents).find(id)
+      const profile = await svc.use(Agents).profileOf(agent)
+      const { agent_id, cycle_num } = agent
+      const goal = await activeGoal(svc.use(Store), agent_id)
+      const goal_id = goal?.goal_id ?? null
+      const tools = svc.use(Runtime).toolsFor(profile)
+      const sections = await sectionsFor(svc, 'goal_pursuit', agent, profile)
+      const system = pursuitSystem(profile, await svc.use(Profiles).skills(profile), sections, tools)
+      const said = goal_id === null ? [] : await loadTranscript(svc.use(Store), goal_id)
+      const messages: Message[] = [{ role: 'system', content: system }, ...said.map(({ message }) => message)]
+      const report = await models.measure({
+        ...{ model: agent.model || profile.model || null, messages, tools: tools.offered(messages) },
+        ...{ toolsWithin: tokens => tools.offered(messages, tokens), max_tokens: profile.max_tokens },
+        purpose: { agent_id, goal_id, cycle_num, kind: 'goal_pursuit' },
+      })
+      return { agent_id, goal_id, ...report }
+    },
+    render,
+  })
+}
+
+const SECTIONS = { system: 'system prompt', tools: 'tools', messages: 'conversation', answer: 'kept for the answer' }
+
+function render({ agent_id, goal_id, model, window, sections, total, cleared, digested, cut }: Context): string {
+  const share = (tokens: number) => `${Math.round((tokens / window) * 100)} %`
+  const row = (name: string, tokens: number) => [name, tokens.toLocaleString('en'), share(tokens)]
+  const rows = Object.entries(SECTIONS).map(([key, name]) => row(name, sections[key as keyof typeof sections]))
+  const room = [
+    cleared > 0 && `${cleared} old results or arguments are one line each`,
+    digested > 0 && `a digest stands for ${digested} messages`,
+    cut > 0 && `${cut} messages are cut in the middle`,
+  ].filter(each => each !== false)
+  return [
+    `${agent_id}: ${goal_id ?? 'no goal'}, ${model} (window of ${window.toLocaleString('en')} tokens)`,
+    ...columns([['SECTION', 'TOKENS', 'OF THE WINDOW'], ...rows, row('total', total)]),
+    ...(room.length > 0 ? [`Shortened: ${room.join('; ')}.`] : []),
+  ].join('\n')
+}
