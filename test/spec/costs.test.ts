@@ -163,7 +163,8 @@ describe('what a cycle costs', () => {
     // Accepted and begun, ended with its answer; and the totals of all of them.
     expect(each.transactions).toBeLessThan(2.2)
     expect(each.statements - 2 * each.transactions).toBeLessThan(17)
-    expect(each.reads).toBeLessThan(3)
+    // One of them finds the agents above this one, whose limits hold for it too.
+    expect(each.reads).toBeLessThan(3.5)
     expect(each.written).toBeLessThan(4.2)
   })
 
