@@ -5,7 +5,7 @@ import { isTree, maskJson, maskText, type Ports, readYaml, secretsIn } from '#ke
 const SECRET_NAME = /key|token|secret|password/i
 /** An address with a password. */
 const CREDENTIALS = /^[\w+.-]+:\/\/[^/@]*:[^/@]+@/
-/** A shorter value cannot be told from other text. */
+/** A shorter value cannot be distinguished from other text. */
 const SHORTEST = 8
 
 /**

@@ -63,7 +63,7 @@ function render({ agent_id, goal_id, model, window, sections, total, cleared, di
   const share = (tokens: number) => `${Math.round((tokens / window) * 100)} %`
   const row = (name: string, tokens: number) => [name, tokens.toLocaleString('en'), share(tokens)]
   const rows = Object.entries(SECTIONS).map(([key, name]) => row(name, sections[key as keyof typeof sections]))
-  const room = [
+  const shortened = [
     cleared > 0 && `${cleared} old results or arguments are one line each`,
     digested > 0 && `a digest stands for ${digested} messages`,
     cut > 0 && `${cut} messages are cut in the middle`,
@@ -71,6 +71,6 @@ function render({ agent_id, goal_id, model, window, sections, total, cleared, di
   return [
     `${agent_id}: ${goal_id ?? 'no goal'}, ${model} (window of ${window.toLocaleString('en')} tokens)`,
     ...columns([['SECTION', 'TOKENS', 'OF THE WINDOW'], ...rows, row('total', total)]),
-    ...(room.length > 0 ? [`Shortened: ${room.join('; ')}.`] : []),
+    ...(shortened.length > 0 ? [`Shortened: ${shortened.join('; ')}.`] : []),
   ].join('\n')
 }

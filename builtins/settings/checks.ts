@@ -28,8 +28,8 @@ export function settingsCheck({ config }: PluginHandle): DoctorCheck {
     async run() {
       const faults = await config.faults(['change', 'nothing'])
       if (faults.length === 0) return finding.ok('the settings agree with each other')
-      const told = faults.map(({ path, message }) => `${path}: ${message}`).join('; ')
-      return finding.warn(told, 'correct it; svc config validate shows it again')
+      const found = faults.map(({ path, message }) => `${path}: ${message}`).join('; ')
+      return finding.warn(found, 'correct it; svc config validate shows it again')
     },
   }
 }

@@ -4,14 +4,14 @@ import { textTokens } from './tokens.ts'
 
 /** The user's own words have at most this share of a digest; the newest of them come first. */
 const WORDS_SHARE = 0.6
-/** Of a result, or of what the assistant said, so many characters are kept. */
+/** Characters kept of a result, and of what the assistant said. */
 const GIST = 160
 
 const FRAME =
   'Record of the earlier part of this conversation, which was removed to save space. It is no new request, and your tools stay usable.'
 
 /**
- * Tells what a dropped part of a conversation held, without a model: what the user said word for word, then what was called
+ * Returns what a dropped part of a conversation held, made without a model: what the user said word for word, then what was called
  * and what came of it. What is too old for the limit is counted and named.
  * @param limit tokens
  */
@@ -62,7 +62,7 @@ function gist(text: string): string {
   return line.length > GIST ? `${line.slice(0, GIST)}…` : line
 }
 
-/** As many of the newest as fit, oldest first; one that alone is too long is shortened. */
+/** Returns the newest items that fit, oldest first; a single one that is too long is shortened. */
 function newest<T>(
   items: readonly T[],
   limit: number,

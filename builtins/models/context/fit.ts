@@ -114,7 +114,7 @@ function bounded(messages: readonly Message[], limit: number, tally: { cut: numb
   })
 }
 
-/** A conversation that is said message by message, with room made on the way. */
+/** Replays a conversation message by message, and shortens it where a request was sent. */
 class Fitting {
   cleared = 0
   digested = 0
@@ -155,7 +155,7 @@ class Fitting {
     if (this.#tokens > this.#full) this.#cutNewest()
   }
 
-  /** The first message of the newest turns: the last answer with calls and all after it, and more while there is room. */
+  /** Returns where the newest turns begin: the last answer and all after it, and earlier turns up to their share. */
   #newest(): number {
     const last = this.#view.findLastIndex(({ role }) => role === 'assistant')
     let from = last < 0 ? this.#view.length : last

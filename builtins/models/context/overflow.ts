@@ -1,6 +1,6 @@
 /** How a provider says that a request is larger than the model's context window. */
 interface OverflowSign {
-  /** Providers whose wording it is, for whoever looks one up. */
+  /** Providers that use this wording. */
   of: string
   says: RegExp
   /** Finds the window in tokens, where the wording names it. */
@@ -52,7 +52,7 @@ const MAX_WINDOW = 100_000_000
 const MIN_WINDOW = 256
 
 /**
- * Tells whether a refusal means that the request was too large for the model.
+ * Returns whether a refusal means that the request was too large for the model.
  * @param status of the HTTP answer; 429 is never an overflow, 413 always is
  * @returns the window in tokens where the refusal names it, else null; undefined when it means something else
  */

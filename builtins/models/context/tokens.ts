@@ -4,7 +4,7 @@ import type { Message, ToolSpec } from '../contract.ts'
 const CHARS_PER_TOKEN = 4
 /** Scripts outside ASCII, and half an emoji, need about as many tokens as they have UTF-16 units; errs on the safe side. */
 const TOKENS_PER_WIDE_CHAR = 1.25
-/** Texts beyond this are sampled: counting each character of a megabyte would cost more than it tells. */
+/** Texts beyond this are sampled: counting each character of a megabyte would cost more than it is worth. */
 const SAMPLED_CHARS = 20_000
 /** What the roles and separators of one message take. */
 const MESSAGE_TOKENS = 4

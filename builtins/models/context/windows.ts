@@ -17,7 +17,7 @@ const REFUSED_SHARE = 0.5
 
 interface Conversation {
   ratio: number
-  /** What was left out of its last request, to tell when more is. */
+  /** What was left out of its last request; it changes when more is. */
   left_out: string
 }
 
