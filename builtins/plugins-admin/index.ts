@@ -1,11 +1,13 @@
 import { definePlugin } from '#kernel'
 import { pluginsList, pluginsReload } from './operations.ts'
+import { pluginsToolkit } from './toolkit.ts'
 
 export default definePlugin({
   name: 'plugins-admin',
-  description: 'Shows the plugins of a process and what each registered.',
+  description: 'Shows the plugins of a process and what each registered, and reloads them.',
   setup(svc) {
     svc.operation(pluginsList(svc))
     svc.operation(pluginsReload(svc))
+    svc.toolkit(pluginsToolkit(svc))
   },
 })

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { definePlugin, tool, z } from '#kernel'
 import guardrails from '../../builtins/guardrails/index.ts'
+import pluginsAdmin from '../../builtins/plugins-admin/index.ts'
 import { Store } from '../../builtins/store/contract.ts'
 import type { SubAgent } from '../../builtins/sub-agents/contract.ts'
 import subAgents from '../../builtins/sub-agents/index.ts'
@@ -263,6 +264,13 @@ export default definePlugin({ name: 'extra', setup(svc) {
     })
     await until(() => asked(home, 'scout').length > 0)
     expect(toolsOf(asked(home, 'scout')[0]).sort()).toEqual(['file_read', 'finish_goal', 'list_dir', 'spawn_sub_agent'])
+  })
+
+  it('holds nothing of plugins by default, neither their tools nor those that reload them', async () => {
+    await using home = await living(cast(), { builtins: [pluginsAdmin], plugins: { 'extra.ts': PLUGIN } })
+    await until(() => asked(home, 'scout').length > 0)
+    expect(toolsOf(asked(home, 'worker')[0])).toEqual(expect.arrayContaining(['extra_tool', 'plugins_list']))
+    expect(toolsOf(asked(home, 'scout')[0]).filter(name => /plugin|extra/.test(name))).toEqual([])
   })
 
   it('is what the operator lists, where plugins stands for all of plugin files; what is unknown or risky is warned of', async () => {

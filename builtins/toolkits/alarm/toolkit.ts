@@ -3,8 +3,7 @@ import { Alarms } from '../../schedules/contract.ts'
 import { isoTime } from '../../store/contract.ts'
 
 const description = z.string().trim().min(1).max(500).describe('What you want to be told then')
-const amount = (unit: string, most: number) =>
-  z.coerce.number().min(0).max(most).default(0).describe(`${unit} from now; they are added up`)
+const amount = (most: number) => z.coerce.number().min(0).max(most).default(0)
 
 /** What an agent has itself told at a time. */
 export function alarmToolkit(svc: PluginHandle): Toolkit {
@@ -19,12 +18,13 @@ export function alarmToolkit(svc: PluginHandle): Toolkit {
     tools: [
       tool({
         name: 'set_alarm',
-        description: 'Have yourself told something after a while. Give hours, minutes, seconds, or several of them.',
+        description:
+          'Have yourself told something after a while. Give hours, minutes, seconds, or several of them, which add up.',
         parameters: z.object({
           description,
-          hours: amount('Hours', 876_000),
-          minutes: amount('Minutes', 52_560_000),
-          seconds: amount('Seconds', 3_153_600_000),
+          hours: amount(876_000),
+          minutes: amount(52_560_000),
+          seconds: amount(3_153_600_000),
         }),
         execute({ description, hours, minutes, seconds }, call) {
           const after = ((hours * 60 + minutes) * 60 + seconds) * 1000

@@ -1,0 +1,74 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { HostToken } from '#kernel'
+import pluginsAdmin from '../../builtins/plugins-admin/index.ts'
+import { type Answer, toolCall } from '../support/index.ts'
+import { completed, decide, finish, gated, parked, results } from './gated.ts'
+
+const greeting = (words: string) => `import { definePlugin, tool, z } from 'svc'
+export default definePlugin({ name: 'greeting', description: '${words}', setup(svc) {
+  svc.toolkit({ name: 'greeting', tools: [tool({ name: 'greet', description: 'Greets.', parameters: z.object({}), execute: () => '${words}' })] })
+} })
+`
+const PROFILE = { 'profiles/worker.yaml': 'name: worker\nrole: keeps plugins\ntoolkits: [plugins]\nmax_steps: 9\n' }
+
+function keeper(...steps: Answer[]) {
+  return gated([...steps, finish()], {
+    builtins: [pluginsAdmin],
+    files: PROFILE,
+    plugins: { 'greeting.ts': greeting('good morning') },
+  })
+}
+
+it('an agent lists plugins, reads what one adds, and calls its tools', async () => {
+  await using home = await keeper(
+    toolCall('plugins_list'),
+    toolCall('plugins_read', { name: 'greeting' }),
+    toolCall('plugins_read', { name: 'greetings' }),
+    toolCall('greet'),
+  )
+  await completed(home)
+  const [list, one, none, greeted] = results(home.server)
+  expect(list).toContain('- greeting (live): good morning')
+  expect(list).toContain('- plugins-admin (live): ')
+  expect(one).toMatch(/^greeting .*\(live\), from .*greeting\.ts\ngood morning\nIt adds:\n[\s\S]*greeting/)
+  expect(none).toContain('There is no plugin "greetings"; did you mean "greeting"?')
+  expect(greeted).toBe('good morning')
+})
+
+it('a reload waits for the operator: approved, the edited file is live; denied, nothing happens', async () => {
+  await using home = await keeper(
+    toolCall('plugins_reload', { name: 'greeting' }),
+    toolCall('plugins_reload', { name: 'greeting' }),
+    toolCall('greet'),
+  )
+  const spoken = () =>
+    home.kernel
+      .use(HostToken)
+      .list()
+      .find(({ name }) => name === 'greeting')!.description
+  const first = await parked(home)
+  expect(first).toMatchObject({ tool_name: 'plugins_reload' })
+  await writeFile(join(home.root, 'plugins/greeting.ts'), greeting('good evening'))
+  await decide(home, first.approval_id, { decision: 'deny', reason: 'not now' })
+  const second = await parked(home)
+  expect(spoken()).toBe('good morning')
+  await decide(home, second.approval_id, { decision: 'approve' })
+  await completed(home)
+  expect(spoken()).toBe('good evening')
+  const [denied, reloaded, greeted] = results(home.server)
+  expect(denied).toContain('not now')
+  expect(reloaded).toBe('greeting: reloaded')
+  expect(greeted).toBe('good evening')
+})
+
+it('a file that cannot be loaded is told with its line, and the version before lives on', async () => {
+  await using home = await keeper(toolCall('plugins_reload', { name: 'greeting' }), toolCall('greet'))
+  await writeFile(join(home.root, 'plugins/greeting.ts'), 'export default {\n  name: greeting')
+  await decide(home, (await parked(home)).approval_id, { decision: 'approve' })
+  await completed(home)
+  const [failed, greeted] = results(home.server)
+  expect(failed).toMatch(/greeting: failed: .*greeting\.ts:\d+/)
+  expect(greeted).toBe('good morning')
+})
