@@ -517,8 +517,10 @@ test('what is recorded is bounded: by size, which cuts it and says so, and by ho
   const first = await oneGoal(home)
   const { cut } = await home.ask('GET', `/runs/${first}/recording`)
   expect(cut).toContain('recordings.max_mb')
-  // What there is of it still replays.
-  expect(await replayOf(home, first)).toMatchObject({ divergence: null, notes: [cut] })
+  // What there is of it still replays. Where it ends a time may be lost that was read before its event was written.
+  const { divergence, notes } = await replayOf(home, first)
+  expect(notes).toEqual([cut])
+  expect(divergence?.what ?? 'has another at').toMatch(/has another at$/)
   const second = await oneGoal(home)
   expect(await runsOf(home)).toEqual([second])
   expect((await home.ask('GET', `/runs/${first}/recording`)).code).toBe('recording_not_found')
