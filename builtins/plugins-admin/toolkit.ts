@@ -1,4 +1,16 @@
-import { HostToken, meant, type PluginHandle, ToolError, type Toolkit, tool, z } from '#kernel'
+import {
+  HostToken,
+  maskText,
+  meant,
+  Operations,
+  type PluginHandle,
+  secretsOf,
+  ToolError,
+  type Toolkit,
+  Toolkits,
+  tool,
+  z,
+} from '#kernel'
 import type { Applied, Plugin } from './contract.ts'
 
 const name = z.string().trim().min(1).max(200).describe('The name of a plugin, as plugins_list shows it')
@@ -11,8 +23,20 @@ export function pluginsToolkit(svc: PluginHandle): Toolkit {
   const plugins = () => svc.use(HostToken).list()
   const unknown = (wanted: string, known: readonly Plugin[]) => {
     const names = known.map(plugin => plugin.name)
-    return new ToolError({ problem: `There is no plugin "${wanted}"; ${meant(wanted, names, 'plugins_list')}.` })
+    return new ToolError({ problem: `There is no plugin "${wanted}"; ${meant(wanted, names, 'plugins_list')}` })
   }
+  // Descriptions and errors are the plugins' own words, which may hold a key.
+  const masked = (text: string) => maskText(text, secretsOf(svc)())
+  const added = (plugin: string) => [
+    ...svc
+      .contributions(Toolkits)
+      .filter(({ owner }) => owner === plugin)
+      .flatMap(({ value }) => value.tools.map(each => `tool ${each.name}`)),
+    ...svc
+      .contributions(Operations)
+      .filter(({ owner }) => owner === plugin)
+      .map(({ value: { name, http } }) => `operation ${name}${http ? ` (${http.method} ${http.path})` : ''}`),
+  ]
   return {
     name: 'plugins',
     tools: [
@@ -21,7 +45,7 @@ export function pluginsToolkit(svc: PluginHandle): Toolkit {
         description: 'List the plugins that run here.',
         parameters: z.object({}),
         idempotent: true,
-        execute: () => plugins().map(lineOf).join('\n'),
+        execute: () => masked(plugins().map(lineOf).join('\n')),
       }),
       tool({
         name: 'plugins_read',
@@ -33,7 +57,7 @@ export function pluginsToolkit(svc: PluginHandle): Toolkit {
           const known = plugins()
           const plugin = known.find(each => each.name === name)
           if (!plugin) throw unknown(name, known)
-          return described(plugin)
+          return masked(described(plugin, added(name)))
         },
       }),
       tool({
@@ -44,9 +68,14 @@ export function pluginsToolkit(svc: PluginHandle): Toolkit {
         requires_approval: true,
         danger: 'runs the code of a plugin file as it is on disk now',
         async execute({ name }) {
+          const applied = await svc.use(HostToken).apply(name)
+          if (applied.length > 0) return masked(applied.map(outcomeOf).join('\n'))
           const files = plugins().filter(({ origin }) => origin !== 'builtin' && origin !== 'code')
-          if (!files.some(plugin => plugin.name === name)) throw unknown(name, files)
-          return (await svc.use(HostToken).apply(name)).map(outcomeOf).join('\n')
+          const listed = files.find(plugin => plugin.name === name)
+          if (!listed) throw unknown(name, files)
+          throw new ToolError({
+            problem: masked(`The plugin "${name}" is ${listed.state} and was not loaded. ${listed.error ?? ''}`),
+          })
         },
       }),
     ],
@@ -57,14 +86,16 @@ function lineOf({ name, state, error, description }: Plugin): string {
   return `- ${name} (${error === null ? state : `${state}, its newest version failed`}): ${description}`
 }
 
-function described({ name, state, origin, version, description, registered, error, last_failure }: Plugin): string {
+function described(plugin: Plugin, added: readonly string[]): string {
+  const { name, state, origin, version, description, registered, error, last_failure } = plugin
+  const all = [...registered, ...added]
   return [
     `${name} ${version} (${state}), from ${origin}`,
     description,
     ...(error ? [`Failed: ${error}`] : []),
     ...(last_failure ? [`Last failure: ${last_failure}`] : []),
-    registered.length > 0 ? 'It adds:' : 'It adds nothing.',
-    ...registered.map(each => `- ${each}`),
+    all.length > 0 ? 'It adds:' : 'It adds nothing.',
+    ...all.map(each => `- ${each}`),
   ].join('\n')
 }
 
