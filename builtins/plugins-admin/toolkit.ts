@@ -68,6 +68,7 @@ export function pluginsToolkit(svc: PluginHandle): Toolkit {
         requires_approval: true,
         danger: 'runs the code of a plugin file as it is on disk now',
         async execute({ name }) {
+          refuseUnlessGated(svc)
           const applied = await svc.use(HostToken).apply(name)
           if (applied.length > 0) return masked(applied.map(outcomeOf).join('\n'))
           const files = plugins().filter(({ origin }) => origin !== 'builtin' && origin !== 'code')
@@ -80,6 +81,12 @@ export function pluginsToolkit(svc: PluginHandle): Toolkit {
       }),
     ],
   }
+}
+
+/** A plugin runs in the process of the daemon: a person sees each reload before it happens. */
+function refuseUnlessGated({ config }: PluginHandle): void {
+  if (config.get('approval.enabled') === true) return
+  throw new ToolError({ problem: 'plugins_reload needs the approval of a person, and approval.enabled is off' })
 }
 
 function lineOf({ name, state, error, description }: Plugin): string {

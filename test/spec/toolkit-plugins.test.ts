@@ -13,8 +13,9 @@ export default definePlugin({ name: 'greeting', description: '${words}', setup(s
 `
 const PROFILE = { 'profiles/worker.yaml': 'name: worker\nrole: keeps plugins\ntoolkits: [plugins]\nmax_steps: 9\n' }
 
-function keeper(...steps: Answer[]) {
+function keeper(steps: Answer[], config: Record<string, unknown> = {}) {
   return gated([...steps, finish()], {
+    config,
     builtins: [pluginsAdmin],
     files: PROFILE,
     plugins: { 'greeting.ts': greeting('good morning') },
@@ -22,12 +23,12 @@ function keeper(...steps: Answer[]) {
 }
 
 it('an agent lists plugins, reads what one adds, and calls its tools', async () => {
-  await using home = await keeper(
+  await using home = await keeper([
     toolCall('plugins_list'),
     toolCall('plugins_read', { name: 'greeting' }),
     toolCall('plugins_read', { name: 'greetings' }),
     toolCall('greet'),
-  )
+  ])
   await completed(home)
   const [list, one, none, greeted] = results(home.server)
   expect(list).toContain('- greeting (live): good morning')
@@ -39,11 +40,11 @@ it('an agent lists plugins, reads what one adds, and calls its tools', async () 
 })
 
 it('a reload waits for the operator: approved, the edited file is live; denied, nothing happens', async () => {
-  await using home = await keeper(
+  await using home = await keeper([
     toolCall('plugins_reload', { name: 'greeting' }),
     toolCall('plugins_reload', { name: 'greeting' }),
     toolCall('greet'),
-  )
+  ])
   const spoken = () =>
     home.kernel
       .use(HostToken)
@@ -65,11 +66,26 @@ it('a reload waits for the operator: approved, the edited file is live; denied, 
 })
 
 it('a file that cannot be loaded is told with its line, and the version before lives on', async () => {
-  await using home = await keeper(toolCall('plugins_reload', { name: 'greeting' }), toolCall('greet'))
+  await using home = await keeper([toolCall('plugins_reload', { name: 'greeting' }), toolCall('greet')])
   await writeFile(join(home.root, 'plugins/greeting.ts'), 'export default {\n  name: greeting')
   await decide(home, (await parked(home)).approval_id, { decision: 'approve' })
   await completed(home)
   const [failed, greeted] = results(home.server)
   expect(failed).toMatch(/greeting: failed: .*greeting\.ts:\d+/)
   expect(greeted).toBe('good morning')
+})
+
+it('a reload is refused while approvals are off', async () => {
+  await using home = await keeper([toolCall('greet'), toolCall('plugins_reload', { name: 'greeting' })], {
+    approval: { enabled: false },
+  })
+  await completed(home)
+  expect(results(home.server)[1]).toContain(
+    'plugins_reload needs the approval of a person, and approval.enabled is off',
+  )
+  const { swaps } = home.kernel
+    .use(HostToken)
+    .list()
+    .find(({ name }) => name === 'greeting')!
+  expect(swaps).toBe(0)
 })
