@@ -105,7 +105,7 @@ export async function isVirgin(store: Store): Promise<boolean> {
   return !row!.used
 }
 
-/** The number of calls for which something is held, whoever makes them. */
+/** The number of calls of all agents and tasks for which something is held. */
 export async function countReserved(store: Store): Promise<number> {
   return (await store.get<{ n: number }>('SELECT count(*) AS n FROM budget_reservations'))?.n ?? 0
 }

@@ -189,7 +189,7 @@ export interface ModelCall extends Omit<ModelRequest, 'model'> {
   fallback?: readonly string[]
   signal: AbortSignal
   onText?: (text: string) => void
-  /** The tools to offer where the model's context window leaves them only so many tokens; all of `tools` without it. */
+  /** The tools to offer where the model's context window leaves them this number of tokens; all of `tools` without it. */
   toolsWithin?(tokens: number): readonly ToolSpec[]
   /** What the model is asked for, where that is booked as something else; `purpose` unless told. */
   asked_for?: CallPurpose

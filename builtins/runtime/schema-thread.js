@@ -19,7 +19,7 @@ const standard = new Ajv2020({ strict: false, logger: false })
 const compiled = new Map()
 let end
 
-// What the standard itself takes to compile is nobody's time.
+// The time that compiling the standard itself takes counts against no schema.
 standard.validateSchema({})
 parentPort.on('message', ({ schema, value, limit_ms }) => {
   clearTimeout(end)

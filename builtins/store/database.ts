@@ -300,7 +300,7 @@ function bound(value: unknown): unknown {
 /** What the disk or the file has to do with an error, in a sentence; others as they are. */
 function told(file: string, error: unknown): unknown {
   const code = codeOf(error)
-  // Its shared memory needs room too; a copy is for reading only because the disk is full.
+  // Its shared memory needs disk space too; a copy is for reading only because the disk is full.
   if (code === 'SQLITE_READONLY' || code.startsWith('SQLITE_FULL') || code === 'SQLITE_IOERR_SHMSIZE')
     return new DiskFullError(DATABASE_FULL, { cause: error, retryAfter: 5 })
   if (code.startsWith('SQLITE_IOERR')) return new DiskFailedError({ problem: code }, { cause: error, retryAfter: 5 })

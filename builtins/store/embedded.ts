@@ -30,7 +30,7 @@ export async function openEmbedded(
   let copy: Snapshot | undefined
   const database = await open(file).catch(async error => {
     if (!(error instanceof DiskFullError) || STAYING.some(role => svc.roles.has(role))) throw error
-    // SQLite needs room even to read. A command still reads, from a copy elsewhere; what it would write is refused.
+    // SQLite needs disk space even to read. A command still reads, from a copy elsewhere; what it would write is refused.
     copy = await (await import('./snapshot.ts')).snapshot(file, svc.ports)
     const copied = await open(copy.file)
     copied.script('PRAGMA query_only = ON')

@@ -8,7 +8,7 @@ import { asksForGoal, detail, spawn } from '../spec/rooms.ts'
 import { beat, type House, text, toolCall, until } from '../support/index.ts'
 import { barrier } from '../support/model-server.ts'
 
-/** A profile whose agents may spend so many micro-dollars in all. */
+/** A profile with this total limit, in micro-dollars. */
 const miser = (micros: number, more = '') => ({
   'profiles/miser.yaml': `name: miser\nrole: saves\nmax_tokens: ${LONG}\nmax_total_cost_usd: ${micros / 1e6}\n${more}`,
 })

@@ -332,7 +332,7 @@ describe('a budget that cannot hold one more call', () => {
     expect(await eventsOf(home, 'budget_tight')).toHaveLength(1)
     release()
     await first
-    // Whoever made the call books it.
+    // The caller books it.
     await home.clock.advance(21_000)
     await until(async () => (await eventsOf(home, 'model_called')).length === 1)
     await call('other')

@@ -9,7 +9,7 @@ import { modelHouse } from './models-house.ts'
 
 const SETTINGS = { context_full: 0.75, context_target: 0.45 }
 
-/** A pursuit of so many steps, each of which reads a file of `chars` characters. */
+/** A pursuit of `steps` steps, each of which reads a file of `chars` characters. */
 function pursuit(steps: number, chars = 4_000): Message[] {
   const said: Message[] = [
     { role: 'system', content: 'You are worker.' },

@@ -1,6 +1,6 @@
 import { behind, brokenCalls, callsOf, elementsOf, type TextCall, valuesAt } from './shapes.ts'
 
-/** Maximum number of blocks that are read; further ones are only counted. It leaves room for blocks that hold no call. */
+/** Maximum number of blocks that are read; further ones are only counted. It is high enough for blocks that hold no call. */
 const MAX_BLOCKS = 64
 
 /** How models write calls into their text: what opens a block, the tool's name where that stands in it, and what closes it. */
