@@ -305,7 +305,7 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
       return opens ? route.continue() : route.fulfill(refused)
     })
     // A page asks when something happens, when its stream is back, or when its tab is seen again.
-    await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
+    await page.evaluate(`document.dispatchEvent(new Event('visibilitychange'))`)
     await page.getByText('Key needed').waitFor()
     expect(await row.count()).toBe(1)
     await page.getByLabel('Key', { exact: true }).fill('new')
