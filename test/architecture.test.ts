@@ -195,10 +195,11 @@ describe('where a newcomer finds things', () => {
     expect(named).toEqual(names.map(name => `# ${name}`))
   })
 
-  it('each package that the program needs, or can do with, stands in the README with the reason', () => {
+  it('the dependency page names each package with the reason', () => {
     const { dependencies, peerDependencies } = JSON.parse(read('package.json'))
-    const [, table = ''] = read('README.md').split('### Dependencies')
-    const first = table.split('\n').map(row => row.split('|')[1] ?? '')
+    const first = read('docs/dependencies.md')
+      .split('\n')
+      .map(row => row.split('|')[1] ?? '')
     const told = first.flatMap(cell => cell.split(',').map(name => name.trim()))
     const names = Object.keys({ ...dependencies, ...peerDependencies })
     const isTold = (name: string) => told.includes(name) || told.includes(name.replace('@opentelemetry/', ''))

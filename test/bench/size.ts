@@ -24,8 +24,7 @@ export async function size(): Promise<Row[]> {
   }
   const needed = [...sizes.values()].reduce((sum, bytes) => sum + bytes, 0)
   const large = [...sizes].filter(([, bytes]) => bytes > LARGE).sort(([, a], [, b]) => b - a)
-  const readme = await readFile(join(ROOT, 'README.md'), 'utf8')
-  const table = readme.slice(readme.indexOf('### Dependencies'))
+  const table = await readFile(join(ROOT, 'docs/dependencies.md'), 'utf8')
   const justified = new Set([...table.matchAll(/^\| ([^|]+) \|/gm)].flatMap(([, names]) => names!.split(/, | \(/)))
   const untold = large.filter(([name]) => !justified.has(name))
   const told = large.map(([name, bytes]) => `${name} ${(bytes / MB).toFixed(1)} MB`).join(', ')
@@ -37,7 +36,7 @@ export async function size(): Promise<Row[]> {
     }),
     row({ what: 'of it the bundle’s own share', figure: bundle / MB, unit: 'MB', aim: { atMost: 10 } }),
     row({
-      what: 'dependencies over 1 MB that README’s table does not justify',
+      what: 'dependencies over 1 MB that the dependency page does not justify',
       ...{ figure: untold.length, unit: '', aim: { atMost: 0 } },
       note: untold.length > 0 ? untold.map(([name]) => name).join(', ') : undefined,
     }),

@@ -423,11 +423,8 @@ describe('the package, as a program elsewhere has it', () => {
       new Agent({ max_steps: 5 })
       const { parsed } = await new Agent().run('x', { schema: z.object({ a: z.string() }) })
       parsed.a`
-    const [, section] = (await readFile(join(ROOT, 'README.md'), 'utf8')).split('## Inside your own program')
-    const shown = [...section!.split('\n## ')[0]!.matchAll(/```ts\n(.*?)```/gs)].map(([, code], n) => [
-      `readme${n}.ts`,
-      code!,
-    ])
+    const guide = await readFile(join(ROOT, 'docs/embedding.md'), 'utf8')
+    const shown = [...guide.matchAll(/```ts\n(.*?)```/gs)].map(([, code], n) => [`guide${n}.ts`, code!])
     expect(shown).toHaveLength(2)
     await dir.write({
       ...Object.fromEntries(shown),

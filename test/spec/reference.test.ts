@@ -99,7 +99,7 @@ it('guides name files of the program that there are, and the kernel’s all that
   )
   const files = [...(await Promise.all(folders)).flat(), ...(await readdir(ROOT)).map(name => `/${name}`)]
   // What authors write is called as they like.
-  const ours = (await guides()).filter(([file]) => /^(README|kernel|builtins|docs)\b/.test(file))
+  const ours = (await guides()).filter(([file]) => /^(README|CONTRIBUTING|SECURITY|kernel|builtins|docs)\b/.test(file))
   const strange = ours.flatMap(([file, text]) =>
     named(text)
       .filter(name => !files.some(each => each.endsWith(`/${name}`)))
@@ -124,7 +124,7 @@ describe('guides name commands that there are', () => {
   it('with options and arguments that they take', async () => {
     const commands: CommandSpec[] = [...OWN_COMMANDS, ...commandsOf(operations)]
     const lines = (await guides())
-      .filter(([file]) => file === 'README.md' || file.startsWith('docs/'))
+      .filter(([file]) => !file.includes('/') || file.startsWith('docs/'))
       .flatMap(([file, text]) => commandLines(text).map(line => [file, line, mistakeIn(line, commands)]))
     expect(lines.length).toBeGreaterThan(80)
     expect(lines.filter(([, , mistake]) => mistake !== undefined)).toEqual([])
@@ -279,7 +279,7 @@ async function guides(): Promise<[string, string][]> {
     ),
   )
   const files = [
-    'README.md',
+    ...['README.md', 'CONTRIBUTING.md', 'SECURITY.md'],
     ...names.flat().filter(name => name.endsWith('.md') && !name.startsWith('docs/reference/')),
   ]
   return Promise.all(files.map(async file => [file, await readFile(join(ROOT, file), 'utf8')]))
