@@ -2,289 +2,289 @@
 
 /** What each operation takes and gives. */
 export interface Operations {
-  /** Kill an agent: it is removed with all of its records, its files go to .svc/attic. */
+  /** Kill an agent. */
   'agents.delete': { input: { id: string }; output: null }
   /** List agents at a glance, with totals. */
   'agents.fleet': { input: { status?: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead' | 'stuck' | undefined; all?: boolean | undefined; q?: string | undefined; sort?: 'need' | 'name' | '-name' | 'status' | '-status' | 'next' | '-next' | 'active' | '-active' | 'cost' | '-cost' | undefined; limit?: number | undefined; offset?: number | undefined }; output: Fleet }
-  /** One agent in full. */
+  /** Show an agent in full. */
   'agents.get': { input: { id: string }; output: Agent }
   /** List agents, oldest first. */
   'agents.list': { input: { limit?: number | undefined; offset?: number | undefined; status?: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead' | undefined; all?: boolean | undefined }; output: AgentSummary[] }
-  /** Leave a message for an agent; it reads it before its next model call. */
+  /** Send an agent a nudge. */
   'agents.nudge': { input: { id: string; message: string }; output: { nudge_id: string } }
-  /** Pause an agent: the daemon skips it until it is resumed, also over restarts. */
+  /** Pause an agent. */
   'agents.pause': { input: { id?: string | undefined; all?: boolean | undefined }; output: { agent_id: string; status: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead' } }
   /** Resume a paused agent. */
   'agents.resume': { input: { id?: string | undefined; all?: boolean | undefined }; output: { agent_id: string; status: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead' } }
   /** Spawn an agent from a preset. */
   'agents.spawn': { input: { preset: string; model?: string | null | undefined }; output: Agent }
-  /** What an agent is good at, by its last 200 goals. */
+  /** Show an agent's skills. */
   'agents.specialization': { input: { id: string }; output: Specialization }
   /** Show the agents' status. */
   'agents.status': { input: { limit?: number | undefined; offset?: number | undefined; status?: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead' | undefined; all?: boolean | undefined }; output: StatusEntry[] }
   /** Change an agent's model or role. */
   'agents.update': { input: { id: string; model?: string | undefined; role?: string | undefined }; output: Agent }
-  /** When an agent does something again, and why not before. */
+  /** Explain what an agent waits for. */
   'agents.why': { input: { id: string }; output: { at: string | null; reason: string; agent_id: string; status: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead' } }
-  /** Alarms that are to go off, of all agents or of one, the next one first. */
+  /** List pending alarms, next first. */
   'alarms.all': { input: { agent?: string | undefined; all?: boolean | undefined }; output: Alarm[] }
-  /** Take back an alarm that has not gone off. */
+  /** Cancel a pending alarm. */
   'alarms.cancel': { input: { alarm_id: string }; output: null }
-  /** One alarm that is to go off. */
+  /** Show a pending alarm. */
   'alarms.get': { input: { alarm_id: string }; output: Alarm }
-  /** An agent's alarms that are to go off, the next one first. */
+  /** List an agent's pending alarms, next first. */
   'alarms.list': { input: { id: string }; output: Alarm[] }
-  /** Have an agent told something at a time. */
+  /** Set an alarm for an agent. */
   'alarms.set': { input: { id: string; at: string; description: string }; output: Alarm }
-  /** Move an alarm, or change what it says. */
+  /** Change an alarm's time or text. */
   'alarms.update': { input: { alarm_id: string; at?: string | undefined; description?: string | undefined }; output: Alarm }
-  /** Approve or deny a tool call by the id of its approval. */
+  /** Approve or deny a tool call. */
   'approvals.decide': { input: { approval_id: string; decision?: 'approve' | 'deny' | undefined; reason?: string | null | undefined; arguments?: Record<string, unknown> | undefined }; output: { approval_id: string; agent_id: string; tool_name: string; danger: string | null; arguments: unknown; args_chars: number; args_sha256: string; status: 'pending' | 'approved' | 'denied' | 'consumed'; created_at: string; expires_at: string | null; session_id: string | null; goal_id: string | null; task_id: string | null; reason: string | null; edited: boolean; resolved_at: string | null; resolved_by: string | null; original_arguments: unknown; used_at: string | null; call_id: string | null } }
-  /** One approval of an agent, with all of its arguments. */
+  /** Show an agent's approval in full. */
   'approvals.get': { input: { id: string; approval_id: string }; output: { approval_id: string; agent_id: string; tool_name: string; danger: string | null; arguments: unknown; args_chars: number; args_sha256: string; status: 'pending' | 'approved' | 'denied' | 'consumed'; created_at: string; expires_at: string | null; session_id: string | null; goal_id: string | null; task_id: string | null; reason: string | null; edited: boolean; resolved_at: string | null; resolved_by: string | null; original_arguments: unknown; used_at: string | null; call_id: string | null } }
-  /** Let matching calls of a tool run without asking, until a time or for a number of times. */
+  /** Add an approval rule. */
   'approvals.grant': { input: { tool_name: string; agent?: string | undefined; arguments?: Record<string, unknown> | null | undefined; until?: string | undefined; uses?: number | undefined; reason?: string | undefined }; output: { rule_id: string; agent_id: string | null; tool_name: string; arguments: Record<string, unknown> | null; until: string | null; uses: number | null; used: number; active: boolean; reason: string | null; created_at: string; created_by: string; revoked_at: string | null; revoked_by: string | null } }
-  /** An agent's tool calls that wait for a decision, or its history of them. */
+  /** List an agent's approvals, pending or all. */
   'approvals.list': { input: { limit?: number | undefined; offset?: number | undefined; id: string; status?: 'pending' | 'approved' | 'denied' | 'consumed' | 'decided' | 'all' | undefined }; output: { approval_id: string; agent_id: string; tool_name: string; danger: string | null; arguments: unknown; args_chars: number; args_sha256: string; status: 'pending' | 'approved' | 'denied' | 'consumed'; created_at: string; expires_at: string | null; session_id: string | null; goal_id: string | null; task_id: string | null; reason: string | null; edited: boolean; resolved_at: string | null; resolved_by: string | null }[] }
-  /** Tool calls of all agents that wait for a decision, oldest first. */
+  /** List pending approvals, oldest first. */
   'approvals.queue': { input: { limit?: number | undefined; offset?: number | undefined; status?: 'pending' | 'approved' | 'denied' | 'consumed' | 'decided' | 'all' | undefined }; output: { approval_id: string; agent_id: string; tool_name: string; danger: string | null; arguments: unknown; args_chars: number; args_sha256: string; status: 'pending' | 'approved' | 'denied' | 'consumed'; created_at: string; expires_at: string | null; session_id: string | null; goal_id: string | null; task_id: string | null; reason: string | null; edited: boolean; resolved_at: string | null; resolved_by: string | null }[] }
-  /** Approve or deny a tool call of an agent; with other arguments than it asked for, if they are given. */
+  /** Approve or deny an agent's tool call. */
   'approvals.resolve': { input: { approval_id: string; decision?: 'approve' | 'deny' | undefined; reason?: string | null | undefined; arguments?: Record<string, unknown> | undefined; id: string }; output: { approval_id: string; agent_id: string; tool_name: string; danger: string | null; arguments: unknown; args_chars: number; args_sha256: string; status: 'pending' | 'approved' | 'denied' | 'consumed'; created_at: string; expires_at: string | null; session_id: string | null; goal_id: string | null; task_id: string | null; reason: string | null; edited: boolean; resolved_at: string | null; resolved_by: string | null; original_arguments: unknown; used_at: string | null; call_id: string | null } }
-  /** Take back a standing grant. */
+  /** Revoke an approval rule. */
   'approvals.revoke': { input: { rule_id: string }; output: null }
-  /** One standing grant. */
+  /** Show an approval rule. */
   'approvals.rule': { input: { rule_id: string }; output: { rule_id: string; agent_id: string | null; tool_name: string; arguments: Record<string, unknown> | null; until: string | null; uses: number | null; used: number; active: boolean; reason: string | null; created_at: string; created_by: string; revoked_at: string | null; revoked_by: string | null } }
-  /** Standing grants: calls that match one run without asking. */
+  /** List approval rules. */
   'approvals.rules': { input: { all?: boolean | undefined }; output: { rule_id: string; agent_id: string | null; tool_name: string; arguments: Record<string, unknown> | null; until: string | null; uses: number | null; used: number; active: boolean; reason: string | null; created_at: string; created_by: string; revoked_at: string | null; revoked_by: string | null }[] }
-  /** One approval, with all of its arguments. */
+  /** Show an approval in full. */
   'approvals.show': { input: { approval_id: string }; output: { approval_id: string; agent_id: string; tool_name: string; danger: string | null; arguments: unknown; args_chars: number; args_sha256: string; status: 'pending' | 'approved' | 'denied' | 'consumed'; created_at: string; expires_at: string | null; session_id: string | null; goal_id: string | null; task_id: string | null; reason: string | null; edited: boolean; resolved_at: string | null; resolved_by: string | null; original_arguments: unknown; used_at: string | null; call_id: string | null } }
-  /** Count what is spent from 0 again. */
+  /** Reset the spend counter. */
   'budget.reset': { input: Record<never, never>; output: { spent: { usd: number; tokens: number }; remaining: { usd: number | null; tokens: number | null }; reserved: { usd: number; tokens: number }; limits: { usd: number | null; tokens: number | null }; mode: 'reserve' | 'record_only'; exceeded: boolean; tight: boolean; unlimited: boolean; message: string; approximate: { usd: number; tokens: number }; unconfirmed: { usd: number; tokens: number }; unpriced_tokens: number; window_began_at: string | null; problem: string | null } }
-  /** What was spent over time, by agent, by model or by what it was for, oldest first. */
+  /** Show spending over time. */
   'budget.spending': { input: { bucket?: 'minute' | 'hour' | 'day' | undefined; by?: 'agent' | 'model' | 'kind' | undefined; since?: string | undefined }; output: Spending[] }
-  /** What was spent, what is held for model calls, and what is left. */
+  /** Show what is spent, reserved and left. */
   'budget.status': { input: Record<never, never>; output: { spent: { usd: number; tokens: number }; remaining: { usd: number | null; tokens: number | null }; reserved: { usd: number; tokens: number }; limits: { usd: number | null; tokens: number | null }; mode: 'reserve' | 'record_only'; exceeded: boolean; tight: boolean; unlimited: boolean; message: string; approximate: { usd: number; tokens: number }; unconfirmed: { usd: number; tokens: number }; unpriced_tokens: number; window_began_at: string | null; problem: string | null } }
-  /** An agent as a bundle: who it is, its goals, memory, schedules and all else that makes another one of it. */
+  /** Export an agent as a bundle. */
   'bundles.export': { input: { id: string }; output: Bundle }
-  /** Make an agent of a bundle; each time another one. */
+  /** Import an agent from a bundle. */
   'bundles.import': { input: { bundle: Record<string, unknown>; preset?: string | undefined; model?: string | undefined }; output: { agent_id: string; was: string; preset: string; parts: string[]; left_out: string[]; profile_written: string | null } }
   /** Delete a checkpoint. */
   'checkpoints.delete': { input: { id: string; checkpoint_id: string }; output: null }
-  /** What has changed from one checkpoint to another, or to now. */
+  /** Compare a checkpoint with another or with now. */
   'checkpoints.diff': { input: { id: string; checkpoint_id: string; to?: string | undefined }; output: { op: 'add' | 'remove' | 'replace'; path: string; value?: unknown | undefined; was?: unknown | undefined }[] }
-  /** One checkpoint in full. */
+  /** Show a checkpoint in full. */
   'checkpoints.get': { input: { id: string; checkpoint_id: string }; output: Checkpoint }
-  /** The checkpoints of an agent, the newest first. */
+  /** List an agent's checkpoints, newest first. */
   'checkpoints.list': { input: { limit?: number | undefined; offset?: number | undefined; id: string }; output: { checkpoint_id: string; agent_id: string; label: string; origin: 'asked' | 'automatic'; created_at: string; number: number; cycle_num: number; parts: string[]; bytes: number }[] }
-  /** Delete all but the newest checkpoints of an agent. */
+  /** Delete all but an agent's newest checkpoints. */
   'checkpoints.prune': { input: { id: string; keep?: number | undefined }; output: { removed: string[] } }
-  /** Bring an agent back to a checkpoint; what it was is kept as a checkpoint first. */
+  /** Restore an agent from a checkpoint. */
   'checkpoints.restore': { input: { id: string; checkpoint_id: string }; output: { agent_id: string; checkpoint_id: string; before: string; left_out: string[] } }
-  /** Keep an agent as it stands: its goals, how it fares, who it is, what it has. */
+  /** Create a checkpoint. */
   'checkpoints.take': { input: { id: string; label?: string | undefined }; output: { checkpoint_id: string; agent_id: string; label: string; origin: 'asked' | 'automatic'; created_at: string; number: number; cycle_num: number; parts: string[]; bytes: number } }
-  /** Have a node take no more agents: what it runs comes to its end, and others take over. */
+  /** Drain a node. */
   'cluster.drain': { input: { node: string }; output: { node: string; draining: boolean } }
-  /** Have a node that was drained take agents again. */
+  /** Resume a drained node. */
   'cluster.resume': { input: { node: string }; output: { node: string; draining: boolean } }
-  /** The processes that drive agents of this database: where they are, what they run, what they do not agree in. */
+  /** List the cluster's nodes. */
   'cluster.status': { input: Record<never, never>; output: { nodes: ClusterNode[]; warnings: string[] } }
-  /** The configuration: on disk, with the environment over it, and in force. */
+  /** Show the configuration. */
   'config.get': { input: Record<never, never>; output: { persisted: Record<string, unknown>; effective: Record<string, unknown>; live?: Record<string, unknown> | undefined; restart_required_fields: string[]; sources: Record<string, 'file' | 'env' | 'default'>; problem?: string | undefined } }
-  /** All keys that may be set, with their schemas, values and reload classes. */
+  /** List configuration keys, values and schemas. */
   'config.keys': { input: Record<never, never>; output: ConfigKey[] }
-  /** Merge keys into the configuration file. */
+  /** Change configuration keys. */
   'config.patch': { input: Record<string, unknown>; output: { config: Record<string, unknown>; reload: Record<string, 'applied' | 'restart_required'> } }
-  /** Take one key out of the configuration file, back to its default. */
+  /** Reset a configuration key to its default. */
   'config.unset': { input: { key: string }; output: { key: string; value: unknown; reload: 'applied' | 'restart_required' | null; overridden_by: string | null } }
-  /** One key of the configuration, with where its value comes from. */
+  /** Show a configuration key and its source. */
   'config.value': { input: { key: string }; output: { key: string; value: unknown; source: 'file' | 'env' | 'default'; default: unknown; env: string | null; reload: 'applied' | 'restart_required'; description: string } }
-  /** Freeze the daemon: no agent enters a phase and nothing is spent, until it is resumed. */
+  /** Freeze the daemon. */
   'daemon.pause': { input: Record<never, never>; output: { status: 'paused' | 'running'; frozen_since: string | null } }
-  /** End the freeze: agents go on with their next heartbeat. */
+  /** Resume the daemon after a freeze. */
   'daemon.resume': { input: Record<never, never>; output: { status: 'paused' | 'running'; frozen_since: string | null } }
   /** Show the daemon's status. */
   'daemon.status': { input: Record<never, never>; output: { running: boolean; health: 'healthy' | 'stalled' | 'dead' | 'stopped'; problem: string | null; pid: number | null; started_at: string | null; uptime_s: number | null; last_tick_at: string | null; last_tick_age_s: number | null; joined: { pid: number; health: 'healthy' | 'stalled'; started_at: string; last_tick_age_s: number }[]; heartbeat_s: number; frozen: boolean; frozen_since: string | null; in_flight: number; agents: Record<string, number>; budget: string | null } }
-  /** What was delegated by whom to whom, newest first. */
+  /** List delegations, newest first. */
   'delegations.all': { input: { limit?: number | undefined; offset?: number | undefined }; output: Delegation[] }
-  /** What an agent delegated to others and took from them, newest first. */
+  /** List an agent's delegations, newest first. */
   'delegations.list': { input: { limit?: number | undefined; offset?: number | undefined; id: string }; output: Delegation[] }
-  /** How the rooms and plugins of this process stand; svc doctor looks at the machine too. */
+  /** Show the health of modules and plugins. */
   'doctor.checks': { input: Record<never, never>; output: DoctorReport[] }
-  /** How an agent stands in the world: balance, job, skills, health, energy, happiness, reputation. */
+  /** Show an agent's balance, job, skills and health. */
   'economy.citizen': { input: { id: string }; output: Citizen }
-  /** The world's accounts and the proof that they balance, with the newest movements of all or of one agent. */
+  /** Show the ledger and its balance. */
   'economy.ledger': { input: { agent?: string | undefined; limit?: number | undefined; offset?: number | undefined }; output: Ledger }
-  /** What happened to an agent and what it chose, newest first. */
+  /** List an agent's life events, newest first. */
   'economy.life': { input: { limit?: number | undefined; offset?: number | undefined; id: string }; output: LifeMoment[] }
-  /** The world: jobs with their holders, courses, offers, prices and odds. */
+  /** Show the world: jobs, courses, offers and prices. */
   'economy.world': { input: Record<never, never>; output: World }
-  /** What happens, as it happens: a durable stream of lifecycle events, oldest first. */
+  /** Stream events, oldest first. */
   'events.follow': { input: { agent_id?: string | undefined; type?: string[] | undefined; after?: number | undefined; last?: number | undefined; follow?: boolean | undefined; notices?: boolean | undefined }; events: { open: { after: number }; message: { seq: number; type: string; v: number; at: string; agent_id: string | null; cycle_num: number | null; run_id: string | null; data: Record<string, unknown> }; notice: { type: 'status_changed'; data: { daemon: 'healthy' | 'stalled' | 'dead' | 'stopped'; plugins: number; agents: Record<string, number> } } | { type: 'config_changed'; data: { keys: string[] } } | { type: 'plugin_reloaded'; data: { plugin: string; outcome: string } } } }
-  /** An agent's events, newest first. */
+  /** List an agent's events, newest first. */
   'events.list': { input: { limit?: number | undefined; offset?: number | undefined; id: string; type?: string[] | undefined }; output: { seq: number; type: string; v: number; at: string; agent_id: string | null; cycle_num: number | null; run_id: string | null; data: Record<string, unknown> }[] }
-  /** Give up an active goal, and its subgoals with it. */
+  /** Abandon an active goal and its subgoals. */
   'goals.abandon': { input: { goal_id: string; reason?: string | undefined }; output: Goal }
-  /** Give up goals in flight: one, all of an agent, or all there are. */
+  /** Abandon active goals. */
   'goals.abandon_all': { input: { goal_id?: string | undefined; agent?: string | undefined; all?: boolean | undefined; reason?: string | undefined }; output: Goal[] }
-  /** Give an agent a goal; it is pursued as soon as no other goal has a higher priority. */
+  /** Add a goal. */
   'goals.add': { input: { id: string; objective: string; priority?: number | undefined; parent_goal_id?: string | null | undefined }; output: Goal }
-  /** The tools that were called for a goal, newest first. */
+  /** List a goal's tool calls, newest first. */
   'goals.calls': { input: { limit?: number | undefined; offset?: number | undefined; goal_id: string }; output: ToolCall[] }
   /** Show how full an agent's context window is. */
   'goals.context': { input: { id: string }; output: AgentContext }
-  /** One goal. */
+  /** Show a goal. */
   'goals.get': { input: { goal_id: string }; output: Goal }
-  /** An agent's goals, newest first. */
+  /** List an agent's goals, newest first. */
   'goals.history': { input: { id: string; limit?: number | undefined; offset?: number | undefined }; output: Goal[] }
-  /** All goals of an agent, newest first. */
+  /** List an agent's goals, newest first. */
   'goals.list': { input: { id: string }; output: Goal[] }
-  /** Show what was said in the pursuit of a goal, oldest first. */
+  /** Show a goal's transcript, oldest first. */
   'goals.transcript': { input: { goal_id: string }; output: SaidMessage[] }
   /** Change an active goal's priority. */
   'goals.update': { input: { goal_id: string; priority: number }; output: Goal }
-  /** Try the guardrails on a text. */
+  /** Check a text with the guardrails. */
   'guardrails.check': { input: { text: string; stage?: 'input' | 'peer' | 'output' | 'tool_arguments' | 'tool_result' | 'memory' | undefined }; output: { enabled: boolean; action: 'pass' | 'flag' | 'redact' | 'block'; text: string; findings: { rule: string; kind: string; start: number; end: number; action: 'flag' | 'redact' | 'block' }[] } }
-  /** Whether the server is up and reaches its database. */
+  /** Check that the server reaches its database. */
   'health.check': { input: Record<never, never>; output: { status: 'ok' | 'degraded'; database: boolean } }
-  /** An agent's life as a page of Markdown. */
+  /** Show an agent's biography as Markdown. */
   'identity.biography': { input: { id: string }; output: string }
-  /** Who an agent has become: its story, opinions and questions. */
+  /** Show an agent's story, opinions and questions. */
   'identity.get': { input: { id: string }; output: Identity }
-  /** What an agent wrote for itself. */
+  /** Show an agent's journal. */
   'identity.journal': { input: { id: string; bytes?: number | undefined }; output: { agent_id: string; text: string; bytes: number; modified_at: string | null } }
-  /** The journals that there are, the one written in last first. */
+  /** List journals, last written first. */
   'identity.journals': { input: { limit?: number | undefined }; output: { agent_id: string; bytes: number; modified_at: string; last_line: string }[] }
-  /** The lives of all agents, dead and living, oldest first. */
+  /** List the lives of all agents, oldest first. */
   'identity.lives': { input: { limit?: number | undefined; offset?: number | undefined }; output: { agent_id: string; display_name: string; name: string; status: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead'; born_at: string; died_at: string | null; cycles_lived: number; goals_completed: number; goals_abandoned: number } & Record<string, unknown>[] }
-  /** Accept what a pinned MCP server says of a tool now, or of all its tools. */
+  /** Accept changed tools of a pinned MCP server. */
   'mcp_servers.accept': { input: { name: string; tool?: string | undefined }; output: McpServer }
-  /** The MCP servers whose tools agents are given, how they are, and what they offer. */
+  /** List MCP servers, their state and their tools. */
   'mcp_servers.list': { input: Record<never, never>; output: McpServer[] }
-  /** Start an MCP server anew, at once, and list its tools again. */
+  /** Restart an MCP server. */
   'mcp_servers.restart': { input: { name: string }; output: McpServer }
-  /** Remove what an agent has not needed for long. */
+  /** Remove memories that were not used for long. */
   'memory.consolidate': { input: { id: string; max_age_days?: number | undefined; min_access?: number | undefined }; output: { removed: number } }
-  /** Make an agent forget one record. */
+  /** Delete a memory record. */
   'memory.forget': { input: { id: string; memory_id: string }; output: null }
-  /** One record of what an agent remembers. */
+  /** Show a memory record. */
   'memory.get': { input: { id: string; memory_id: string }; output: { memory_id: string; thought: string; metadata: Record<string, unknown>; ts: string; access_count: number; last_accessed: string | null } }
-  /** What an agent remembers: nearest to a query first, or newest first without one. */
+  /** Search an agent's memory. */
   'memory.list': { input: { limit?: number | undefined; offset?: number | undefined; id: string; query?: string | undefined }; output: { memory_id: string; thought: string; metadata: Record<string, unknown>; ts: string; access_count: number; last_accessed: string | null; score: number | null }[] }
-  /** One message. */
+  /** Show a message. */
   'messages.get': { input: { message_id: string }; output: A2AMessage }
-  /** Who talks to whom, how much and by which types of messages. */
+  /** Show the graph of messages between agents. */
   'messages.graph': { input: { since?: string | undefined; limit?: number | undefined }; output: MessageGraph }
-  /** The messages that an agent received and sent, newest first. */
+  /** List an agent's messages, newest first. */
   'messages.list': { input: { limit?: number | undefined; offset?: number | undefined; id: string; box?: 'inbox' | 'outbox' | 'all' | undefined; unread?: boolean | undefined; type?: 'request' | 'response' | 'query' | 'answer' | 'review' | 'feedback' | 'delegate' | 'ack' | 'reject' | undefined; peer?: string | undefined }; output: A2AMessage[] }
-  /** Send a message to an agent, as the operator; its answer goes to `operator`. */
+  /** Send a message to an agent. */
   'messages.send': { input: { id: string; body: string; type?: 'request' | 'response' | 'query' | 'answer' | 'review' | 'feedback' | 'delegate' | 'ack' | 'reject' | undefined; subject?: string | undefined; reply_to?: string | undefined; priority?: number | undefined }; output: { message_id: string; answer: A2AMessage | null } }
-  /** A whole thread, oldest first, by any of its messages. */
+  /** Show the thread of a message, oldest first. */
   'messages.thread': { input: { message_id: string }; output: A2AMessage[] }
-  /** The threads in which an agent takes part, the liveliest first. */
+  /** List an agent's threads, most active first. */
   'messages.threads': { input: { limit?: number | undefined; offset?: number | undefined; id: string }; output: { thread_id: string; subject: string; with: string; messages: number; unread: number; last_at: string }[] }
-  /** What is measured, in the text format of Prometheus. */
+  /** Show metrics in Prometheus' text format. */
   'metrics.get': { input: Record<never, never>; output: string }
-  /** Providers, their tiers and prices, how they fare, and the default model. */
+  /** List model providers, tiers and prices. */
   'models.list': { input: { stale?: boolean | undefined }; output: { default: { model: string; provider: string; notice: string | null } | null; error: string | null; in_use: { model: string; priced: 'catalogue' | 'free' | 'unknown'; free_because: string | null; context_window: number | null; max_output_tokens: number | null }[]; unknown_price: 'refuse' | 'approve' | null; providers: { name: string; available: boolean; reason: string | null; notice: string | null; free: boolean; free_because: string | null; tiers: Record<string, string>; traffic: { breaker: 'closed' | 'open' | 'half_open'; failures: number; last_failure: string | null; retry_in_ms: number | null; backing_off_ms: number; in_flight: number; waiting: number; max_concurrent: number } }[]; listed: 'all' | 'stale'; prices: { model: string; input: number; output: number; cached_input: number | null; cache_write: number | null; long_prompt: { above: number; input: number; output: number; cached_input: number | null; cache_write: number | null } | null; context_window: number | null; max_output_tokens: number | null; as_of: string | null; source: string | null; verified: boolean; configured: boolean; stale: boolean }[] } }
-  /** The notes that an agent has written down, newest first. */
+  /** List an agent's notes, newest first. */
   'notes.list': { input: { limit?: number | undefined; offset?: number | undefined; id: string; query?: string | undefined }; output: Note[] }
-  /** This API as an OpenAPI document. */
+  /** Show this API as an OpenAPI document. */
   'openapi.get': { input: Record<never, never>; output: Record<string, unknown> }
-  /** End a pattern that runs; what was sent and not read is withdrawn. */
+  /** Cancel a pattern run. */
   'patterns.cancel': { input: { pattern_id: string }; output: PatternRun }
-  /** How far a pattern is, and what came of it. */
+  /** Show a pattern run's progress and result. */
   'patterns.get': { input: { pattern_id: string }; output: PatternRun }
-  /** The collaboration patterns that there are. */
+  /** List collaboration patterns. */
   'patterns.list': { input: Record<never, never>; output: { name: string; summary: string; min: number; max: number; rounds: number }[] }
-  /** What was said in a pattern, oldest first. */
+  /** List the messages of a pattern run, oldest first. */
   'patterns.messages': { input: { pattern_id: string }; output: { message_id: string; type: 'request' | 'response' | 'query' | 'answer' | 'review' | 'feedback' | 'delegate' | 'ack' | 'reject'; from_agent: string; to_agent: string; subject: string; body: string; reply_to: string | null; ts: string }[] }
-  /** Patterns that run and ran, newest first. */
+  /** List pattern runs, newest first. */
   'patterns.runs': { input: { limit?: number | undefined; offset?: number | undefined }; output: PatternRun[] }
-  /** Let agents work together by a pattern: it runs to its end by their messages. */
+  /** Start a collaboration pattern. */
   'patterns.start': { input: { name: string; initiator: string; participants: string[] | string; task: string; rounds?: number | undefined; budget_usd?: number | undefined; budget_tokens?: number | undefined; timeout?: number | undefined }; output: PatternRun }
-  /** List the plugins, what each registered, and why those that failed did. */
+  /** List plugins, their contributions and failures. */
   'plugins.list': { input: Record<never, never>; output: { name: string; state: 'live' | 'suspended' | 'failed' | 'disabled' | 'unloaded'; origin: string; version: string; description: string; registered: string[]; error: string | null; calls: number; failures: number; last_failure: string | null; load_ms: number; swaps: number; swap_ms: number | null; swapped_at: string | null }[] }
-  /** Apply changes in the plugin folders now. */
+  /** Reload changed plugins now. */
   'plugins.reload': { input: { name?: string | undefined }; output: { plugin: string; origin: string; outcome: 'loaded' | 'reloaded' | 'removed' | 'failed' | 'rolled_back'; error: string | null }[] }
-  /** The presets that agents can be spawned from, or one of them in full. */
+  /** List profiles, or show one in full. */
   'profiles.list': { input: { name?: string | undefined }; output: { name: string; file: string; error: string | null; profile: { name: string; role: string; model: string; fallback: string[]; personality: { traits: string[]; style: string }; persona: { values: string[]; fears: string[]; purpose: string; goals: string[]; risk_tolerance: number; social_drive: number; concentration: number; autonomy_level: number; happiness: number } | null; max_steps: number; temperature: number; max_tokens: number; max_cost_usd: number; max_total_cost_usd: number; system_prompt: string; skills: string[]; toolkits: string[] | null; tools: string[] | null; workspace: string; autonomy: string } | null }[] }
-  /** Where two runs part, and what each did and cost, in all and from there on. */
+  /** Compare two runs. */
   'recordings.diff': { input: { a: string; b: string }; output: RunDiff }
-  /** What is recorded of a run, and the answers of models in it, by number. */
+  /** Show a recording and its model answers. */
   'recordings.get': { input: { id: string }; output: { run_id: string; kind: string; within: string | null; v: number; svc_version: string; started_at: string; ended_at: string | null; seed: number; pid: number; owner: string; state: string | null; state_bytes: number; bytes: number; cycles: number; steps: number; cut: string | null; inexact: string[]; events_of: string; last_seq: number | null; forked_from: { run_id: string; step: number; at: string | null; model: string | null; plugin: string | null } | null; plugins: string[] | null; steps_taken: RecordedStep[] } }
-  /** Runs that are recorded, forks among them, newest first. */
+  /** List recorded runs and forks, newest first. */
   'recordings.list': { input: Record<never, never>; output: { run_id: string; kind: string; within: string | null; v: number; svc_version: string; started_at: string; ended_at: string | null; seed: number; pid: number; owner: string; state: string | null; state_bytes: number; bytes: number; cycles: number; steps: number; cut: string | null; inexact: string[]; events_of: string; last_seq: number | null; forked_from: { run_id: string; step: number; at: string | null; model: string | null; plugin: string | null } | null; plugins: string[] | null }[] }
-  /** Repeat a run offline and compare the event log; with `from`, leave it at a step and live on. */
+  /** Replay a run, or fork it at a step. */
   'recordings.replay': { input: { id: string; from?: number | undefined; model?: string | undefined; cycles?: number | undefined }; output: { verdict: ReplayVerdict | null; fork: { run_id: string; kind: string; within: string | null; v: number; svc_version: string; started_at: string; ended_at: string | null; seed: number; pid: number; owner: string; state: string | null; state_bytes: number; bytes: number; cycles: number; steps: number; cut: string | null; inexact: string[]; events_of: string; last_seq: number | null; forked_from: { run_id: string; step: number; at: string | null; model: string | null; plugin: string | null } | null; plugins: string[] | null } | null; diff: RunDiff | null } }
-  /** Remove what is older than retention.days and of no use any more; nothing that is pending or active. */
+  /** Remove old records. */
   'retention.run': { input: { dry_run?: boolean | undefined }; output: { dry_run: boolean; before: string; rows: Record<string, number>; total: number; freed_bytes: number; duration_ms: number } }
-  /** A run as one HTML page that needs nothing else: summary, timeline, cost, steps, transcripts, messages. */
+  /** Export a run as one HTML page. */
   'runs.export': { input: { id: string; limit?: number | undefined }; output: string }
-  /** One run: what happened in it, and what it was made of. */
+  /** Show a run. */
   'runs.get': { input: { id: string }; output: RunDetail }
-  /** Runs of the daemon and of one-shot tasks, newest first. */
+  /** List runs, newest first. */
   'runs.list': { input: { limit?: number | undefined; offset?: number | undefined }; output: Run[] }
-  /** A run as a tree of spans: run, agents, goals, decisions and tool calls. */
+  /** Show a run's trace as a tree of spans. */
   'runs.trace': { input: { run_id: string; agent_id?: string | undefined; limit?: number | undefined; after?: number | undefined; before?: number | undefined; newest?: boolean | undefined }; output: Trace }
-  /** Say what stands between the programs that agents run and this machine. */
+  /** Show how agents' programs are sandboxed. */
   'sandbox.status': { input: Record<never, never>; output: SandboxStatus }
-  /** Give an agent a goal again and again: every so many cycles, every so many seconds, or by the calendar. */
+  /** Add a recurring goal. */
   'schedules.add': { input: { id: string; objective: string; every_n_cycles?: number | undefined; every?: number | undefined; cron?: string | undefined; time_zone?: string | undefined; missed?: 'once' | 'skip' | undefined; priority?: number | undefined }; output: Schedule }
-  /** Goals that come again and again, of all agents or of one. */
+  /** List recurring goals, of all agents or of one. */
   'schedules.all': { input: { agent?: string | undefined }; output: Schedule[] }
-  /** One schedule. */
+  /** Show a schedule. */
   'schedules.get': { input: { schedule_id: string }; output: Schedule }
-  /** An agent's schedules, oldest first. */
+  /** List an agent's schedules, oldest first. */
   'schedules.list': { input: { id: string }; output: Schedule[] }
-  /** Remove a schedule; goals that came of it stay. */
+  /** Remove a schedule. */
   'schedules.remove': { input: { schedule_id: string }; output: null }
-  /** Enable or disable a schedule; what it missed while disabled is forgotten. */
+  /** Enable or disable a schedule. */
   'schedules.update': { input: { schedule_id: string; enabled: boolean }; output: Schedule }
-  /** Close a session, and end what runs or waits in it; it stays as a record. */
+  /** Close a session. */
   'sessions.close': { input: { session_id: string }; output: null }
-  /** Open a session with an agent, or find the running one of this user and key. */
+  /** Open a session, or find the running one. */
   'sessions.create': { input: { agent_id: string; session_key?: string | null | undefined; task?: string | undefined; metadata?: Record<string, unknown> | null | undefined }; output: { session_id: string; agent_id: string; user_id: string; session_key: string | null; task: string; status: 'running' | 'expired' | 'closed'; started_at: string; last_active: string; completed_at: string | null; cost_usd: number; tokens: number; input_tokens: number; output_tokens: number; duration_ms: number; metadata: Record<string, unknown> | null; created: boolean } }
-  /** One session. */
+  /** Show a session. */
   'sessions.get': { input: { session_id: string }; output: { session_id: string; agent_id: string; user_id: string; session_key: string | null; task: string; status: 'running' | 'expired' | 'closed'; started_at: string; last_active: string; completed_at: string | null; cost_usd: number; tokens: number; input_tokens: number; output_tokens: number; duration_ms: number; metadata: Record<string, unknown> | null } }
-  /** Sessions of this user, newest first. */
+  /** List sessions, newest first. */
   'sessions.list': { input: { limit?: number | undefined; offset?: number | undefined; agent_id?: string | undefined }; output: { session_id: string; agent_id: string; user_id: string; session_key: string | null; task: string; status: 'running' | 'expired' | 'closed'; started_at: string; last_active: string; completed_at: string | null; cost_usd: number; tokens: number; input_tokens: number; output_tokens: number; duration_ms: number; metadata: Record<string, unknown> | null }[] }
   /** Back up the database to a new file in .svc/backups/. */
   'store.backup': { input: Record<never, never>; output: DatabaseBackup }
-  /** An agent's sub-agents, newest first, with the results of those that have ended. */
+  /** List an agent's sub-agents and their results. */
   'sub_agents.list': { input: { id: string }; output: SubAgent[] }
-  /** How an agent suffers, and how it came to that. */
+  /** Show an agent's stressors and their history. */
   'suffering.get': { input: { id: string; limit?: number | undefined; offset?: number | undefined }; output: SufferingReport }
-  /** What was learned on one heartbeat, and what was done about it. */
+  /** Show a swarm report and its actions. */
   'swarm.report': { input: { report_id: string }; output: SwarmReport }
-  /** What was learned, newest first. */
+  /** List swarm reports, newest first. */
   'swarm.reports': { input: { limit?: number | undefined; offset?: number | undefined }; output: SwarmReport[] }
-  /** Undo what a report did; it is not done again while its reason lasts. */
+  /** Undo a swarm report's actions. */
   'swarm.revert': { input: { report_id: string }; output: SwarmReport }
-  /** Who could take a task, the best first. */
+  /** List agents suited for a task, best first. */
   'swarm.route': { input: { task: string }; output: { agent_id: string; task_type: string; score: number; goals: number; active_goals: number; preferred: boolean }[] }
-  /** What all agents together have learned, and what was done about it. */
+  /** Show what all agents have learned. */
   'swarm.show': { input: Record<never, never>; output: SwarmStatus }
-  /** End a task, wherever it runs or waits. */
+  /** Cancel a task. */
   'tasks.cancel': { input: { task_id: string }; output: { task_id: string; status: 'running' | 'completed' | 'failed' | 'max_steps' | 'waiting_approval'; output: string; steps_taken: number; tool_calls_made: number; session_id: string; approval_ids: string[]; cost_usd: number; tokens: number; parsed: Record<string, unknown> | null; error: { type: string; title: string; status: number; detail: string; code: string; request_id: string; errors?: { path: string; message: string }[] | undefined } | null; agent_id: string; instruction: string; max_steps: number; response_schema: Record<string, unknown> | null; duration_ms: number; created_at: string; ended_at: string | null } }
-  /** Follow a task, wherever it runs; with Last-Event-ID from there on. */
+  /** Follow a task's stream. */
   'tasks.follow': { input: { task_id: string }; events: { token: { text: string }; info: { code: string; message: string }; done: { task_id: string; status: 'completed' | 'failed' | 'max_steps' | 'waiting_approval'; output: string; steps_taken: number; tool_calls_made: number; session_id: string; approval_ids: string[]; cost_usd: number; tokens: number; parsed: Record<string, unknown> | null; error: { type: string; title: string; status: number; detail: string; code: string; request_id: string; errors?: { path: string; message: string }[] | undefined } | null }; error: { type: string; title: string; status: number; detail: string; code: string; request_id: string; errors?: { path: string; message: string }[] | undefined; task?: { task_id: string; status: 'completed' | 'failed' | 'max_steps' | 'waiting_approval'; output: string; steps_taken: number; tool_calls_made: number; session_id: string; approval_ids: string[]; cost_usd: number; tokens: number; parsed: Record<string, unknown> | null; error: { type: string; title: string; status: number; detail: string; code: string; request_id: string; errors?: { path: string; message: string }[] | undefined } | null } | undefined } } }
-  /** A task as it stands. */
+  /** Show a task. */
   'tasks.get': { input: { task_id: string }; output: { task_id: string; status: 'running' | 'completed' | 'failed' | 'max_steps' | 'waiting_approval'; output: string; steps_taken: number; tool_calls_made: number; session_id: string; approval_ids: string[]; cost_usd: number; tokens: number; parsed: Record<string, unknown> | null; error: { type: string; title: string; status: number; detail: string; code: string; request_id: string; errors?: { path: string; message: string }[] | undefined } | null; agent_id: string; instruction: string; max_steps: number; response_schema: Record<string, unknown> | null; duration_ms: number; created_at: string; ended_at: string | null } }
-  /** An agent's one-shot tasks of this user, newest first. */
+  /** List an agent's tasks, newest first. */
   'tasks.list': { input: { limit?: number | undefined; offset?: number | undefined; id: string }; output: { task_id: string; status: 'running' | 'completed' | 'failed' | 'max_steps' | 'waiting_approval'; output: string; steps_taken: number; tool_calls_made: number; session_id: string; approval_ids: string[]; cost_usd: number; tokens: number; parsed: Record<string, unknown> | null; error: { type: string; title: string; status: number; detail: string; code: string; request_id: string; errors?: { path: string; message: string }[] | undefined } | null; agent_id: string; instruction: string; max_steps: number; response_schema: Record<string, unknown> | null; duration_ms: number; created_at: string; ended_at: string | null }[] }
-  /** Go on with a task that waited for approvals, and wait for its answer. */
+  /** Resume a task that waited for approval. */
   'tasks.resume': { input: { task_id: string }; output: { task_id: string; status: 'completed' | 'failed' | 'max_steps' | 'waiting_approval'; output: string; steps_taken: number; tool_calls_made: number; session_id: string; approval_ids: string[]; cost_usd: number; tokens: number; parsed: Record<string, unknown> | null; error: { type: string; title: string; status: number; detail: string; code: string; request_id: string; errors?: { path: string; message: string }[] | undefined } | null } }
-  /** Have an agent do one thing now, and wait for its answer. */
+  /** Run a task and wait for its answer. */
   'tasks.run': { input: { id: string; instruction: string; max_steps?: number | undefined; session_id?: string | null | undefined; session_key?: string | null | undefined; response_schema?: Record<string, unknown> | null | undefined }; output: { task_id: string; status: 'completed' | 'failed' | 'max_steps' | 'waiting_approval'; output: string; steps_taken: number; tool_calls_made: number; session_id: string; approval_ids: string[]; cost_usd: number; tokens: number; parsed: Record<string, unknown> | null; error: { type: string; title: string; status: number; detail: string; code: string; request_id: string; errors?: { path: string; message: string }[] | undefined } | null } }
-  /** Have an agent do one thing now, and follow what it says. */
+  /** Run a task and stream its answer. */
   'tasks.stream': { input: { id: string; instruction: string; max_steps?: number | undefined; session_id?: string | null | undefined; session_key?: string | null | undefined; response_schema?: Record<string, unknown> | null | undefined }; events: { token: { text: string }; info: { code: string; message: string }; done: { task_id: string; status: 'completed' | 'failed' | 'max_steps' | 'waiting_approval'; output: string; steps_taken: number; tool_calls_made: number; session_id: string; approval_ids: string[]; cost_usd: number; tokens: number; parsed: Record<string, unknown> | null; error: { type: string; title: string; status: number; detail: string; code: string; request_id: string; errors?: { path: string; message: string }[] | undefined } | null }; error: { type: string; title: string; status: number; detail: string; code: string; request_id: string; errors?: { path: string; message: string }[] | undefined; task?: { task_id: string; status: 'completed' | 'failed' | 'max_steps' | 'waiting_approval'; output: string; steps_taken: number; tool_calls_made: number; session_id: string; approval_ids: string[]; cost_usd: number; tokens: number; parsed: Record<string, unknown> | null; error: { type: string; title: string; status: number; detail: string; code: string; request_id: string; errors?: { path: string; message: string }[] | undefined } | null } | undefined } } }
-  /** What was said in all tasks of a session, oldest first. */
+  /** Show a session's transcript, oldest first. */
   'tasks.transcript': { input: { limit?: number | undefined; offset?: number | undefined; session_id: string }; output: { task_id: string; role: 'system' | 'user' | 'assistant' | 'tool'; content: string; tool_calls?: { id: string; name: string; arguments: unknown }[] | undefined; tool_call_id?: string | undefined; name?: string | undefined; is_error?: boolean | undefined; at: string }[] }
-  /** What agents have put on their to-do lists, of all agents or of one, high priority first. */
+  /** List to-do items, high priority first. */
   'todos.list': { input: { limit?: number | undefined; offset?: number | undefined; agent?: string | undefined; status?: 'pending' | 'done' | 'all' | undefined }; output: Todo[] }
-  /** Mark something on an agent’s list as done, or as to be done again. */
+  /** Mark a to-do item as done or open. */
   'todos.mark': { input: { todo_id: string; status: 'pending' | 'done' }; output: Todo }
-  /** The tools that an agent is given, and what they take of each prompt. */
+  /** List an agent's tools and their prompt size. */
   'tools.list': { input: { id?: string | undefined }; output: { agent_id: string | null; budget_tokens: number; offered_tokens: number; all_tokens: number; tools: { name: string; toolkit: string; owner: string; tokens: number; offered: boolean; idempotent: boolean; requires_approval: boolean; danger: string | null; description: string }[] } }
 }
 

@@ -15,6 +15,6 @@ export const PublicConfig = z.object({
     .string()
     .refine(text => text === '' || /^https?:\/\/[^\s/]+(\/\S*)?$/.test(text), 'must be an http or https URL')
     .default('')
-    .describe('What cards name as the address of this server, behind a proxy; as the client wrote it unless told'),
+    .describe('Address of this server in agent cards, behind a proxy (default: as the client wrote it)'),
 })
 export type PublicConfig = z.infer<typeof PublicConfig>

@@ -40,7 +40,7 @@ export const A2AMessage = z
     body: z.string(),
     reply_to: z.string().nullable().describe('The message that this one answers'),
     thread_id: z.string().describe('The message with which its thread began'),
-    priority: z.number().int().describe('Higher is read first; 4 unless told'),
+    priority: z.number().int().describe('Higher is read first (default: 4)'),
     expects_reply: z.boolean(),
     read: z.boolean(),
     metadata: z.record(z.string(), z.unknown()),

@@ -67,9 +67,9 @@ function namesOf(store: Store, ids: readonly string[]): Promise<NamedRow[]> {
 export function graphOperation(svc: PluginHandle) {
   return operation({
     name: 'messages.graph',
-    summary: 'Who talks to whom, how much and by which types of messages',
+    summary: 'Show the graph of messages between agents',
     input: z.object({
-      since: Instant.optional().describe('Messages from then on; of the last day unless told'),
+      since: Instant.optional().describe('Messages since this time (default: a day ago)'),
       limit: z.number().int().min(1).max(500).default(200).describe('Agents, at most'),
     }),
     output: MessageGraph,

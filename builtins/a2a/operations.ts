@@ -53,7 +53,7 @@ export function messageOperations(svc: PluginHandle) {
   return [
     operation({
       name: 'messages.list',
-      summary: 'The messages that an agent received and sent, newest first',
+      summary: "List an agent's messages, newest first",
       input: Page.extend(Filters.shape),
       output: z.array(A2AMessage),
       http: { method: 'GET', path: '/agents/{id}/messages' },
@@ -66,7 +66,8 @@ export function messageOperations(svc: PluginHandle) {
     }),
     operation({
       name: 'messages.send',
-      summary: 'Send a message to an agent, as the operator; its answer goes to `operator`',
+      summary: 'Send a message to an agent',
+      description: 'Sent as the operator; the answer goes to `operator`.',
       input: z.strictObject({
         id: AgentRef,
         body: z
@@ -103,7 +104,7 @@ export function messageOperations(svc: PluginHandle) {
     }),
     operation({
       name: 'messages.get',
-      summary: 'One message',
+      summary: 'Show a message',
       input: z.object({ message_id }),
       output: A2AMessage,
       http: { method: 'GET', path: '/messages/{message_id}' },
@@ -113,7 +114,7 @@ export function messageOperations(svc: PluginHandle) {
     }),
     operation({
       name: 'messages.thread',
-      summary: 'A whole thread, oldest first, by any of its messages',
+      summary: 'Show the thread of a message, oldest first',
       input: z.object({ message_id }),
       output: z.array(A2AMessage),
       http: { method: 'GET', path: '/messages/{message_id}/thread' },
@@ -128,7 +129,7 @@ export function messageOperations(svc: PluginHandle) {
     }),
     operation({
       name: 'messages.threads',
-      summary: 'The threads in which an agent takes part, the liveliest first',
+      summary: "List an agent's threads, most active first",
       input: Page.extend({ id }),
       output: z.array(Thread),
       http: { method: 'GET', path: '/agents/{id}/threads' },

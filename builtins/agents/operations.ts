@@ -79,7 +79,7 @@ export function agentOperations(agents: AgentDirectory) {
           .max(64)
           .meta({ examples: ['coder'] })
           .describe('Name of a profile'),
-        model: model.nullish().describe("provider:model, or provider:lite|standard|pro; its profile's own unless told"),
+        model: model.nullish().describe("provider:model, or provider:lite|standard|pro (default: the profile's)"),
       }),
       output: AgentDetail,
       http: {
@@ -136,7 +136,7 @@ export function agentOperations(agents: AgentDirectory) {
     }),
     operation({
       name: 'agents.get',
-      summary: 'One agent in full',
+      summary: 'Show an agent in full',
       input: z.object({ id }),
       output: AgentDetail,
       http: { method: 'GET', path: '/agents/{id}' },
@@ -148,7 +148,8 @@ export function agentOperations(agents: AgentDirectory) {
     }),
     operation({
       name: 'agents.why',
-      summary: 'When an agent does something again, and why not before',
+      summary: 'Explain what an agent waits for',
+      description: 'When it does something again, and why not before.',
       input: z.object({ id }),
       output: NextRun.extend({ agent_id: AgentSummary.shape.agent_id, status: AgentStatus }),
       http: { method: 'GET', path: '/agents/{id}/why' },
@@ -182,7 +183,8 @@ export function agentOperations(agents: AgentDirectory) {
     }),
     operation({
       name: 'agents.delete',
-      summary: 'Kill an agent: it is removed with all of its records, its files go to .svc/attic',
+      summary: 'Kill an agent',
+      description: 'It is removed with all of its records; its files move to .svc/attic.',
       input: z.object({ id }),
       output: z.null(),
       http: { method: 'DELETE', path: '/agents/{id}', status: 204 },
@@ -197,7 +199,8 @@ export function agentOperations(agents: AgentDirectory) {
     }),
     operation({
       name: 'agents.nudge',
-      summary: 'Leave a message for an agent; it reads it before its next model call',
+      summary: 'Send an agent a nudge',
+      description: 'It reads the nudge before its next model call.',
       input: z.strictObject({
         id,
         message: z
@@ -217,7 +220,8 @@ export function agentOperations(agents: AgentDirectory) {
     }),
     operation({
       name: 'agents.pause',
-      summary: 'Pause an agent: the daemon skips it until it is resumed, also over restarts',
+      summary: 'Pause an agent',
+      description: 'The daemon skips it until it is resumed, also over restarts.',
       input: Which,
       output: StatusChange,
       http: { method: 'POST', path: '/agents/{id}/pause' },

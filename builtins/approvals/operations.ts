@@ -93,7 +93,7 @@ export function approvalOperations(svc: PluginHandle, config: ApprovalConfig) {
   return [
     operation({
       name: 'approvals.queue',
-      summary: 'Tool calls of all agents that wait for a decision, oldest first',
+      summary: 'List pending approvals, oldest first',
       input: Page.extend({ status }),
       output: z.array(ApprovalSummary),
       http: { method: 'GET', path: '/approvals' },
@@ -106,7 +106,7 @@ export function approvalOperations(svc: PluginHandle, config: ApprovalConfig) {
     }),
     operation({
       name: 'approvals.list',
-      summary: "An agent's tool calls that wait for a decision, or its history of them",
+      summary: "List an agent's approvals, pending or all",
       input: Page.extend({ id, status }),
       output: z.array(ApprovalSummary),
       http: { method: 'GET', path: '/agents/{id}/approvals' },
@@ -122,7 +122,7 @@ export function approvalOperations(svc: PluginHandle, config: ApprovalConfig) {
     }),
     operation({
       name: 'approvals.get',
-      summary: 'One approval of an agent, with all of its arguments',
+      summary: "Show an agent's approval in full",
       input: z.object({ id, approval_id }),
       output: Approval,
       http: { method: 'GET', path: '/agents/{id}/approvals/{approval_id}' },
@@ -131,7 +131,7 @@ export function approvalOperations(svc: PluginHandle, config: ApprovalConfig) {
     }),
     operation({
       name: 'approvals.show',
-      summary: 'One approval, with all of its arguments',
+      summary: 'Show an approval in full',
       input: z.object({ approval_id }),
       output: Approval,
       http: { method: 'GET', path: '/approvals/{approval_id}' },
@@ -143,7 +143,8 @@ export function approvalOperations(svc: PluginHandle, config: ApprovalConfig) {
     }),
     operation({
       name: 'approvals.resolve',
-      summary: 'Approve or deny a tool call of an agent; with other arguments than it asked for, if they are given',
+      summary: "Approve or deny an agent's tool call",
+      description: 'With `arguments` the call runs with these instead.',
       input: Decision.extend({ id }),
       output: Approval,
       http: { method: 'POST', path: '/agents/{id}/approvals/{approval_id}' },
@@ -152,7 +153,7 @@ export function approvalOperations(svc: PluginHandle, config: ApprovalConfig) {
     }),
     operation({
       name: 'approvals.decide',
-      summary: 'Approve or deny a tool call by the id of its approval',
+      summary: 'Approve or deny a tool call',
       input: Decision,
       output: Approval,
       http: { method: 'POST', path: '/approvals/{approval_id}' },

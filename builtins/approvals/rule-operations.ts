@@ -58,7 +58,8 @@ export function ruleOperations(svc: PluginHandle, config: ApprovalConfig) {
   return [
     operation({
       name: 'approvals.rules',
-      summary: 'Standing grants: calls that match one run without asking',
+      summary: 'List approval rules',
+      description: 'A call that matches a rule runs without asking.',
       input: z.object({ all: z.boolean().default(false).describe('Also those that are used up, expired or revoked') }),
       output: z.array(ApprovalRule),
       http: { method: 'GET', path: '/approval-rules' },
@@ -69,8 +70,9 @@ export function ruleOperations(svc: PluginHandle, config: ApprovalConfig) {
     }),
     operation({
       name: 'approvals.grant',
-      summary: 'Let matching calls of a tool run without asking, until a time or for a number of times',
-      description: 'Calls that wait already and match run by it too, the oldest first.',
+      summary: 'Add an approval rule',
+      description:
+        'Matching calls of a tool run without asking, until a time or for a number of uses. Calls that wait already and match run by it too, the oldest first.',
       input: Grant,
       output: ApprovalRule,
       http: {
@@ -103,7 +105,7 @@ export function ruleOperations(svc: PluginHandle, config: ApprovalConfig) {
     }),
     operation({
       name: 'approvals.rule',
-      summary: 'One standing grant',
+      summary: 'Show an approval rule',
       input: z.object({ rule_id: z.string().min(1).max(128) }),
       output: ApprovalRule,
       http: { method: 'GET', path: '/approval-rules/{rule_id}' },
@@ -117,7 +119,7 @@ export function ruleOperations(svc: PluginHandle, config: ApprovalConfig) {
     }),
     operation({
       name: 'approvals.revoke',
-      summary: 'Take back a standing grant',
+      summary: 'Revoke an approval rule',
       input: z.object({ rule_id: z.string().min(1).max(128).describe("A rule's id") }),
       output: z.null(),
       http: { method: 'DELETE', path: '/approval-rules/{rule_id}', status: 204 },

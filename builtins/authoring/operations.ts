@@ -8,9 +8,9 @@ import { renderCheck } from './render.ts'
 export function pluginsCheck(svc: PluginHandle) {
   return operation({
     name: 'plugins.check',
-    summary: 'Say what a plugin file would register, or why it would be refused, without taking it live',
+    summary: 'Check a plugin file',
     description:
-      'The file is run and its setup is called, in this process and not in the daemon; its resources are not started. Names are compared with those of the plugins of this project.',
+      'Shows what it would register, or why it would be refused; nothing goes live. The file is run and its setup is called, in this process and not in the daemon; its resources are not started. Names are compared with those of the plugins of this project.',
     input: z.strictObject({ file: z.string().min(1).max(4096).describe('The file, or the folder with its index.ts') }),
     output: PluginCheck,
     cli: { usage: 'plugins check <file>' },

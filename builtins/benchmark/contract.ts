@@ -12,7 +12,7 @@ const TextMatch = z.strictObject({
   contains: z.array(text).min(1).optional().describe('All of them'),
   any: z.array(text).min(1).optional().describe('At least one of them'),
   lacks: z.array(text).min(1).optional().describe('None of them'),
-  lines: z.number().int().min(0).optional().describe('So many lines that are not empty'),
+  lines: z.number().int().min(0).optional().describe('Number of lines that are not empty'),
   max_words: z.number().int().min(1).optional(),
   exact: z.boolean().default(false),
 })
@@ -43,7 +43,7 @@ const Reply = z.strictObject({
   text,
   error: z.boolean().default(false).describe('The call fails with this text'),
   when: z.record(z.string(), text).default({}).describe('Only when these arguments hold this text'),
-  times: z.number().int().min(1).optional().describe('So often, and then never again'),
+  times: z.number().int().min(1).optional().describe('Maximum number of uses'),
 })
 const ScenarioTool = z.strictObject({
   name: z.string().regex(/^[a-z][a-z0-9_]{0,39}$/),

@@ -5,7 +5,7 @@ export function benchmarkOperations(_: PluginHandle, benchmark: Benchmark) {
   return [
     operation({
       name: 'benchmark.scenarios',
-      summary: 'What models are put to by svc benchmark',
+      summary: 'List benchmark scenarios',
       input: z.object({}),
       output: z.array(
         z.object({ name: z.string(), title: z.string(), measures: z.string(), mode: z.string(), variants: z.number() }),
@@ -18,7 +18,8 @@ export function benchmarkOperations(_: PluginHandle, benchmark: Benchmark) {
     }),
     operation({
       name: 'benchmark.run',
-      summary: 'Put models to scenarios, in temporary projects, and say how they did',
+      summary: 'Benchmark models',
+      description: 'Runs scenarios in temporary projects.',
       input: z.object({
         models: z.array(z.string().trim().min(1).max(200)).describe('provider:model or provider:lite|standard|pro'),
         cycles: z.number().optional(),

@@ -12,7 +12,7 @@ export const BudgetStatus = z.object({
   limits: Left,
   mode: z.enum(['reserve', 'record_only']),
   exceeded: z.boolean().describe('A limit was reached: no model is called until it is raised, or the budget reset'),
-  tight: z.boolean().describe('Less is left than a call may cost: whoever would make it waits'),
+  tight: z.boolean().describe('Less is left than a call may cost, so calls wait'),
   unlimited: z.boolean(),
   message: z.string(),
   approximate: Amount.describe('The part of what is spent that rests on estimated tokens'),
@@ -147,7 +147,7 @@ export const BookedSpend = z.object({
     .optional()
     .describe('Who pays: by default the agent at the top of those that made it'),
   goal_id: z.string().nullable(),
-  run_id: z.string().nullable().optional().describe("The project's open daemon run unless told"),
+  run_id: z.string().nullable().optional().describe("Run (default: the project's open daemon run)"),
   cycle_num: z.number().int().nullable().optional(),
   step: z.number().int().nullable().optional().describe('Which model call of its cycle or task it was, from 1'),
   kind: z.string(),

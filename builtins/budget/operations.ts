@@ -6,7 +6,7 @@ export function budgetOperations(ledger: Ledger) {
   return [
     operation({
       name: 'budget.status',
-      summary: 'What was spent, what is held for model calls, and what is left',
+      summary: 'Show what is spent, reserved and left',
       input: z.strictObject({}),
       output: BudgetStatus,
       http: { method: 'GET', path: '/budget', daemon: true },
@@ -17,7 +17,7 @@ export function budgetOperations(ledger: Ledger) {
     }),
     operation({
       name: 'budget.reset',
-      summary: 'Count what is spent from 0 again',
+      summary: 'Reset the spend counter',
       input: z.strictObject({}),
       output: BudgetStatus,
       http: { method: 'POST', path: '/budget/reset', daemon: true },

@@ -22,7 +22,8 @@ const Spending = z
 export function spendingOperation(svc: PluginHandle) {
   return operation({
     name: 'budget.spending',
-    summary: 'What was spent over time, by agent, by model or by what it was for, oldest first',
+    summary: 'Show spending over time',
+    description: 'By agent, by model or by kind of call, oldest first.',
     input: z.object({
       bucket: z.enum(['minute', 'hour', 'day']).default('hour').describe('How time is cut; days are UTC'),
       by: z.enum(['agent', 'model', 'kind']).default('agent').describe('What it is told apart by'),

@@ -11,8 +11,8 @@ export function bundleOperations(svc: PluginHandle) {
   return [
     operation({
       name: 'bundles.export',
-      summary:
-        'An agent as a bundle: who it is, its goals, memory, schedules and all else that makes another one of it',
+      summary: 'Export an agent as a bundle',
+      description: 'Its identity, goals, memory, schedules and all else that another agent can be made from.',
       input: z.object({ id: AgentRef }),
       output: Bundle,
       http: { method: 'GET', path: '/agents/{id}/bundle' },
@@ -21,7 +21,8 @@ export function bundleOperations(svc: PluginHandle) {
     }),
     operation({
       name: 'bundles.import',
-      summary: 'Make an agent of a bundle; each time another one',
+      summary: 'Import an agent from a bundle',
+      description: 'Each import makes another agent.',
       input: z.strictObject({
         bundle: z.looseObject({}).describe('As it was exported'),
         preset: z.string().min(1).max(64).optional().describe('A profile that it is to live by instead of its own'),

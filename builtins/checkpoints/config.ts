@@ -8,7 +8,7 @@ export const CheckpointsConfig = z.object({
     .max(1000)
     .default(10)
     .meta({ reload: 'applied' })
-    .describe('Checkpoints kept of each agent: so many that were asked for, and so many automatic ones'),
+    .describe('Checkpoints kept for each agent, requested and automatic ones counted apart'),
   every_cycles: z
     .number()
     .int()

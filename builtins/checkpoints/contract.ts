@@ -24,7 +24,7 @@ export const Checkpoint = z
     checkpoint_id: z.string().meta({ examples: ['ckpt-1a2b3c4d'] }),
     agent_id: z.string().meta({ examples: ['coder-1a2b3c4d'] }),
     label: z.string().meta({ examples: ['before the migration'] }),
-    origin: z.enum(['asked', 'automatic']).describe('Whether somebody asked for it'),
+    origin: z.enum(['asked', 'automatic']).describe('Whether it was requested or made automatically'),
     created_at: z.iso.datetime(),
     number: z.number().int().describe('Counts up, so that of two at one time the later is known'),
     cycle_num: z.number().int(),

@@ -28,7 +28,7 @@ export function checkpointOperations(svc: PluginHandle, config: CheckpointsConfi
   return [
     operation({
       name: 'checkpoints.list',
-      summary: 'The checkpoints of an agent, the newest first',
+      summary: "List an agent's checkpoints, newest first",
       input: Page.extend({ id }),
       output: z.array(CheckpointSummary),
       http: { method: 'GET', path: '/agents/{id}/checkpoints' },
@@ -42,7 +42,8 @@ export function checkpointOperations(svc: PluginHandle, config: CheckpointsConfi
     }),
     operation({
       name: 'checkpoints.take',
-      summary: 'Keep an agent as it stands: its goals, how it fares, who it is, what it has',
+      summary: 'Create a checkpoint',
+      description: "It holds the agent's goals, state, identity and belongings.",
       input: z.strictObject({ id, label: z.string().trim().max(200).default('').describe('What it is kept for') }),
       output: CheckpointSummary,
       http: {
@@ -68,7 +69,7 @@ export function checkpointOperations(svc: PluginHandle, config: CheckpointsConfi
     }),
     operation({
       name: 'checkpoints.get',
-      summary: 'One checkpoint in full',
+      summary: 'Show a checkpoint in full',
       input: z.object({ id, checkpoint_id }),
       output: Checkpoint,
       http: { method: 'GET', path: '/agents/{id}/checkpoints/{checkpoint_id}' },
@@ -79,7 +80,7 @@ export function checkpointOperations(svc: PluginHandle, config: CheckpointsConfi
     }),
     operation({
       name: 'checkpoints.diff',
-      summary: 'What has changed from one checkpoint to another, or to now',
+      summary: 'Compare a checkpoint with another or with now',
       input: z.object({ id, checkpoint_id, to: checkpoint_id.optional().describe('Another one; without it, now') }),
       output: z.array(CheckpointChange),
       http: { method: 'GET', path: '/agents/{id}/checkpoints/{checkpoint_id}/diff' },
@@ -95,7 +96,8 @@ export function checkpointOperations(svc: PluginHandle, config: CheckpointsConfi
     }),
     operation({
       name: 'checkpoints.restore',
-      summary: 'Bring an agent back to a checkpoint; what it was is kept as a checkpoint first',
+      summary: 'Restore an agent from a checkpoint',
+      description: "The agent's present state is kept as a checkpoint first.",
       input: z.strictObject({ id, checkpoint_id }),
       output: CheckpointRestored,
       http: { method: 'POST', path: '/agents/{id}/checkpoints/{checkpoint_id}/restore' },
@@ -134,7 +136,7 @@ export function checkpointOperations(svc: PluginHandle, config: CheckpointsConfi
     }),
     operation({
       name: 'checkpoints.prune',
-      summary: 'Delete all but the newest checkpoints of an agent',
+      summary: "Delete all but an agent's newest checkpoints",
       input: z.strictObject({
         id,
         keep: z
@@ -143,7 +145,7 @@ export function checkpointOperations(svc: PluginHandle, config: CheckpointsConfi
           .min(0)
           .max(1000)
           .optional()
-          .describe('Of those that were asked for, and of the automatic ones; as checkpoints.keep says unless told'),
+          .describe('Number to keep, of requested and of automatic ones each (default: checkpoints.keep)'),
       }),
       output: z.object({ removed: z.array(z.string()) }),
       http: { method: 'POST', path: '/agents/{id}/checkpoints/prune' },

@@ -43,16 +43,40 @@ export function groupOf(commands: readonly CommandSpec[], paper: Paper): string 
   return [section('Commands', commands.map(lineOf), paper), text('svc <command> --help says more', paper)].join('\n\n')
 }
 
-/** All commands: those about processes, then what an operator can do. */
+/** The commands that people begin with, by topic. */
+const FIRST_COMMANDS: Readonly<Record<string, readonly string[]>> = {
+  Project: ['init', 'start', 'stop', 'serve', 'config', 'doctor'],
+  Agents: ['spawn', 'status', 'watch', 'why', 'pause', 'kill'],
+  Work: ['run', 'goals add', 'nudge', 'schedules add'],
+  Control: ['approvals', 'approve', 'budget', 'events'],
+}
+
+/** The commands that people begin with, on one screen. */
 export function overviewOf(commands: readonly CommandSpec[], tree: CommandTree, paper: Paper): string {
+  const named = (words: string) => commands.filter(({ path }) => path.join(' ') === words)
+  const topics = Object.entries(FIRST_COMMANDS).map(([topic, words]) => ({
+    topic,
+    rows: words.flatMap(named).map(lineOf),
+  }))
+  const width = Math.max(...topics.flatMap(({ rows }) => rows.map(([usage]) => usage.length)))
+  return [
+    `${paper.style.bold('svc')} ${tree.version}: autonomous LLM agents on your own machine`,
+    text('Usage: svc <command> [options]', paper),
+    topics.map(({ topic, rows }) => section(topic, rows, paper, width)).join('\n'),
+    text('svc <command> --help describes a command, and svc help --all lists all of them.', paper),
+  ].join('\n\n')
+}
+
+/** All commands: those about processes, then those of operations. */
+export function allCommandsOf(commands: readonly CommandSpec[], tree: CommandTree, paper: Paper): string {
   const lines = (own: boolean) => commands.filter(spec => (spec.operation === null) === own).map(lineOf)
   return [
-    `${paper.style.bold('svc')} ${tree.version}: agents that live on your own machine`,
-    text('Usage: svc <command> [options]; svc <command> --help says more', paper),
-    section('The project and its processes', lines(true), paper),
-    section('What you can do in it', lines(false).sort(), paper),
+    `${paper.style.bold('svc')} ${tree.version}: autonomous LLM agents on your own machine`,
+    text('Usage: svc <command> [options]', paper),
+    section('Project and processes', lines(true).sort(), paper),
+    section('Agents and their work', lines(false).sort(), paper),
     section('Options', [...GLOBAL, ['-v, --version', 'Show the version']], paper),
-    text('More: svc help exit-codes, svc help environment', paper),
+    text('More: svc <command> --help, svc help exit-codes, svc help environment', paper),
   ].join('\n\n')
 }
 
@@ -60,11 +84,19 @@ function lineOf(spec: CommandSpec): [string, string] {
   return [usageOf(spec).replace(/^svc | \[options\]$/g, ''), spec.summary]
 }
 
-/** Names and what they mean: beside each other, or where that gets too narrow below each other. */
-export function section(title: string, rows: readonly (readonly [string, string])[], paper: Paper): string {
+/**
+ * Names and what they mean: beside each other, or below each other where that gets too narrow.
+ * @param widest of the names in characters, where several sections are to align
+ */
+export function section(
+  title: string,
+  rows: readonly (readonly [string, string])[],
+  paper: Paper,
+  widest = Math.max(...rows.map(([left]) => left.length)),
+): string {
   if (rows.length === 0) return ''
   const { columns = Number.POSITIVE_INFINITY, style } = paper
-  const width = Math.min(34, Math.max(...rows.map(([left]) => left.length)))
+  const width = Math.min(34, widest)
   const room = columns - width - 4
   const told = rows.map(([left, right]) => {
     if (room < 24) return [`  ${left}`, ...wrap(right, columns - 4).map(line => `    ${line}`)].join('\n')

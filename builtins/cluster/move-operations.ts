@@ -34,8 +34,8 @@ export function moveOperations(svc: PluginHandle, nodes: () => Nodes | undefined
   return [
     operation({
       name: 'cluster.move',
-      summary:
-        'Copy what the project knows into a database of several machines, or back into its own file, compared row by row; where it was it stays too',
+      summary: 'Move the database to PostgreSQL, or back',
+      description: 'Every row is copied and compared; the source stays as it is.',
       input: z.object({
         to: z
           .string()
@@ -43,7 +43,7 @@ export function moveOperations(svc: PluginHandle, nodes: () => Nodes | undefined
           .describe("The database, as in postgres://user@host/name; .svc/svc.db for the project's own file"),
         back: z.boolean().default(false).describe("Into the project's own file"),
         switch: z.boolean().default(false).describe('Have store.url in .svc/config.yaml say so, once all was compared'),
-        wait: z.boolean().default(false).describe('Wait until nobody else has it open, instead of refusing'),
+        wait: z.boolean().default(false).describe('Wait until no other process has it open, instead of refusing'),
       }),
       output: z.object({
         to: z.string(),
@@ -85,7 +85,8 @@ export function moveOperations(svc: PluginHandle, nodes: () => Nodes | undefined
     }),
     operation({
       name: 'cluster.backup',
-      summary: 'Write all that a database of several machines holds at one moment into a file, beside those who write',
+      summary: 'Back up a PostgreSQL database to a file',
+      description: 'A snapshot of one moment; writers are not stopped.',
       input: z.object({ file: z.string().optional() }),
       output: Report,
       errors: [NoClusterError, FileExistsError, MoveFailedError],
@@ -93,7 +94,8 @@ export function moveOperations(svc: PluginHandle, nodes: () => Nodes | undefined
     }),
     operation({
       name: 'cluster.restore',
-      summary: 'Put a backup in the place of all that a database of several machines holds, which is backed up first',
+      summary: 'Restore a PostgreSQL database from a backup',
+      description: 'What it holds is backed up first.',
       input: z.object({ file: z.string() }),
       output: z.object({ file: z.string(), tables: z.number().int(), rows: z.number().int(), kept: z.string() }),
       errors: [NoClusterError, ...inUse, MoveFailedError],
@@ -106,7 +108,7 @@ export function moveOperations(svc: PluginHandle, nodes: () => Nodes | undefined
     }),
     operation({
       name: 'cluster.check',
-      summary: 'Read a database of several machines through',
+      summary: "Check a PostgreSQL database's integrity",
       input: z.object({}),
       output: z.object({
         at: z.string(),
@@ -141,7 +143,7 @@ export function moveOperations(svc: PluginHandle, nodes: () => Nodes | undefined
     }),
     operation({
       name: 'cluster.unpack',
-      summary: "Make files of what a backup of several machines' database, now the project's own file, holds of them",
+      summary: 'Write the files that a PostgreSQL backup holds',
       input: z.object({}),
       output: z.object({ files: z.number().int() }),
       async run() {

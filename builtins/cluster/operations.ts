@@ -54,8 +54,8 @@ export function clusterOperations(svc: PluginHandle, nodes: () => Nodes | undefi
   return [
     operation({
       name: 'cluster.status',
-      summary:
-        'The processes that drive agents of this database: where they are, what they run, what they do not agree in',
+      summary: "List the cluster's nodes",
+      description: 'Where they are, what they run, and where their configurations differ.',
       input: z.object({}),
       output: Cluster,
       errors: [NoClusterError],
@@ -72,7 +72,8 @@ export function clusterOperations(svc: PluginHandle, nodes: () => Nodes | undefi
     }),
     operation({
       name: 'cluster.drain',
-      summary: 'Have a node take no more agents: what it runs comes to its end, and others take over',
+      summary: 'Drain a node',
+      description: 'It takes no more agents; running cycles end, and other nodes take over.',
       ...drained(true),
       http: { method: 'POST', path: '/cluster/drain' },
       cli: { usage: 'cluster drain <node>' },
@@ -80,7 +81,7 @@ export function clusterOperations(svc: PluginHandle, nodes: () => Nodes | undefi
     }),
     operation({
       name: 'cluster.resume',
-      summary: 'Have a node that was drained take agents again',
+      summary: 'Resume a drained node',
       ...drained(false),
       http: { method: 'POST', path: '/cluster/resume' },
       cli: { usage: 'cluster resume <node>' },

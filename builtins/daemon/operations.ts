@@ -26,8 +26,9 @@ export function daemonOperations(svc: PluginHandle) {
     }),
     operation({
       name: 'daemon.pause',
-      summary: 'Freeze the daemon: no agent enters a phase and nothing is spent, until it is resumed',
-      description: 'Lasts over restarts. It leaves the agents as they are: one that was paused stays so afterwards.',
+      summary: 'Freeze the daemon',
+      description:
+        'No agent enters a phase and nothing is spent until it is resumed. Lasts over restarts. It leaves the agents as they are: one that was paused stays so afterwards.',
       input: z.object({}),
       output: Frozen,
       http: { method: 'POST', path: '/daemon/pause', daemon: true },
@@ -41,7 +42,8 @@ export function daemonOperations(svc: PluginHandle) {
     }),
     operation({
       name: 'daemon.resume',
-      summary: 'End the freeze: agents go on with their next heartbeat',
+      summary: 'Resume the daemon after a freeze',
+      description: 'Agents continue with their next heartbeat.',
       input: z.object({}),
       output: Frozen,
       http: { method: 'POST', path: '/daemon/resume', daemon: true },

@@ -13,14 +13,14 @@ export const DelegationConfig = z.object({
     .min(1)
     .default(5)
     .meta({ reload: 'applied' })
-    .describe('An agent with so many active goals takes no more'),
+    .describe('Maximum active goals of an agent that takes a delegation'),
   max_pending: z
     .number()
     .int()
     .min(1)
     .default(8)
     .meta({ reload: 'applied' })
-    .describe('So many delegations of one agent may be open at the same time'),
+    .describe('Maximum open delegations of one agent'),
   max_depth: z
     .number()
     .int()

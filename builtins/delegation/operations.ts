@@ -11,7 +11,7 @@ export function delegationOperations(svc: PluginHandle) {
   return [
     operation({
       name: 'delegations.all',
-      summary: 'What was delegated by whom to whom, newest first',
+      summary: 'List delegations, newest first',
       input: Page,
       output: z.array(Delegation),
       http: { method: 'GET', path: '/delegations' },
@@ -20,7 +20,7 @@ export function delegationOperations(svc: PluginHandle) {
     }),
     operation({
       name: 'delegations.list',
-      summary: 'What an agent delegated to others and took from them, newest first',
+      summary: "List an agent's delegations, newest first",
       input: Page.extend({ id }),
       output: z.array(Delegation),
       http: { method: 'GET', path: '/agents/{id}/delegations' },

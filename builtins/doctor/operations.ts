@@ -9,7 +9,8 @@ const LIMIT_MS = 10_000
 export function doctorChecks(svc: PluginHandle) {
   return operation({
     name: 'doctor.checks',
-    summary: 'How the rooms and plugins of this process stand; svc doctor looks at the machine too',
+    summary: 'Show the health of modules and plugins',
+    description: 'Of this process; svc doctor also checks the machine.',
     input: z.object({}),
     output: z.array(DoctorReport),
     http: { method: 'GET', path: '/doctor' },

@@ -20,12 +20,7 @@ export const EconomyConfig = z.object({
   lottery_win_chance: share(0.05).describe('The chance that a ticket wins'),
   lottery_payout: credits(200).describe('Credits that a winning ticket pays'),
   blackjack_win_rate: share(0.48).describe('The chance to win at blackjack, which pays twice the wager'),
-  default_gamble_wager: z
-    .number()
-    .min(0.01)
-    .max(1_000_000)
-    .default(10)
-    .describe('Credits that are wagered unless told'),
+  default_gamble_wager: z.number().min(0.01).max(1_000_000).default(10).describe('Credits of a wager, by default'),
   learnable_skills: z
     .array(z.string().regex(/^[a-z][a-z0-9_]{0,39}$/))
     .max(100)

@@ -49,7 +49,7 @@ export const Jobs = point<Job>('jobs', { key: ({ id }) => id, shape: Job })
 export const Course = z.strictObject({
   skill: name,
   title: z.string().min(1).max(80).optional(),
-  cost: z.number().min(0).max(1_000_000).optional().describe('Credits; economy.skill_course_cost unless told'),
+  cost: z.number().min(0).max(1_000_000).optional().describe('Credits (default: economy.skill_course_cost)'),
 })
 export type Course = z.infer<typeof Course>
 export const Courses = point<Course>('courses', {
@@ -65,7 +65,7 @@ const range = z.strictObject({ min: z.number().optional(), max: z.number().optio
 export const LifeChoice = z.strictObject({
   label: z.string().min(1).max(120),
   money: z.number().min(-100_000).max(100_000).optional(),
-  with: z.enum(ACCOUNTS).optional().describe('Who pays or is paid; `fortune` unless told'),
+  with: z.enum(ACCOUNTS).optional().describe('Who pays or is paid (default: `fortune`)'),
   happiness: change.optional(),
   health: change.optional(),
   reputation: change.optional(),
@@ -78,7 +78,7 @@ export const LifeChoice = z.strictObject({
     .array(z.strictObject({ event: name, chance: unit, in: z.number().int().min(1).max(10_000) }))
     .max(5)
     .optional()
-    .describe('What may follow, so many beats later; each is rolled for itself'),
+    .describe('What may follow after a number of heartbeats; each has its own chance'),
 })
 export type LifeChoice = z.infer<typeof LifeChoice>
 

@@ -19,7 +19,7 @@ export function economyOperations(svc: PluginHandle, config: EconomyConfig) {
   return [
     operation({
       name: 'economy.world',
-      summary: 'The world: jobs with their holders, courses, offers, prices and odds',
+      summary: 'Show the world: jobs, courses, offers and prices',
       input: z.object({}),
       output: WorldView,
       http: { method: 'GET', path: '/world' },
@@ -57,7 +57,7 @@ export function economyOperations(svc: PluginHandle, config: EconomyConfig) {
     }),
     operation({
       name: 'economy.citizen',
-      summary: 'How an agent stands in the world: balance, job, skills, health, energy, happiness, reputation',
+      summary: "Show an agent's balance, job, skills and health",
       input: z.object({ id: AgentRef }),
       output: Citizen,
       http: { method: 'GET', path: '/agents/{id}/world' },
@@ -72,7 +72,8 @@ export function economyOperations(svc: PluginHandle, config: EconomyConfig) {
     }),
     operation({
       name: 'economy.ledger',
-      summary: "The world's accounts and the proof that they balance, with the newest movements of all or of one agent",
+      summary: 'Show the ledger and its balance',
+      description: 'With the newest movements of all agents or of one.',
       input: z.object({
         agent: AgentRef.optional().describe('Only what moved on the account of this agent'),
         limit: z.number().int().min(1).max(1000).default(20).describe('Movements, at most'),
@@ -113,7 +114,7 @@ export function economyOperations(svc: PluginHandle, config: EconomyConfig) {
     }),
     operation({
       name: 'economy.life',
-      summary: 'What happened to an agent and what it chose, newest first',
+      summary: "List an agent's life events, newest first",
       input: Page.extend({ id: AgentRef }),
       output: z.array(LifeMoment),
       http: { method: 'GET', path: '/agents/{id}/life' },

@@ -25,7 +25,7 @@ export function eventOperations(svc: PluginHandle, tail: Tail, notices: Notices)
   return [
     stream({
       name: 'events.follow',
-      summary: 'What happens, as it happens: a durable stream of lifecycle events, oldest first',
+      summary: 'Stream events, oldest first',
       description:
         'Begins with `open`, which says where. Each `message` is one event, its id is its `seq`: with `Last-Event-ID` or `after` a client goes on where it was, over restarts of the server too, without loss or repetition. A `notice` has no id: one is sent when the daemon’s health or the number of agents in a status changes (`status_changed`), and for `config_changed` and `plugin_reloaded` in the process that answers.',
       input: z.object({
@@ -38,7 +38,7 @@ export function eventOperations(svc: PluginHandle, tail: Tail, notices: Notices)
           .min(0)
           .max(1000)
           .optional()
-          .describe('Begin with so many of the newest ones that are meant'),
+          .describe('Begin with this number of the newest events that match'),
         follow: z.boolean().default(true).describe('Go on with what happens from now on'),
         notices: z
           .boolean()
@@ -75,7 +75,7 @@ export function eventOperations(svc: PluginHandle, tail: Tail, notices: Notices)
     }),
     operation({
       name: 'events.list',
-      summary: "An agent's events, newest first",
+      summary: "List an agent's events, newest first",
       input: Page.extend({
         id,
         type,

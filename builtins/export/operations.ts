@@ -12,7 +12,7 @@ const limit = z
   .min(1)
   .max(10_000)
   .default(2_000)
-  .describe('At most so many of the newest events of the log (1 to 10000)')
+  .describe('Maximum number of events, newest first (1 to 10000)')
 
 /** What a report is called that nobody named. */
 const nameOf = (run_id: string) => `svc-report-${run_id}.html`
@@ -21,9 +21,9 @@ export function exportOperations(svc: PluginHandle) {
   return [
     operation({
       name: 'runs.export',
-      summary: 'A run as one HTML page that needs nothing else: summary, timeline, cost, steps, transcripts, messages',
+      summary: 'Export a run as one HTML page',
       description:
-        'It has no script and loads nothing. Values of secrets are hidden; of a long run it holds the newest part.',
+        'With summary, timeline, cost, steps, transcripts and messages; it needs no other file. It has no script and loads nothing. Values of secrets are hidden; of a long run it holds the newest part.',
       input: z.object({ id: RunRef, limit }),
       output: z.string(),
       http: {
@@ -41,7 +41,7 @@ export function exportOperations(svc: PluginHandle) {
     }),
     operation({
       name: 'runs.write_export',
-      summary: 'Write a run to a file, as one HTML page that needs nothing else',
+      summary: 'Export a run to an HTML file',
       description:
         'Summary, timeline, cost, steps, transcripts and messages, without values of secrets. What is there already stays, unless --force is given.',
       input: z.object({
@@ -51,7 +51,7 @@ export function exportOperations(svc: PluginHandle) {
           .min(1)
           .max(4096)
           .optional()
-          .describe('The file; svc-report-<run>.html in this folder unless told'),
+          .describe('File to write (default: svc-report-<run>.html in this folder)'),
         force: z.boolean().default(false).describe('Replace a file that is there'),
         limit,
       }),

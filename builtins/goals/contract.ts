@@ -11,7 +11,7 @@ export const Goal = z
     agent_id: z.string().meta({ examples: ['coder-1a2b3c4d'] }),
     objective: z.string().meta({ examples: ['Write a test for the parser'] }),
     status: z.enum(['active', 'completed', 'abandoned']),
-    priority: z.number().int().describe('Higher goes first; 4 unless told'),
+    priority: z.number().int().describe('Higher goes first (default: 4)'),
     origin: z.string().describe('`generated`, `operator`, `subgoal`, or what else made it'),
     parent_goal_id: z.string().nullable(),
     reasoning: z.string().nullable(),

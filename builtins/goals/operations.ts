@@ -37,7 +37,7 @@ export function goalOperations(svc: PluginHandle) {
   return [
     operation({
       name: 'goals.history',
-      summary: "An agent's goals, newest first",
+      summary: "List an agent's goals, newest first",
       input: z.object({
         id,
         limit: z.number().int().min(1).max(200).default(20).describe('At most this many (1 to 200)'),
@@ -54,7 +54,7 @@ export function goalOperations(svc: PluginHandle) {
     }),
     operation({
       name: 'goals.list',
-      summary: 'All goals of an agent, newest first',
+      summary: "List an agent's goals, newest first",
       input: z.object({ id }),
       output: z.array(Goal),
       http: { method: 'GET', path: '/agents/{id}/goals' },
@@ -66,7 +66,7 @@ export function goalOperations(svc: PluginHandle) {
     }),
     operation({
       name: 'goals.get',
-      summary: 'One goal',
+      summary: 'Show a goal',
       input: z.object({ goal_id: goalId }),
       output: Goal,
       http: { method: 'GET', path: '/goals/{goal_id}' },
@@ -76,7 +76,8 @@ export function goalOperations(svc: PluginHandle) {
     }),
     operation({
       name: 'goals.add',
-      summary: 'Give an agent a goal; it is pursued as soon as no other goal has a higher priority',
+      summary: 'Add a goal',
+      description: 'It is pursued as soon as no other goal of the agent has a higher priority.',
       input: z.strictObject({
         id,
         objective: z
@@ -147,7 +148,7 @@ export function goalOperations(svc: PluginHandle) {
     }),
     operation({
       name: 'goals.abandon',
-      summary: 'Give up an active goal, and its subgoals with it',
+      summary: 'Abandon an active goal and its subgoals',
       input: z.strictObject({ goal_id: goalId, reason }),
       output: Goal,
       http: { method: 'POST', path: '/goals/{goal_id}/abandon' },
@@ -160,7 +161,8 @@ export function goalOperations(svc: PluginHandle) {
     }),
     operation({
       name: 'goals.abandon_all',
-      summary: 'Give up goals in flight: one, all of an agent, or all there are',
+      summary: 'Abandon active goals',
+      description: 'One goal, all of an agent, or all goals.',
       input: z.strictObject({
         goal_id: goalId.optional(),
         agent: id.optional().describe('All active goals of this agent, by id or name'),

@@ -33,7 +33,7 @@ export function storyOperations(svc: PluginHandle) {
   return [
     operation({
       name: 'goals.transcript',
-      summary: 'Show what was said in the pursuit of a goal, oldest first',
+      summary: "Show a goal's transcript, oldest first",
       description: 'Of a goal that has ended until retention removes it.',
       input: z.object({ goal_id }),
       output: z.array(Said),
@@ -54,7 +54,7 @@ export function storyOperations(svc: PluginHandle) {
     }),
     operation({
       name: 'goals.calls',
-      summary: 'The tools that were called for a goal, newest first',
+      summary: "List a goal's tool calls, newest first",
       input: Page.extend({ goal_id }),
       output: z.array(ToolCall),
       http: { method: 'GET', path: '/goals/{goal_id}/calls' },

@@ -14,7 +14,7 @@ const Tried = z.object({
 export function checkOperation(config: GuardrailsConfig, room: Pick<Room, 'examine'>) {
   return operation({
     name: 'guardrails.check',
-    summary: 'Try the guardrails on a text',
+    summary: 'Check a text with the guardrails',
     input: z.strictObject({
       text: z
         .string()

@@ -38,7 +38,7 @@ export function identityOperations(svc: PluginHandle, identities: Identities, jo
   return [
     operation({
       name: 'identity.get',
-      summary: 'Who an agent has become: its story, opinions and questions',
+      summary: "Show an agent's story, opinions and questions",
       input: z.object({ id }),
       output: IdentityRecord,
       http: { method: 'GET', path: '/agents/{id}/identity' },
@@ -49,7 +49,7 @@ export function identityOperations(svc: PluginHandle, identities: Identities, jo
     }),
     operation({
       name: 'identity.biography',
-      summary: "An agent's life as a page of Markdown",
+      summary: "Show an agent's biography as Markdown",
       input: z.object({ id }),
       output: z.string(),
       http: { method: 'GET', path: '/agents/{id}/biography', produces: 'text/markdown; charset=utf-8' },
@@ -61,7 +61,7 @@ export function identityOperations(svc: PluginHandle, identities: Identities, jo
     }),
     operation({
       name: 'identity.lives',
-      summary: 'The lives of all agents, dead and living, oldest first',
+      summary: 'List the lives of all agents, oldest first',
       input: Page,
       output: z.array(Life),
       http: { method: 'GET', path: '/lives' },
@@ -80,10 +80,10 @@ export function identityOperations(svc: PluginHandle, identities: Identities, jo
     }),
     operation({
       name: 'identity.journal',
-      summary: 'What an agent wrote for itself',
+      summary: "Show an agent's journal",
       input: z.object({
         id,
-        bytes: z.number().int().min(1).max(1_000_000).default(100_000).describe('At most so many, of its end'),
+        bytes: z.number().int().min(1).max(1_000_000).default(100_000).describe('Maximum bytes, from its end'),
       }),
       output: Journal,
       http: { method: 'GET', path: '/agents/{id}/journal' },
@@ -98,7 +98,7 @@ export function identityOperations(svc: PluginHandle, identities: Identities, jo
     }),
     operation({
       name: 'identity.journals',
-      summary: 'The journals that there are, the one written in last first',
+      summary: 'List journals, last written first',
       input: z.object({
         limit: z.number().int().min(1).max(1000).default(100).describe('At most this many (1 to 1000)'),
       }),

@@ -15,11 +15,7 @@ export const McpServerSettings = z
     {
       command: z.string().trim().min(1).max(1000).optional().describe('The program, for a server that is a process'),
       args: z.array(z.string().max(10_000)).max(100).default([]).describe('Its arguments; no shell reads them'),
-      cwd: z
-        .string()
-        .min(1)
-        .optional()
-        .describe("Where it runs, relative to the project's folder, which it is unless told"),
+      cwd: z.string().min(1).optional().describe('Working folder, relative to the project (default: the project)'),
       env: z.record(Variable, z.string()).default({}).describe('Variables for it that are no secrets'),
       pass_env: z.array(Variable).default([]).describe('Variables of our own environment that it gets, such as keys'),
       url: z

@@ -28,7 +28,7 @@ export const McpServer = z
     target: z.string().describe('Its program, or its address without the query'),
     state: z
       .enum(MCP_SERVER_STATES)
-      .describe('idle: started when needed; waiting: started again soon; suspended: failed so often that it rests'),
+      .describe('idle: started when needed; waiting: started again soon; suspended: rests after repeated failures'),
     error: z.string().nullable().describe('What went wrong last, until something goes right'),
     retry_at: z.iso.datetime().nullable().describe('Not started again before'),
     says_it_is: z.string().nullable().describe("The server's own name and version"),

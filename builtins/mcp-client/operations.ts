@@ -13,7 +13,7 @@ export function mcpServerOperations(servers: Servers) {
   return [
     operation({
       name: 'mcp_servers.list',
-      summary: 'The MCP servers whose tools agents are given, how they are, and what they offer',
+      summary: 'List MCP servers, their state and their tools',
       input: z.strictObject({}),
       output: z.array(McpServer),
       http: { method: 'GET', path: '/mcp-servers' },
@@ -27,7 +27,7 @@ export function mcpServerOperations(servers: Servers) {
     }),
     operation({
       name: 'mcp_servers.restart',
-      summary: 'Start an MCP server anew, at once, and list its tools again',
+      summary: 'Restart an MCP server',
       input: z.strictObject({ name }),
       output: McpServer,
       http: { method: 'POST', path: '/mcp-servers/{name}/restart' },
@@ -43,7 +43,7 @@ export function mcpServerOperations(servers: Servers) {
     }),
     operation({
       name: 'mcp_servers.accept',
-      summary: 'Accept what a pinned MCP server says of a tool now, or of all its tools',
+      summary: 'Accept changed tools of a pinned MCP server',
       input: z.strictObject({
         name,
         tool: z

@@ -20,6 +20,11 @@ export const MemoryConfig = z.object({
     .max(36_500)
     .default(0)
     .describe('Once a day, records older than this and hardly used are removed; 0 removes none'),
-  consolidate_min_access: z.number().int().min(0).default(2).describe('Records accessed so often stay'),
+  consolidate_min_access: z
+    .number()
+    .int()
+    .min(0)
+    .default(2)
+    .describe('Records with at least this number of accesses stay'),
 })
 export type MemoryConfig = z.infer<typeof MemoryConfig>

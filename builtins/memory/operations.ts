@@ -22,7 +22,8 @@ export function memoryOperations(svc: PluginHandle, memory: Memory) {
   return [
     operation({
       name: 'memory.list',
-      summary: 'What an agent remembers: nearest to a query first, or newest first without one',
+      summary: "Search an agent's memory",
+      description: 'The nearest to a query first; without a query the newest first.',
       input: Page.extend({ id, query: z.string().trim().min(1).max(2000).optional().describe('Words to look for') }),
       output: z.array(MemoryRecord.extend({ score: z.number().nullable().describe('How near to the query, 0 to 1') })),
       http: { method: 'GET', path: '/agents/{id}/memory' },
@@ -45,7 +46,7 @@ export function memoryOperations(svc: PluginHandle, memory: Memory) {
     }),
     operation({
       name: 'memory.get',
-      summary: 'One record of what an agent remembers',
+      summary: 'Show a memory record',
       input: z.object({ id, memory_id }),
       output: MemoryRecord,
       http: { method: 'GET', path: '/agents/{id}/memory/{memory_id}' },
@@ -60,7 +61,7 @@ export function memoryOperations(svc: PluginHandle, memory: Memory) {
     }),
     operation({
       name: 'memory.forget',
-      summary: 'Make an agent forget one record',
+      summary: 'Delete a memory record',
       input: z.object({ id, memory_id }),
       output: z.null(),
       http: { method: 'DELETE', path: '/agents/{id}/memory/{memory_id}', status: 204 },
@@ -76,11 +77,11 @@ export function memoryOperations(svc: PluginHandle, memory: Memory) {
     }),
     operation({
       name: 'memory.consolidate',
-      summary: 'Remove what an agent has not needed for long',
+      summary: 'Remove memories that were not used for long',
       input: z.strictObject({
         id,
         max_age_days: z.number().min(0).max(36_500).default(30).describe('Younger records stay'),
-        min_access: z.number().int().min(0).default(2).describe('Records accessed so often stay'),
+        min_access: z.number().int().min(0).default(2).describe('Records with at least this number of accesses stay'),
       }),
       output: z.object({ removed: z.number().int() }),
       http: { method: 'POST', path: '/agents/{id}/memory/consolidate' },

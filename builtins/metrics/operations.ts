@@ -24,7 +24,7 @@ export function metricsGet(svc: PluginHandle) {
   }
   return operation({
     name: 'metrics.get',
-    summary: 'What is measured, in the text format of Prometheus',
+    summary: "Show metrics in Prometheus' text format",
     input: z.object({}),
     output: z.string(),
     http: { method: 'GET', path: '/metrics', produces: 'text/plain; version=0.0.4; charset=utf-8' },

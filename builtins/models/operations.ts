@@ -23,7 +23,7 @@ export interface ModelsView {
 export function modelsList(view: ModelsView): Operation {
   return operation({
     name: 'models.list',
-    summary: 'Providers, their tiers and prices, how they fare, and the default model',
+    summary: 'List model providers, tiers and prices',
     input: z.strictObject({
       stale: z
         .boolean()

@@ -7,7 +7,7 @@ const Traffic = z.object({
     .describe('`open`: left alone after failures; `half_open`: the next attempt tries it'),
   failures: z.number().int().describe('Attempts that failed in a row'),
   last_failure: z.string().nullable(),
-  retry_in_ms: z.number().int().nullable().describe('Until an open breaker lets somebody try'),
+  retry_in_ms: z.number().int().nullable().describe('Milliseconds until an open breaker lets a call through'),
   backing_off_ms: z.number().int().describe('Until it may be asked again, having said that it has too much to do'),
   in_flight: z.number().int(),
   waiting: z.number().int(),

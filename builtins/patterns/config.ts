@@ -19,7 +19,7 @@ export const PatternsConfig = z.object({
     .min(1)
     .default(1_800)
     .meta({ reload: 'applied' })
-    .describe('Seconds after which somebody who was asked and says nothing counts as having declined'),
+    .describe('Seconds after which a participant without an answer counts as having declined'),
   budget_usd: z
     .number()
     .min(0)

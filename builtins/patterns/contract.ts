@@ -14,7 +14,7 @@ export const PatternRun = z
     initiator: z.string().describe('The agent on whose behalf it runs'),
     participants: z.array(z.string()),
     task: z.string().describe('What it is about'),
-    rounds: z.number().int().describe('At most so many'),
+    rounds: z.number().int().describe('Maximum number of rounds'),
     budget: Budget.describe('null where nothing limits'),
     spent: z.object({ usd: z.number(), tokens: z.number().int() }).describe('By agents that owed it an answer'),
     status: z.enum(['running', ...PATTERN_ENDS]),

@@ -48,14 +48,8 @@ const Start = {
     .max(8_000)
     .meta({ examples: ['Is the parser ready?'] })
     .describe('What it is about: the work, the question, the claim, the task'),
-  rounds: z
-    .number()
-    .int()
-    .min(1)
-    .max(10)
-    .optional()
-    .describe('At most so many; as many as the pattern usually has unless told'),
-  budget_usd: z.number().min(0).max(1e6).optional().describe('What it may cost; patterns.budget_usd unless told'),
+  rounds: z.number().int().min(1).max(10).optional().describe("Maximum number of rounds (default: the pattern's own)"),
+  budget_usd: z.number().min(0).max(1e6).optional().describe('Maximum cost in dollars (default: patterns.budget_usd)'),
   budget_tokens: z.number().int().min(0).max(1e12).optional().describe('The same in tokens'),
 }
 
@@ -63,7 +57,7 @@ export function patternOperations(svc: PluginHandle, runner: PatternRunner) {
   return [
     operation({
       name: 'patterns.list',
-      summary: 'The collaboration patterns that there are',
+      summary: 'List collaboration patterns',
       input: z.object({}),
       output: z.array(
         z.object({ name: z.string(), summary: z.string(), min: z.number(), max: z.number(), rounds: z.number() }),
@@ -78,7 +72,8 @@ export function patternOperations(svc: PluginHandle, runner: PatternRunner) {
     }),
     operation({
       name: 'patterns.start',
-      summary: 'Let agents work together by a pattern: it runs to its end by their messages',
+      summary: 'Start a collaboration pattern',
+      description: "It runs to its end by the agents' messages.",
       input: z.strictObject({
         name: z
           .string()
@@ -88,7 +83,12 @@ export function patternOperations(svc: PluginHandle, runner: PatternRunner) {
           .describe('One of those that svc patterns lists'),
         initiator: ref.describe('The agent on whose behalf it runs'),
         ...Start,
-        timeout: z.number().min(1).max(2_592_000).optional().describe('Seconds; patterns.timeout unless told'),
+        timeout: z
+          .number()
+          .min(1)
+          .max(2_592_000)
+          .optional()
+          .describe('Time limit in seconds (default: patterns.timeout)'),
       }),
       output: PatternRun,
       http: {
@@ -112,7 +112,7 @@ export function patternOperations(svc: PluginHandle, runner: PatternRunner) {
     }),
     operation({
       name: 'patterns.runs',
-      summary: 'Patterns that run and ran, newest first',
+      summary: 'List pattern runs, newest first',
       input: Page,
       output: z.array(PatternRun),
       http: { method: 'GET', path: '/pattern-runs' },
@@ -127,7 +127,7 @@ export function patternOperations(svc: PluginHandle, runner: PatternRunner) {
     }),
     operation({
       name: 'patterns.get',
-      summary: 'How far a pattern is, and what came of it',
+      summary: "Show a pattern run's progress and result",
       input: z.object({ pattern_id }),
       output: PatternRun,
       http: { method: 'GET', path: '/pattern-runs/{pattern_id}' },
@@ -138,7 +138,7 @@ export function patternOperations(svc: PluginHandle, runner: PatternRunner) {
     }),
     operation({
       name: 'patterns.messages',
-      summary: 'What was said in a pattern, oldest first',
+      summary: 'List the messages of a pattern run, oldest first',
       input: z.object({ pattern_id }),
       output: z.array(
         A2AMessage.omit({ thread_id: true, priority: true, expects_reply: true, read: true, metadata: true }),
@@ -152,7 +152,8 @@ export function patternOperations(svc: PluginHandle, runner: PatternRunner) {
     }),
     operation({
       name: 'patterns.cancel',
-      summary: 'End a pattern that runs; what was sent and not read is withdrawn',
+      summary: 'Cancel a pattern run',
+      description: 'Messages that were not read are withdrawn.',
       input: z.object({ pattern_id }),
       output: PatternRun,
       http: { method: 'POST', path: '/pattern-runs/{pattern_id}/cancel' },

@@ -12,7 +12,7 @@ const PluginNotFoundError = defineError({
 export function pluginsList(svc: PluginHandle) {
   return operation({
     name: 'plugins.list',
-    summary: 'List the plugins, what each registered, and why those that failed did',
+    summary: 'List plugins, their contributions and failures',
     input: z.object({}),
     output: z.array(Plugin),
     http: { method: 'GET', path: '/plugins' },
@@ -30,7 +30,7 @@ export function pluginsList(svc: PluginHandle) {
 export function pluginsReload(svc: PluginHandle) {
   return operation({
     name: 'plugins.reload',
-    summary: 'Apply changes in the plugin folders now',
+    summary: 'Reload changed plugins now',
     description: 'Lists what was applied and every plugin that has failed; the command then exits with 1.',
     input: z.strictObject({
       name: z.string().min(1).max(200).optional().describe("A plugin's name or file: loaded again also when unchanged"),

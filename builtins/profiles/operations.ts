@@ -13,7 +13,7 @@ export function profileOperations(profiles: Profiles) {
   return [
     operation({
       name: 'profiles.list',
-      summary: 'The presets that agents can be spawned from, or one of them in full',
+      summary: 'List profiles, or show one in full',
       input: z.strictObject({ name: z.string().min(1).max(64).optional().describe('Only this one') }),
       output: z.array(Preset),
       http: { method: 'GET', path: '/profiles' },

@@ -48,7 +48,7 @@ export function recordingOperations(room: RecordingRoom) {
   return [
     operation({
       name: 'recordings.list',
-      summary: 'Runs that are recorded, forks among them, newest first',
+      summary: 'List recorded runs and forks, newest first',
       input: z.object({}),
       output: z.array(Shown),
       http: { method: 'GET', path: '/recordings' },
@@ -62,7 +62,7 @@ export function recordingOperations(room: RecordingRoom) {
     }),
     operation({
       name: 'recordings.get',
-      summary: 'What is recorded of a run, and the answers of models in it, by number',
+      summary: 'Show a recording and its model answers',
       input: z.object({ id: RunRef }),
       output: Shown.extend({ steps_taken: z.array(RecordedStep) }),
       http: { method: 'GET', path: '/runs/{id}/recording' },
@@ -74,9 +74,9 @@ export function recordingOperations(room: RecordingRoom) {
     }),
     operation({
       name: 'recordings.replay',
-      summary: 'Repeat a run offline and compare the event log; with `from`, leave it at a step and live on',
+      summary: 'Replay a run, or fork it at a step',
       description:
-        'Nothing outside a temporary project is touched. A fork asks real models, which cost, and its tools work on the temporary project only: what would start a program or reach the network is refused, unless code of a plugin goes its own way.',
+        'Repeats it offline and compares the event logs; with `from` it continues differently from that step. Nothing outside a temporary project is touched. A fork asks real models, which cost, and its tools work on the temporary project only: what would start a program or reach the network is refused, unless code of a plugin goes its own way.',
       input: z.object({
         id: RunRef,
         ...{ ...ForkInput, from: ForkInput.from.optional() },
@@ -90,9 +90,9 @@ export function recordingOperations(room: RecordingRoom) {
     }),
     operation({
       name: 'recordings.replay_file',
-      summary: 'Repeat a run, or a file that was saved of one, offline; with --from, leave it at a step and live on',
+      summary: 'Replay a run or a saved file, or fork it at a step',
       description:
-        'Prints whether the same event log came out, and where not. With --from it lives on in a temporary project, with real models; --model and --plugin say what is to be different. --save writes the recording as one file, for tests.',
+        'Repeats it offline and compares the event logs; with --from it continues differently from that step. Prints whether the same event log came out, and where not. With --from it lives on in a temporary project, with real models; --model and --plugin say what is to be different. --save writes the recording as one file, for tests.',
       input: z.object({
         run: z.string().min(1).max(4096).describe("A run's id, or a file that --save wrote"),
         ...{ ...ForkInput, from: ForkInput.from.optional() },
@@ -111,7 +111,8 @@ export function recordingOperations(room: RecordingRoom) {
     }),
     operation({
       name: 'recordings.diff',
-      summary: 'Where two runs part, and what each did and cost, in all and from there on',
+      summary: 'Compare two runs',
+      description: 'Shows the first difference, and what each run did and cost, in all and from there on.',
       input: z.object({ a: RunRef, b: RunRef }),
       output: RunDiff,
       http: { method: 'GET', path: '/runs/{a}/diff/{b}' },

@@ -22,7 +22,7 @@ export function healthCheck(svc: PluginHandle) {
   let looked: { at: number; health: ReturnType<typeof reached> } | undefined
   return operation({
     name: 'health.check',
-    summary: 'Whether the server is up and reaches its database',
+    summary: 'Check that the server reaches its database',
     input: z.object({}),
     output: z.object({ status: z.enum(['ok', 'degraded']), database: z.boolean() }),
     http: {
@@ -47,7 +47,7 @@ export function openapiGet(svc: PluginHandle, keyed: boolean) {
   })
   return operation({
     name: 'openapi.get',
-    summary: 'This API as an OpenAPI document',
+    summary: 'Show this API as an OpenAPI document',
     input: z.object({}),
     output: z.record(z.string(), z.unknown()),
     http: { method: 'GET', path: '/openapi.json', open: true },

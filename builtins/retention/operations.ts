@@ -5,7 +5,8 @@ export function retentionOperations(retention: Retention) {
   return [
     operation({
       name: 'retention.run',
-      summary: 'Remove what is older than retention.days and of no use any more; nothing that is pending or active',
+      summary: 'Remove old records',
+      description: 'Removes what is older than retention.days and no longer used; never anything pending or active.',
       input: z.strictObject({ dry_run: z.boolean().default(false).describe('Only count what would go') }),
       output: RetentionReport,
       http: { method: 'POST', path: '/retention/run' },

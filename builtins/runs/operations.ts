@@ -10,7 +10,7 @@ export function runOperations(svc: PluginHandle, runs: RunDirectory, recorder: R
   return [
     operation({
       name: 'runs.list',
-      summary: 'Runs of the daemon and of one-shot tasks, newest first',
+      summary: 'List runs, newest first',
       input: Page,
       output: z.array(Run),
       http: { method: 'GET', path: '/runs' },
@@ -22,7 +22,7 @@ export function runOperations(svc: PluginHandle, runs: RunDirectory, recorder: R
     }),
     operation({
       name: 'runs.get',
-      summary: 'One run: what happened in it, and what it was made of',
+      summary: 'Show a run',
       input: z.object({ id: RunRef }),
       output: RunDetail,
       http: { method: 'GET', path: '/runs/{id}' },
@@ -34,7 +34,7 @@ export function runOperations(svc: PluginHandle, runs: RunDirectory, recorder: R
     }),
     operation({
       name: 'runs.trace',
-      summary: 'A run as a tree of spans: run, agents, goals, decisions and tool calls',
+      summary: "Show a run's trace as a tree of spans",
       description:
         'A long run comes in parts: from its beginning with `after` set to `next_after`, or from its end (`newest`) with `before` set to `next_before`.',
       input: TraceQuery,

@@ -19,13 +19,7 @@ export const TraceQuery = z.object({
     .max(128)
     .optional()
     .describe('Only the spans of this agent, by id or name; it may be deleted'),
-  limit: z
-    .number()
-    .int()
-    .min(1)
-    .max(1000)
-    .default(500)
-    .describe('At most so many events of the log that have a span (1 to 1000)'),
+  limit: z.number().int().min(1).max(1000).default(500).describe('Maximum number of events with a span (1 to 1000)'),
   after: z
     .number()
     .int()

@@ -32,7 +32,7 @@ export function runtimeOperations(svc: PluginHandle, config: RuntimeConfig, setF
   return [
     operation({
       name: 'tools.list',
-      summary: 'The tools that an agent is given, and what they take of each prompt',
+      summary: "List an agent's tools and their prompt size",
       input: z.strictObject({
         id: z
           .string()

@@ -5,7 +5,7 @@ import { Sandbox, SandboxStatus } from './contract.ts'
 export function sandboxStatus(svc: PluginHandle) {
   return operation({
     name: 'sandbox.status',
-    summary: 'Say what stands between the programs that agents run and this machine',
+    summary: "Show how agents' programs are sandboxed",
     input: z.object({}),
     output: SandboxStatus,
     http: { method: 'GET', path: '/sandbox' },

@@ -49,7 +49,7 @@ export function scheduleOperations(svc: PluginHandle, schedules: ScheduleBook) {
   return [
     operation({
       name: 'schedules.all',
-      summary: 'Goals that come again and again, of all agents or of one',
+      summary: 'List recurring goals, of all agents or of one',
       input: z.object({ agent }),
       output: z.array(Schedule),
       http: { method: 'GET', path: '/schedules' },
@@ -61,7 +61,7 @@ export function scheduleOperations(svc: PluginHandle, schedules: ScheduleBook) {
     }),
     operation({
       name: 'schedules.list',
-      summary: "An agent's schedules, oldest first",
+      summary: "List an agent's schedules, oldest first",
       input: z.object({ id }),
       output: z.array(Schedule),
       http: { method: 'GET', path: '/agents/{id}/schedules' },
@@ -70,7 +70,8 @@ export function scheduleOperations(svc: PluginHandle, schedules: ScheduleBook) {
     }),
     operation({
       name: 'schedules.add',
-      summary: 'Give an agent a goal again and again: every so many cycles, every so many seconds, or by the calendar',
+      summary: 'Add a recurring goal',
+      description: 'The goal comes every number of cycles, every number of seconds, or by the calendar (cron).',
       input: z.strictObject({
         id,
         objective: z
@@ -80,14 +81,8 @@ export function scheduleOperations(svc: PluginHandle, schedules: ScheduleBook) {
           .max(4000)
           .meta({ examples: ['Tidy up the notepad'] })
           .describe('What is to be reached each time'),
-        every_n_cycles: z
-          .number()
-          .int()
-          .min(1)
-          .max(1_000_000)
-          .optional()
-          .describe("Every so many of the agent's cycles"),
-        every: z.number().min(1).max(31_536_000).optional().describe('Every so many seconds'),
+        every_n_cycles: z.number().int().min(1).max(1_000_000).optional().describe('Interval in cycles of the agent'),
+        every: z.number().min(1).max(31_536_000).optional().describe('Interval in seconds'),
         cron: z
           .string()
           .min(1)
@@ -130,7 +125,7 @@ export function scheduleOperations(svc: PluginHandle, schedules: ScheduleBook) {
     }),
     operation({
       name: 'schedules.get',
-      summary: 'One schedule',
+      summary: 'Show a schedule',
       input: z.object({ schedule_id }),
       output: Schedule,
       http: { method: 'GET', path: '/schedules/{schedule_id}' },
@@ -139,7 +134,8 @@ export function scheduleOperations(svc: PluginHandle, schedules: ScheduleBook) {
     }),
     operation({
       name: 'schedules.update',
-      summary: 'Enable or disable a schedule; what it missed while disabled is forgotten',
+      summary: 'Enable or disable a schedule',
+      description: 'Times that it missed while disabled are not made up for.',
       input: z.strictObject({ schedule_id, enabled: z.boolean().describe('Whether it comes') }),
       output: Schedule,
       http: { method: 'PATCH', path: '/schedules/{schedule_id}' },
@@ -154,7 +150,8 @@ export function scheduleOperations(svc: PluginHandle, schedules: ScheduleBook) {
     }),
     operation({
       name: 'schedules.remove',
-      summary: 'Remove a schedule; goals that came of it stay',
+      summary: 'Remove a schedule',
+      description: 'Goals that came from it stay.',
       input: z.object({ schedule_id }),
       output: z.null(),
       http: { method: 'DELETE', path: '/schedules/{schedule_id}', status: 204 },
@@ -174,7 +171,7 @@ export function alarmOperations(svc: PluginHandle, alarms: AlarmBook) {
   return [
     operation({
       name: 'alarms.all',
-      summary: 'Alarms that are to go off, of all agents or of one, the next one first',
+      summary: 'List pending alarms, next first',
       input: z.object({ agent, all: z.boolean().default(false).describe('Also those that went off') }),
       output: z.array(Alarm),
       http: { method: 'GET', path: '/alarms' },
@@ -186,7 +183,7 @@ export function alarmOperations(svc: PluginHandle, alarms: AlarmBook) {
     }),
     operation({
       name: 'alarms.list',
-      summary: "An agent's alarms that are to go off, the next one first",
+      summary: "List an agent's pending alarms, next first",
       input: z.object({ id }),
       output: z.array(Alarm),
       http: { method: 'GET', path: '/agents/{id}/alarms' },
@@ -195,7 +192,7 @@ export function alarmOperations(svc: PluginHandle, alarms: AlarmBook) {
     }),
     operation({
       name: 'alarms.set',
-      summary: 'Have an agent told something at a time',
+      summary: 'Set an alarm for an agent',
       input: z.strictObject({ id, at, description }),
       output: Alarm,
       http: {
@@ -219,7 +216,7 @@ export function alarmOperations(svc: PluginHandle, alarms: AlarmBook) {
     }),
     operation({
       name: 'alarms.get',
-      summary: 'One alarm that is to go off',
+      summary: 'Show a pending alarm',
       input: z.object({ alarm_id }),
       output: Alarm,
       http: { method: 'GET', path: '/alarms/{alarm_id}' },
@@ -228,7 +225,7 @@ export function alarmOperations(svc: PluginHandle, alarms: AlarmBook) {
     }),
     operation({
       name: 'alarms.update',
-      summary: 'Move an alarm, or change what it says',
+      summary: "Change an alarm's time or text",
       input: z.strictObject({ alarm_id, at: at.optional(), description: description.optional() }),
       output: Alarm,
       http: { method: 'PATCH', path: '/alarms/{alarm_id}' },
@@ -241,7 +238,7 @@ export function alarmOperations(svc: PluginHandle, alarms: AlarmBook) {
     }),
     operation({
       name: 'alarms.cancel',
-      summary: 'Take back an alarm that has not gone off',
+      summary: 'Cancel a pending alarm',
       input: z.object({ alarm_id }),
       output: z.null(),
       http: { method: 'DELETE', path: '/alarms/{alarm_id}', status: 204 },

@@ -9,7 +9,7 @@ export const Session = z.object({
   agent_id: z.string(),
   user_id: z.string().describe('The tenant, from X-Svc-User'),
   session_key: z.string().nullable().describe("The user's own name for it"),
-  task: z.string().describe('What it is about: the first instruction, unless told'),
+  task: z.string().describe('Subject (default: the first instruction)'),
   status: z.enum(SESSION_STATUSES),
   started_at: z.iso.datetime(),
   last_active: z.iso.datetime(),

@@ -22,7 +22,7 @@ export function sessionOperations(svc: PluginHandle, book: SessionBook) {
   return [
     operation({
       name: 'sessions.create',
-      summary: 'Open a session with an agent, or find the running one of this user and key',
+      summary: 'Open a session, or find the running one',
       input: z.strictObject({
         agent_id,
         session_key: z.string().min(1).max(256).nullish().describe("The user's own name for it"),
@@ -54,7 +54,7 @@ export function sessionOperations(svc: PluginHandle, book: SessionBook) {
     }),
     operation({
       name: 'sessions.list',
-      summary: 'Sessions of this user, newest first',
+      summary: 'List sessions, newest first',
       input: Page.extend({ agent_id: agent_id.optional() }),
       output: z.array(Session),
       http: { method: 'GET', path: '/sessions' },
@@ -70,7 +70,7 @@ export function sessionOperations(svc: PluginHandle, book: SessionBook) {
     }),
     operation({
       name: 'sessions.get',
-      summary: 'One session',
+      summary: 'Show a session',
       input: z.object({ session_id }),
       output: Session,
       http: { method: 'GET', path: '/sessions/{session_id}' },
@@ -81,7 +81,8 @@ export function sessionOperations(svc: PluginHandle, book: SessionBook) {
     }),
     operation({
       name: 'sessions.close',
-      summary: 'Close a session, and end what runs or waits in it; it stays as a record',
+      summary: 'Close a session',
+      description: 'Ends its running and waiting tasks; the session stays as a record.',
       input: z.object({ session_id }),
       output: z.null(),
       http: { method: 'DELETE', path: '/sessions/{session_id}', status: 204 },

@@ -31,7 +31,8 @@ export function settingsOperations(svc: PluginHandle) {
   return [
     operation({
       name: 'config.get',
-      summary: 'The configuration: on disk, with the environment over it, and in force',
+      summary: 'Show the configuration',
+      description: 'As on disk, with the environment over it, and in force.',
       input: z.object({}),
       output: ConfigViews,
       http: { method: 'GET', path: '/config' },
@@ -43,7 +44,7 @@ export function settingsOperations(svc: PluginHandle) {
     }),
     operation({
       name: 'config.keys',
-      summary: 'All keys that may be set, with their schemas, values and reload classes',
+      summary: 'List configuration keys, values and schemas',
       input: z.object({}),
       output: z.array(ConfigKey),
       http: { method: 'GET', path: '/config-keys' },
@@ -52,7 +53,7 @@ export function settingsOperations(svc: PluginHandle) {
     }),
     operation({
       name: 'config.patch',
-      summary: 'Merge keys into the configuration file',
+      summary: 'Change configuration keys',
       description:
         'The merged result is checked before anything is written. A secret given as *** stays as it is. What needs no restart is in force with the next heartbeat.',
       input: z.looseObject({}).meta({ examples: [{ daemon: { heartbeat: 5 } }] }),
@@ -66,7 +67,7 @@ export function settingsOperations(svc: PluginHandle) {
     }),
     operation({
       name: 'config.value',
-      summary: 'One key of the configuration, with where its value comes from',
+      summary: 'Show a configuration key and its source',
       input: z.object({ key }),
       output: ConfigValue,
       http: { method: 'GET', path: '/config/{key}' },
@@ -79,7 +80,7 @@ export function settingsOperations(svc: PluginHandle) {
     }),
     operation({
       name: 'config.set',
-      summary: 'Set one key in the configuration file',
+      summary: 'Set a configuration key',
       description:
         'A mapping takes the place of the one that was there; an entry alone is set by a longer key: model.providers.office.base_url.',
       input: z.object({
@@ -96,7 +97,7 @@ export function settingsOperations(svc: PluginHandle) {
     }),
     operation({
       name: 'config.unset',
-      summary: 'Take one key out of the configuration file, back to its default',
+      summary: 'Reset a configuration key to its default',
       input: z.object({ key }),
       output: ConfigChanged,
       http: { method: 'DELETE', path: '/config/{key}' },

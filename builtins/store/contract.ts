@@ -86,7 +86,7 @@ const NewEvent = z.object({
   type: z.string(),
   agent_id: z.string().nullable(),
   cycle_num: z.number().int().nullable().optional(),
-  run_id: z.string().nullable().optional().describe("The project's open daemon run unless told"),
+  run_id: z.string().nullable().optional().describe("Run (default: the project's open daemon run)"),
   data: z.record(z.string(), z.unknown()),
 })
 

@@ -7,7 +7,7 @@ export function subAgentOperations(svc: PluginHandle, subAgents: SubAgents) {
   return [
     operation({
       name: 'sub_agents.list',
-      summary: "An agent's sub-agents, newest first, with the results of those that have ended",
+      summary: "List an agent's sub-agents and their results",
       input: z.object({ id: AgentRef }),
       output: z.array(SubAgent),
       http: { method: 'GET', path: '/agents/{id}/sub-agents' },

@@ -30,7 +30,7 @@ export function sufferingOperations(svc: PluginHandle, config: SufferingConfig, 
   return [
     operation({
       name: 'suffering.get',
-      summary: 'How an agent suffers, and how it came to that',
+      summary: "Show an agent's stressors and their history",
       input: z.object({
         id: AgentRef,
         limit: z.number().int().min(1).max(1000).default(100).describe('Moments of its history, 1 to 1000'),

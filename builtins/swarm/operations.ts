@@ -29,7 +29,7 @@ export function swarmOperations(svc: PluginHandle, swarm: Swarm, config: SwarmCo
   return [
     operation({
       name: 'swarm.show',
-      summary: 'What all agents together have learned, and what was done about it',
+      summary: 'Show what all agents have learned',
       input: z.object({}),
       output: SwarmStatus,
       http: { method: 'GET', path: '/swarm' },
@@ -53,7 +53,7 @@ export function swarmOperations(svc: PluginHandle, swarm: Swarm, config: SwarmCo
     }),
     operation({
       name: 'swarm.reports',
-      summary: 'What was learned, newest first',
+      summary: 'List swarm reports, newest first',
       input: Page,
       output: z.array(SwarmReport),
       http: { method: 'GET', path: '/swarm/reports' },
@@ -65,7 +65,7 @@ export function swarmOperations(svc: PluginHandle, swarm: Swarm, config: SwarmCo
     }),
     operation({
       name: 'swarm.report',
-      summary: 'What was learned on one heartbeat, and what was done about it',
+      summary: 'Show a swarm report and its actions',
       input: z.object({ report_id }),
       output: SwarmReport,
       http: { method: 'GET', path: '/swarm/reports/{report_id}' },
@@ -76,7 +76,8 @@ export function swarmOperations(svc: PluginHandle, swarm: Swarm, config: SwarmCo
     }),
     operation({
       name: 'swarm.revert',
-      summary: 'Undo what a report did; it is not done again while its reason lasts',
+      summary: "Undo a swarm report's actions",
+      description: 'They are not repeated while their reason lasts.',
       input: z.object({ report_id }),
       output: SwarmReport,
       http: { method: 'POST', path: '/swarm/reports/{report_id}/revert' },
@@ -87,7 +88,7 @@ export function swarmOperations(svc: PluginHandle, swarm: Swarm, config: SwarmCo
     }),
     operation({
       name: 'swarm.route',
-      summary: 'Who could take a task, the best first',
+      summary: 'List agents suited for a task, best first',
       input: z.object({
         task: z
           .string()
@@ -103,7 +104,8 @@ export function swarmOperations(svc: PluginHandle, swarm: Swarm, config: SwarmCo
     }),
     operation({
       name: 'agents.specialization',
-      summary: 'What an agent is good at, by its last 200 goals',
+      summary: "Show an agent's skills",
+      description: 'Derived from its last 200 goals.',
       input: z.object({ id: AgentRef }),
       output: Specialization,
       http: { method: 'GET', path: '/agents/{id}/specialization' },

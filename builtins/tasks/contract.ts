@@ -72,7 +72,7 @@ export const SUPPRESSED = {
 
 const TaskMoment = z.object({ agent_id: z.string(), task_id: z.string(), session_id: z.string() })
 export const TaskStarted = TaskMoment.extend({
-  traceparent: z.string().optional().describe('W3C trace context of whoever asked'),
+  traceparent: z.string().optional().describe('W3C trace context of the caller'),
 }).describe('A one-shot task began')
 export const TaskEnded = TaskMoment.extend({ status: z.enum(TASK_ENDS) }).describe(
   'A one-shot task ended, or waits for an approval',

@@ -84,7 +84,7 @@ export function taskOperations(svc: PluginHandle, desk: TaskDesk) {
   return [
     operation({
       name: 'tasks.run',
-      summary: 'Have an agent do one thing now, and wait for its answer',
+      summary: 'Run a task and wait for its answer',
       description: `Runs beside the agent's own life, with a small set of tools. ${KEY}`,
       ...begins,
       output: TaskResponse,
@@ -101,7 +101,7 @@ export function taskOperations(svc: PluginHandle, desk: TaskDesk) {
     }),
     stream({
       name: 'tasks.stream',
-      summary: 'Have an agent do one thing now, and follow what it says',
+      summary: 'Run a task and stream its answer',
       description: `Sends text as it comes, and one last event: error when the task failed, else done. ${KEY}`,
       ...begins,
       events: TASK_EVENTS,
@@ -120,7 +120,7 @@ export function taskOperations(svc: PluginHandle, desk: TaskDesk) {
     }),
     operation({
       name: 'tasks.get',
-      summary: 'A task as it stands',
+      summary: 'Show a task',
       input: z.object({ task_id }),
       output: Task,
       http: { method: 'GET', path: '/tasks/{task_id}' },
@@ -131,7 +131,8 @@ export function taskOperations(svc: PluginHandle, desk: TaskDesk) {
     }),
     stream({
       name: 'tasks.follow',
-      summary: 'Follow a task, wherever it runs; with Last-Event-ID from there on',
+      summary: "Follow a task's stream",
+      description: 'Wherever it runs; with Last-Event-ID it continues after that event.',
       input: z.object({ task_id }),
       events: TASK_EVENTS,
       http: { method: 'GET', path: '/tasks/{task_id}/stream' },
@@ -145,7 +146,7 @@ export function taskOperations(svc: PluginHandle, desk: TaskDesk) {
     }),
     operation({
       name: 'tasks.resume',
-      summary: 'Go on with a task that waited for approvals, and wait for its answer',
+      summary: 'Resume a task that waited for approval',
       description:
         'It goes on by itself when the decision reaches a running server; a task that has ended stays as it is.',
       input: z.object({ task_id }),
@@ -164,7 +165,7 @@ export function taskOperations(svc: PluginHandle, desk: TaskDesk) {
     }),
     operation({
       name: 'tasks.cancel',
-      summary: 'End a task, wherever it runs or waits',
+      summary: 'Cancel a task',
       input: z.object({ task_id }),
       output: Task,
       http: { method: 'POST', path: '/tasks/{task_id}/cancel' },
@@ -179,7 +180,7 @@ export function taskOperations(svc: PluginHandle, desk: TaskDesk) {
     }),
     operation({
       name: 'tasks.list',
-      summary: "An agent's one-shot tasks of this user, newest first",
+      summary: "List an agent's tasks, newest first",
       input: Page.extend({ id }),
       output: z.array(Task),
       http: { method: 'GET', path: '/agents/{id}/tasks' },
@@ -195,7 +196,7 @@ export function taskOperations(svc: PluginHandle, desk: TaskDesk) {
     }),
     operation({
       name: 'tasks.transcript',
-      summary: 'What was said in all tasks of a session, oldest first',
+      summary: "Show a session's transcript, oldest first",
       input: Page.extend({ session_id: z.string().min(1).max(128).describe("A session's id") }),
       output: z.array(TaskMessage),
       http: { method: 'GET', path: '/sessions/{session_id}/transcript' },

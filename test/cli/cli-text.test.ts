@@ -4,7 +4,7 @@ import type { AgentDetail } from '../../builtins/agents/contract.ts'
 import { agentPage, statusPage } from '../../builtins/agents/page.ts'
 import { OWN_COMMANDS } from '../../builtins/cli/commands/index.ts'
 import type { CommandTree } from '../../builtins/cli/contract.ts'
-import { helpOf, overviewOf, section } from '../../builtins/cli/help.ts'
+import { allCommandsOf, helpOf, overviewOf, section } from '../../builtins/cli/help.ts'
 import { draw } from '../../builtins/cli/table.ts'
 import { styleOf, Terminal } from '../../builtins/cli/terminal.ts'
 import { TOPICS } from '../../builtins/cli/topics.ts'
@@ -123,6 +123,7 @@ describe('help', () => {
   it.each([20, 40, 80])('fits %d columns, but for words that are longer', columns => {
     const texts = [
       overviewOf(commands, tree, paper(columns)),
+      allCommandsOf(commands, tree, paper(columns)),
       ...commands.map(spec => helpOf(spec, commands, paper(columns))),
     ]
     for (const line of texts.join('\n').split('\n')) {

@@ -21,9 +21,13 @@ describe('finding a command', () => {
     expect(await svc(['--version'], { cwd: dir.path })).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' })
   })
 
-  it('help lists every command, and says of one what it takes', async () => {
+  it('help shows the first commands on one screen, all of them on request, and one in full', async () => {
     await using dir = await tempDir()
-    const all = await svc(['--help'], { cwd: dir.path })
+    const first = await svc(['--help'], { cwd: dir.path })
+    expect(first.code).toBe(0)
+    expect(first.stdout.split('\n').length).toBeLessThanOrEqual(40)
+    expect(first.stdout.match(/^ {2}\w+/gm)).toHaveLength(20)
+    const all = await svc(['help', '--all'], { cwd: dir.path })
     expect(all.code).toBe(0)
     for (const word of ['init', 'start', 'stop', 'restart', 'serve', 'daemon', 'spawn', 'status', 'pause', 'nudge']) {
       expect(all.stdout).toMatch(new RegExp(`^  ${word}\\b`, 'm'))

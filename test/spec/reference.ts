@@ -290,7 +290,7 @@ export function cliPage(commands: readonly CommandSpec[], roomOf: (operation: st
       ['Code', 'Meaning'],
       TOPICS['exit-codes']!.rows.map(([number, meaning]) => [code(number), sentence(meaning)]),
     ),
-    '## The project and its processes',
+    '## Project and processes',
     own.toSorted((a, b) => a.path.join(' ').localeCompare(b.path.join(' '))).flatMap(entry),
     rooms.flatMap(([room, specs]) => [`## ${room}`, ...specs.flatMap(entry)]),
   )

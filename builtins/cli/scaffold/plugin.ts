@@ -43,7 +43,7 @@ const SCAFFOLDS: Readonly<Record<PluginKind, Scaffold>> = {
           })
           svc.operation({
             name: 'NAME.show',
-            summary: 'How many cycles each agent has had',
+            summary: "Count each agent's cycles",
             input: z.strictObject({}),
             output: z.record(z.string(), z.number().int()),
             http: { method: 'GET', path: '/NAME' },

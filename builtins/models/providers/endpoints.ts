@@ -16,14 +16,14 @@ export const ProviderSettings = z.strictObject(
         'must name an environment variable that ends in _API_KEY, _TOKEN, _SECRET or _PASSWORD: such are masked everywhere',
       )
       .optional()
-      .describe('The variable that holds the key; <NAME>_API_KEY unless told'),
+      .describe('Variable that holds the key (default: <NAME>_API_KEY)'),
     model: z.string().min(1).max(200).optional().describe('Used when only the provider is named'),
     tiers: z.partialRecord(z.enum(TIERS), z.string().min(1).max(200)).optional(),
     free: z
       .boolean()
       .optional()
       .describe('Whether calls without a price in models.yaml cost nothing; true for loopback addresses by default'),
-    tool_calls: ToolCalls.optional().describe('How its models call tools; auto unless told, or models.yaml tells'),
+    tool_calls: ToolCalls.optional().describe('How its models call tools (default: auto, or what models.yaml says)'),
     max_concurrent: z.number().int().min(0).optional().describe('Attempts at once from one process; 0 sets no limit'),
   },
   'must be a mapping, such as { base_url: http://127.0.0.1:8080/v1 }',

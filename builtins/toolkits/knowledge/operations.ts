@@ -30,7 +30,7 @@ export function noteOperations(svc: PluginHandle) {
   return [
     operation({
       name: 'notes.list',
-      summary: 'The notes that an agent has written down, newest first',
+      summary: "List an agent's notes, newest first",
       input: Page.extend({
         id: AgentRef,
         query: z.string().trim().max(500).optional().describe('Only notes that hold all of these words'),

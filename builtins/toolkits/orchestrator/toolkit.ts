@@ -27,7 +27,7 @@ export function orchestratorToolkit(svc: PluginHandle, tasks: CodeTasks, program
             .string()
             .regex(/^\w[\w.:/@-]{0,99}$/)
             .optional()
-            .describe('Its own unless told'),
+            .describe('By default its own'),
         }),
         danger: 'runs a coding program with your login',
         requires_approval: true,

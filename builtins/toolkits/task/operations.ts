@@ -39,7 +39,7 @@ export function todoOperations(svc: PluginHandle) {
   return [
     operation({
       name: 'todos.list',
-      summary: 'What agents have put on their to-do lists, of all agents or of one, high priority first',
+      summary: 'List to-do items, high priority first',
       input: Page.extend({ agent: AgentRef.optional(), status: Which }),
       output: z.array(Todo),
       http: { method: 'GET', path: '/todos' },
@@ -55,7 +55,7 @@ export function todoOperations(svc: PluginHandle) {
     }),
     operation({
       name: 'todos.mark',
-      summary: 'Mark something on an agent’s list as done, or as to be done again',
+      summary: 'Mark a to-do item as done or open',
       input: z.strictObject({
         todo_id: z
           .string()

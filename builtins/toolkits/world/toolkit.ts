@@ -95,7 +95,7 @@ export function worldToolkit(svc: PluginHandle): Toolkit {
         name: 'offer_service',
         description: 'Offer to do something for other agents at a price, or take an offer back by its id.',
         parameters: z.object({
-          title: z.string().trim().max(120).default('').describe('What you do for whoever buys it'),
+          title: z.string().trim().max(120).default('').describe('What the buyer gets'),
           price: money.default(10).describe('Credits'),
           withdraw: z.string().max(64).optional().describe('Id of your offer that is taken back'),
         }),
