@@ -68,6 +68,7 @@ export function graphOperation(svc: PluginHandle) {
   return operation({
     name: 'messages.graph',
     summary: 'Show the graph of messages between agents',
+    description: 'Who sends to whom, how much, and which types of messages.',
     input: z.object({
       since: Instant.optional().describe('Messages since this time (default: a day ago)'),
       limit: z.number().int().min(1).max(500).default(200).describe('Agents, at most'),

@@ -54,6 +54,7 @@ export function messageOperations(svc: PluginHandle) {
     operation({
       name: 'messages.list',
       summary: "List an agent's messages, newest first",
+      description: 'Messages that it received and sent, with their state.',
       input: Page.extend(Filters.shape),
       output: z.array(A2AMessage),
       http: { method: 'GET', path: '/agents/{id}/messages' },
@@ -105,6 +106,7 @@ export function messageOperations(svc: PluginHandle) {
     operation({
       name: 'messages.get',
       summary: 'Show a message',
+      description: 'With sender, receiver, type and body.',
       input: z.object({ message_id }),
       output: A2AMessage,
       http: { method: 'GET', path: '/messages/{message_id}' },
@@ -115,6 +117,7 @@ export function messageOperations(svc: PluginHandle) {
     operation({
       name: 'messages.thread',
       summary: 'Show the thread of a message, oldest first',
+      description: 'All messages that belong together, found by any of them.',
       input: z.object({ message_id }),
       output: z.array(A2AMessage),
       http: { method: 'GET', path: '/messages/{message_id}/thread' },
@@ -130,6 +133,7 @@ export function messageOperations(svc: PluginHandle) {
     operation({
       name: 'messages.threads',
       summary: "List an agent's threads, most active first",
+      description: 'A thread is a message with its answers.',
       input: Page.extend({ id }),
       output: z.array(Thread),
       http: { method: 'GET', path: '/agents/{id}/threads' },

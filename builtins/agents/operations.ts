@@ -72,6 +72,7 @@ export function agentOperations(agents: AgentDirectory) {
     operation({
       name: 'agents.spawn',
       summary: 'Spawn an agent from a preset',
+      description: 'Creates an agent with a workspace and a memory of its own.',
       input: z.strictObject({
         preset: z
           .string()
@@ -101,6 +102,7 @@ export function agentOperations(agents: AgentDirectory) {
     operation({
       name: 'agents.list',
       summary: 'List agents, oldest first',
+      description: 'Ended sub-agents are included; `status` selects by status.',
       input: Listed,
       output: z.array(AgentSummary),
       http: { method: 'GET', path: '/agents' },
@@ -112,6 +114,7 @@ export function agentOperations(agents: AgentDirectory) {
     operation({
       name: 'agents.status',
       summary: "Show the agents' status",
+      description: 'One entry for each agent, with its goal and what it waits for.',
       input: Listed,
       output: z.array(StatusEntry),
       http: { method: 'GET', path: '/status' },
@@ -137,6 +140,7 @@ export function agentOperations(agents: AgentDirectory) {
     operation({
       name: 'agents.get',
       summary: 'Show an agent in full',
+      description: 'Its status, goal, persona, spending, and what it does next.',
       input: z.object({ id }),
       output: AgentDetail,
       http: { method: 'GET', path: '/agents/{id}' },
@@ -165,6 +169,7 @@ export function agentOperations(agents: AgentDirectory) {
     operation({
       name: 'agents.update',
       summary: "Change an agent's model or role",
+      description: 'A goal in pursuit continues with the new model.',
       input: z.strictObject({ id, model: model.optional(), role: role.optional() }),
       output: AgentDetail,
       http: { method: 'PATCH', path: '/agents/{id}' },
@@ -234,6 +239,7 @@ export function agentOperations(agents: AgentDirectory) {
     operation({
       name: 'agents.resume',
       summary: 'Resume a paused agent',
+      description: 'Its goal continues where it was.',
       input: Which,
       output: StatusChange,
       http: { method: 'POST', path: '/agents/{id}/resume' },

@@ -94,6 +94,7 @@ export function approvalOperations(svc: PluginHandle, config: ApprovalConfig) {
     operation({
       name: 'approvals.queue',
       summary: 'List pending approvals, oldest first',
+      description: 'A tool call that needs consent waits here, at no cost, until it is decided.',
       input: Page.extend({ status }),
       output: z.array(ApprovalSummary),
       http: { method: 'GET', path: '/approvals' },
@@ -107,6 +108,7 @@ export function approvalOperations(svc: PluginHandle, config: ApprovalConfig) {
     operation({
       name: 'approvals.list',
       summary: "List an agent's approvals, pending or all",
+      description: "With `status` the agent's earlier decisions too.",
       input: Page.extend({ id, status }),
       output: z.array(ApprovalSummary),
       http: { method: 'GET', path: '/agents/{id}/approvals' },
@@ -123,6 +125,7 @@ export function approvalOperations(svc: PluginHandle, config: ApprovalConfig) {
     operation({
       name: 'approvals.get',
       summary: "Show an agent's approval in full",
+      description: 'All arguments of the call, its hash, and the decision if there is one.',
       input: z.object({ id, approval_id }),
       output: Approval,
       http: { method: 'GET', path: '/agents/{id}/approvals/{approval_id}' },
@@ -132,6 +135,7 @@ export function approvalOperations(svc: PluginHandle, config: ApprovalConfig) {
     operation({
       name: 'approvals.show',
       summary: 'Show an approval in full',
+      description: 'All arguments of the call, its hash, and the decision if there is one.',
       input: z.object({ approval_id }),
       output: Approval,
       http: { method: 'GET', path: '/approvals/{approval_id}' },
@@ -154,6 +158,7 @@ export function approvalOperations(svc: PluginHandle, config: ApprovalConfig) {
     operation({
       name: 'approvals.decide',
       summary: 'Approve or deny a tool call',
+      description: 'A decision counts once, for exactly these arguments. A second decision gets 409.',
       input: Decision,
       output: Approval,
       http: { method: 'POST', path: '/approvals/{approval_id}' },

@@ -106,6 +106,7 @@ export function ruleOperations(svc: PluginHandle, config: ApprovalConfig) {
     operation({
       name: 'approvals.rule',
       summary: 'Show an approval rule',
+      description: 'With its conditions, its limit and how often it was used.',
       input: z.object({ rule_id: z.string().min(1).max(128) }),
       output: ApprovalRule,
       http: { method: 'GET', path: '/approval-rules/{rule_id}' },
@@ -120,6 +121,7 @@ export function ruleOperations(svc: PluginHandle, config: ApprovalConfig) {
     operation({
       name: 'approvals.revoke',
       summary: 'Revoke an approval rule',
+      description: 'Matching calls ask again from now on.',
       input: z.object({ rule_id: z.string().min(1).max(128).describe("A rule's id") }),
       output: z.null(),
       http: { method: 'DELETE', path: '/approval-rules/{rule_id}', status: 204 },

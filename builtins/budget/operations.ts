@@ -7,6 +7,7 @@ export function budgetOperations(ledger: Ledger) {
     operation({
       name: 'budget.status',
       summary: 'Show what is spent, reserved and left',
+      description: 'For all agents and tasks together, with the limits in force and what is still unconfirmed.',
       input: z.strictObject({}),
       output: BudgetStatus,
       http: { method: 'GET', path: '/budget', daemon: true },
@@ -18,6 +19,7 @@ export function budgetOperations(ledger: Ledger) {
     operation({
       name: 'budget.reset',
       summary: 'Reset the spend counter',
+      description: 'The records of what was spent stay; counting begins at 0 again.',
       input: z.strictObject({}),
       output: BudgetStatus,
       http: { method: 'POST', path: '/budget/reset', daemon: true },

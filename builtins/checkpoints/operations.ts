@@ -29,6 +29,7 @@ export function checkpointOperations(svc: PluginHandle, config: CheckpointsConfi
     operation({
       name: 'checkpoints.list',
       summary: "List an agent's checkpoints, newest first",
+      description: 'Requested and automatic ones.',
       input: Page.extend({ id }),
       output: z.array(CheckpointSummary),
       http: { method: 'GET', path: '/agents/{id}/checkpoints' },
@@ -70,6 +71,7 @@ export function checkpointOperations(svc: PluginHandle, config: CheckpointsConfi
     operation({
       name: 'checkpoints.get',
       summary: 'Show a checkpoint in full',
+      description: 'With everything that a restore would bring back.',
       input: z.object({ id, checkpoint_id }),
       output: Checkpoint,
       http: { method: 'GET', path: '/agents/{id}/checkpoints/{checkpoint_id}' },
@@ -81,6 +83,7 @@ export function checkpointOperations(svc: PluginHandle, config: CheckpointsConfi
     operation({
       name: 'checkpoints.diff',
       summary: 'Compare a checkpoint with another or with now',
+      description: 'Lists what was added, removed and changed between the two states.',
       input: z.object({ id, checkpoint_id, to: checkpoint_id.optional().describe('Another one; without it, now') }),
       output: z.array(CheckpointChange),
       http: { method: 'GET', path: '/agents/{id}/checkpoints/{checkpoint_id}/diff' },
@@ -114,6 +117,7 @@ export function checkpointOperations(svc: PluginHandle, config: CheckpointsConfi
     operation({
       name: 'checkpoints.delete',
       summary: 'Delete a checkpoint',
+      description: 'The file is removed.',
       input: z.object({ id, checkpoint_id }),
       output: z.null(),
       http: { method: 'DELETE', path: '/agents/{id}/checkpoints/{checkpoint_id}', status: 204 },
@@ -137,6 +141,7 @@ export function checkpointOperations(svc: PluginHandle, config: CheckpointsConfi
     operation({
       name: 'checkpoints.prune',
       summary: "Delete all but an agent's newest checkpoints",
+      description: 'Requested and automatic checkpoints are counted apart.',
       input: z.strictObject({
         id,
         keep: z

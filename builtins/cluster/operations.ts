@@ -82,6 +82,7 @@ export function clusterOperations(svc: PluginHandle, nodes: () => Nodes | undefi
     operation({
       name: 'cluster.resume',
       summary: 'Resume a drained node',
+      description: 'The node takes agents again with its next heartbeat.',
       ...drained(false),
       http: { method: 'POST', path: '/cluster/resume' },
       cli: { usage: 'cluster resume <node>' },

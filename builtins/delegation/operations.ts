@@ -12,6 +12,7 @@ export function delegationOperations(svc: PluginHandle) {
     operation({
       name: 'delegations.all',
       summary: 'List delegations, newest first',
+      description: 'A delegation is a goal that one agent gave to another.',
       input: Page,
       output: z.array(Delegation),
       http: { method: 'GET', path: '/delegations' },
@@ -21,6 +22,7 @@ export function delegationOperations(svc: PluginHandle) {
     operation({
       name: 'delegations.list',
       summary: "List an agent's delegations, newest first",
+      description: 'Goals that it gave to others, and goals that it took from them.',
       input: Page.extend({ id }),
       output: z.array(Delegation),
       http: { method: 'GET', path: '/agents/{id}/delegations' },

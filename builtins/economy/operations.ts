@@ -20,6 +20,7 @@ export function economyOperations(svc: PluginHandle, config: EconomyConfig) {
     operation({
       name: 'economy.world',
       summary: 'Show the world: jobs, courses, offers and prices',
+      description: 'Needs economy.enabled.',
       input: z.object({}),
       output: WorldView,
       http: { method: 'GET', path: '/world' },
@@ -58,6 +59,7 @@ export function economyOperations(svc: PluginHandle, config: EconomyConfig) {
     operation({
       name: 'economy.citizen',
       summary: "Show an agent's balance, job, skills and health",
+      description: 'Also its energy, happiness and reputation. Needs economy.enabled.',
       input: z.object({ id: AgentRef }),
       output: Citizen,
       http: { method: 'GET', path: '/agents/{id}/world' },
@@ -115,6 +117,7 @@ export function economyOperations(svc: PluginHandle, config: EconomyConfig) {
     operation({
       name: 'economy.life',
       summary: "List an agent's life events, newest first",
+      description: 'What happened to the agent and what it chose. Needs economy.enabled.',
       input: Page.extend({ id: AgentRef }),
       output: z.array(LifeMoment),
       http: { method: 'GET', path: '/agents/{id}/life' },

@@ -76,6 +76,7 @@ export function eventOperations(svc: PluginHandle, tail: Tail, notices: Notices)
     operation({
       name: 'events.list',
       summary: "List an agent's events, newest first",
+      description: 'The same events as GET /events, of one agent.',
       input: Page.extend({
         id,
         type,

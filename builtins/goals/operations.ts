@@ -38,6 +38,7 @@ export function goalOperations(svc: PluginHandle) {
     operation({
       name: 'goals.history',
       summary: "List an agent's goals, newest first",
+      description: 'Includes goals that have ended, with their results.',
       input: z.object({
         id,
         limit: z.number().int().min(1).max(200).default(20).describe('At most this many (1 to 200)'),
@@ -55,6 +56,7 @@ export function goalOperations(svc: PluginHandle) {
     operation({
       name: 'goals.list',
       summary: "List an agent's goals, newest first",
+      description: 'Active and ended goals, with the result or the reason.',
       input: z.object({ id }),
       output: z.array(Goal),
       http: { method: 'GET', path: '/agents/{id}/goals' },
@@ -67,6 +69,7 @@ export function goalOperations(svc: PluginHandle) {
     operation({
       name: 'goals.get',
       summary: 'Show a goal',
+      description: 'Its objective, state, progress, and its result when it has ended.',
       input: z.object({ goal_id: goalId }),
       output: Goal,
       http: { method: 'GET', path: '/goals/{goal_id}' },
@@ -125,6 +128,7 @@ export function goalOperations(svc: PluginHandle) {
     operation({
       name: 'goals.update',
       summary: "Change an active goal's priority",
+      description: 'Goals with a higher priority are pursued first.',
       input: z.strictObject({ goal_id: goalId, priority }),
       output: Goal,
       http: { method: 'PATCH', path: '/goals/{goal_id}' },
@@ -149,6 +153,7 @@ export function goalOperations(svc: PluginHandle) {
     operation({
       name: 'goals.abandon',
       summary: 'Abandon an active goal and its subgoals',
+      description: 'The cycle in progress ends before its next model call.',
       input: z.strictObject({ goal_id: goalId, reason }),
       output: Goal,
       http: { method: 'POST', path: '/goals/{goal_id}/abandon' },

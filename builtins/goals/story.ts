@@ -55,6 +55,7 @@ export function storyOperations(svc: PluginHandle) {
     operation({
       name: 'goals.calls',
       summary: "List a goal's tool calls, newest first",
+      description: 'Each with its arguments, its outcome and its duration.',
       input: Page.extend({ goal_id }),
       output: z.array(ToolCall),
       http: { method: 'GET', path: '/goals/{goal_id}/calls' },

@@ -15,6 +15,7 @@ export function checkOperation(config: GuardrailsConfig, room: Pick<Room, 'exami
   return operation({
     name: 'guardrails.check',
     summary: 'Check a text with the guardrails',
+    description: 'Applies the configured rules to the text and returns what they found; nothing is stored.',
     input: z.strictObject({
       text: z
         .string()

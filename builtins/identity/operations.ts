@@ -39,6 +39,7 @@ export function identityOperations(svc: PluginHandle, identities: Identities, jo
     operation({
       name: 'identity.get',
       summary: "Show an agent's story, opinions and questions",
+      description: 'What the agent wrote of itself over time, and what it holds and asks.',
       input: z.object({ id }),
       output: IdentityRecord,
       http: { method: 'GET', path: '/agents/{id}/identity' },
@@ -50,6 +51,7 @@ export function identityOperations(svc: PluginHandle, identities: Identities, jo
     operation({
       name: 'identity.biography',
       summary: "Show an agent's biography as Markdown",
+      description: "Story, goals and events of the agent's life on one page.",
       input: z.object({ id }),
       output: z.string(),
       http: { method: 'GET', path: '/agents/{id}/biography', produces: 'text/markdown; charset=utf-8' },
@@ -62,6 +64,7 @@ export function identityOperations(svc: PluginHandle, identities: Identities, jo
     operation({
       name: 'identity.lives',
       summary: 'List the lives of all agents, oldest first',
+      description: 'Dead agents are included.',
       input: Page,
       output: z.array(Life),
       http: { method: 'GET', path: '/lives' },
@@ -81,6 +84,7 @@ export function identityOperations(svc: PluginHandle, identities: Identities, jo
     operation({
       name: 'identity.journal',
       summary: "Show an agent's journal",
+      description: 'The text that the agent wrote for itself, from its end.',
       input: z.object({
         id,
         bytes: z.number().int().min(1).max(1_000_000).default(100_000).describe('Maximum bytes, from its end'),
@@ -99,6 +103,7 @@ export function identityOperations(svc: PluginHandle, identities: Identities, jo
     operation({
       name: 'identity.journals',
       summary: 'List journals, last written first',
+      description: 'With the size of each, and when it was last written.',
       input: z.object({
         limit: z.number().int().min(1).max(1000).default(100).describe('At most this many (1 to 1000)'),
       }),

@@ -14,6 +14,7 @@ export function mcpServerOperations(servers: Servers) {
     operation({
       name: 'mcp_servers.list',
       summary: 'List MCP servers, their state and their tools',
+      description: 'With the tools that each offers, and its last error.',
       input: z.strictObject({}),
       output: z.array(McpServer),
       http: { method: 'GET', path: '/mcp-servers' },
@@ -28,6 +29,7 @@ export function mcpServerOperations(servers: Servers) {
     operation({
       name: 'mcp_servers.restart',
       summary: 'Restart an MCP server',
+      description: 'Ends its process or session, starts it at once and lists its tools again.',
       input: z.strictObject({ name }),
       output: McpServer,
       http: { method: 'POST', path: '/mcp-servers/{name}/restart' },
@@ -44,6 +46,7 @@ export function mcpServerOperations(servers: Servers) {
     operation({
       name: 'mcp_servers.accept',
       summary: 'Accept changed tools of a pinned MCP server',
+      description: 'Stores the present description of a tool, or of all tools of the server, as the accepted one.',
       input: z.strictObject({
         name,
         tool: z

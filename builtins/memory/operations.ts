@@ -47,6 +47,7 @@ export function memoryOperations(svc: PluginHandle, memory: Memory) {
     operation({
       name: 'memory.get',
       summary: 'Show a memory record',
+      description: 'With the number of times it was recalled, and when last.',
       input: z.object({ id, memory_id }),
       output: MemoryRecord,
       http: { method: 'GET', path: '/agents/{id}/memory/{memory_id}' },
@@ -62,6 +63,7 @@ export function memoryOperations(svc: PluginHandle, memory: Memory) {
     operation({
       name: 'memory.forget',
       summary: 'Delete a memory record',
+      description: 'The record is gone for good.',
       input: z.object({ id, memory_id }),
       output: z.null(),
       http: { method: 'DELETE', path: '/agents/{id}/memory/{memory_id}', status: 204 },
@@ -78,6 +80,8 @@ export function memoryOperations(svc: PluginHandle, memory: Memory) {
     operation({
       name: 'memory.consolidate',
       summary: 'Remove memories that were not used for long',
+      description:
+        'Removes records that are older than the given days and were recalled less often than the given number of times.',
       input: z.strictObject({
         id,
         max_age_days: z.number().min(0).max(36_500).default(30).describe('Younger records stay'),

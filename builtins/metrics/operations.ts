@@ -25,6 +25,7 @@ export function metricsGet(svc: PluginHandle) {
   return operation({
     name: 'metrics.get',
     summary: "Show metrics in Prometheus' text format",
+    description: 'The names are listed in docs/reference/metrics.md.',
     input: z.object({}),
     output: z.string(),
     http: { method: 'GET', path: '/metrics', produces: 'text/plain; version=0.0.4; charset=utf-8' },

@@ -24,6 +24,7 @@ export function modelsList(view: ModelsView): Operation {
   return operation({
     name: 'models.list',
     summary: 'List model providers, tiers and prices',
+    description: "With prices, context windows, the default model, and the state of each provider's circuit breaker.",
     input: z.strictObject({
       stale: z
         .boolean()

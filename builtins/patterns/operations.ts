@@ -58,6 +58,7 @@ export function patternOperations(svc: PluginHandle, runner: PatternRunner) {
     operation({
       name: 'patterns.list',
       summary: 'List collaboration patterns',
+      description: 'A pattern is a way for several agents to work together, such as review or debate.',
       input: z.object({}),
       output: z.array(
         z.object({ name: z.string(), summary: z.string(), min: z.number(), max: z.number(), rounds: z.number() }),
@@ -113,6 +114,7 @@ export function patternOperations(svc: PluginHandle, runner: PatternRunner) {
     operation({
       name: 'patterns.runs',
       summary: 'List pattern runs, newest first',
+      description: 'Runs that are active and runs that have ended.',
       input: Page,
       output: z.array(PatternRun),
       http: { method: 'GET', path: '/pattern-runs' },
@@ -128,6 +130,7 @@ export function patternOperations(svc: PluginHandle, runner: PatternRunner) {
     operation({
       name: 'patterns.get',
       summary: "Show a pattern run's progress and result",
+      description: 'With its participants, its rounds, its cost and its result.',
       input: z.object({ pattern_id }),
       output: PatternRun,
       http: { method: 'GET', path: '/pattern-runs/{pattern_id}' },
@@ -139,6 +142,7 @@ export function patternOperations(svc: PluginHandle, runner: PatternRunner) {
     operation({
       name: 'patterns.messages',
       summary: 'List the messages of a pattern run, oldest first',
+      description: 'What its participants said to each other.',
       input: z.object({ pattern_id }),
       output: z.array(
         A2AMessage.omit({ thread_id: true, priority: true, expects_reply: true, read: true, metadata: true }),

@@ -13,6 +13,7 @@ export function pluginsList(svc: PluginHandle) {
   return operation({
     name: 'plugins.list',
     summary: 'List plugins, their contributions and failures',
+    description: 'Live, failed, suspended and disabled plugins, with the error of those that failed.',
     input: z.object({}),
     output: z.array(Plugin),
     http: { method: 'GET', path: '/plugins' },

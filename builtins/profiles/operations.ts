@@ -14,6 +14,7 @@ export function profileOperations(profiles: Profiles) {
     operation({
       name: 'profiles.list',
       summary: 'List profiles, or show one in full',
+      description: 'A profile is a preset that agents are spawned from. Files with faults are listed with their error.',
       input: z.strictObject({ name: z.string().min(1).max(64).optional().describe('Only this one') }),
       output: z.array(Preset),
       http: { method: 'GET', path: '/profiles' },

@@ -49,6 +49,7 @@ export function recordingOperations(room: RecordingRoom) {
     operation({
       name: 'recordings.list',
       summary: 'List recorded runs and forks, newest first',
+      description: 'A recording holds all that a replay needs. Runs on PostgreSQL have none.',
       input: z.object({}),
       output: z.array(Shown),
       http: { method: 'GET', path: '/recordings' },
@@ -63,6 +64,7 @@ export function recordingOperations(room: RecordingRoom) {
     operation({
       name: 'recordings.get',
       summary: 'Show a recording and its model answers',
+      description: 'The answers are numbered; a fork begins at such a number.',
       input: z.object({ id: RunRef }),
       output: Shown.extend({ steps_taken: z.array(RecordedStep) }),
       http: { method: 'GET', path: '/runs/{id}/recording' },

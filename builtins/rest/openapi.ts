@@ -14,23 +14,40 @@ windows, with \`X-Total-Count\` and, before the last, a \`Link\` to the next.`
 const TENANT = {
   name: 'X-Svc-User',
   in: 'header',
-  description: 'Whose request it is: a hint for routing, not a boundary',
+  description: 'The user whose sessions and tasks are meant; not a security boundary',
   schema: { type: 'string', pattern: '^[A-Za-z0-9._@-]{1,128}$', default: 'default' },
 }
 const MARK = { type: 'string', minLength: 1, maxLength: 200 }
 /** What operations take in headers beside the key, by the names that their entries give it. */
 const TAKEN: Record<string, Json> = {
   tenant: TENANT,
-  known: { name: 'If-None-Match', in: 'header', description: 'The `ETag` of what one has', schema: { type: 'string' } },
+  known: {
+    name: 'If-None-Match',
+    in: 'header',
+    description: 'The `ETag` of the answer that you have',
+    schema: { type: 'string' },
+  },
   again: {
     name: 'Idempotency-Key',
     in: 'header',
-    description: 'The same key again is the same request again: its answer is repeated, its work is not',
+    description: 'Makes a retry safe: a request with the same key is carried out once, and gets the same answer',
     schema: MARK,
   },
-  after: { name: 'Last-Event-ID', in: 'header', description: 'Go on after this event', schema: MARK },
+  after: {
+    name: 'Last-Event-ID',
+    in: 'header',
+    description: 'The last event that you received; the stream continues after it',
+    schema: MARK,
+  },
 }
 const header = (description: string, type = 'string') => ({ description, schema: { type } })
+
+/** The tags in the order in which a reader needs them; others follow in the order of their plugins. */
+const TAG_ORDER = [
+  ...['agents', 'goals', 'tasks', 'sessions', 'approvals', 'budget', 'memory', 'schedules', 'a2a', 'events', 'runs'],
+  ...['profiles', 'models', 'settings', 'daemon', 'plugins-admin'],
+]
+const placeOf = (tag: string) => (TAG_ORDER.includes(tag) ? TAG_ORDER.indexOf(tag) : TAG_ORDER.length)
 
 export interface Documented {
   version: string
@@ -67,7 +84,7 @@ export async function openapiDocument(documented: Documented): Promise<Json> {
     openapi: '3.1.0',
     info: { title: 'svc', version, description: ABOUT, license: { name: 'MIT', identifier: 'MIT' } },
     servers: [{ url: '/' }],
-    tags: [...tags.values()],
+    tags: [...tags].toSorted(([a], [b]) => placeOf(a) - placeOf(b)).map(([, tag]) => tag),
     paths: Object.fromEntries([...places.values()].map(({ path, entries }) => [path, entries])),
     components: {
       schemas: components.schemas,

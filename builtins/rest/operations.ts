@@ -23,6 +23,7 @@ export function healthCheck(svc: PluginHandle) {
   return operation({
     name: 'health.check',
     summary: 'Check that the server reaches its database',
+    description: 'For load balancers and monitors. Needs no key.',
     input: z.object({}),
     output: z.object({ status: z.enum(['ok', 'degraded']), database: z.boolean() }),
     http: {
@@ -48,6 +49,7 @@ export function openapiGet(svc: PluginHandle, keyed: boolean) {
   return operation({
     name: 'openapi.get',
     summary: 'Show this API as an OpenAPI document',
+    description: 'OpenAPI 3.1. Needs no key.',
     input: z.object({}),
     output: z.record(z.string(), z.unknown()),
     http: { method: 'GET', path: '/openapi.json', open: true },

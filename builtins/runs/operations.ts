@@ -11,6 +11,7 @@ export function runOperations(svc: PluginHandle, runs: RunDirectory, recorder: R
     operation({
       name: 'runs.list',
       summary: 'List runs, newest first',
+      description: 'A run is one life of the daemon, or a one-shot task.',
       input: Page,
       output: z.array(Run),
       http: { method: 'GET', path: '/runs' },
@@ -23,6 +24,7 @@ export function runOperations(svc: PluginHandle, runs: RunDirectory, recorder: R
     operation({
       name: 'runs.get',
       summary: 'Show a run',
+      description: 'When it began and ended, the version, the model and the agents of it.',
       input: z.object({ id: RunRef }),
       output: RunDetail,
       http: { method: 'GET', path: '/runs/{id}' },

@@ -33,6 +33,7 @@ export function runtimeOperations(svc: PluginHandle, config: RuntimeConfig, setF
     operation({
       name: 'tools.list',
       summary: "List an agent's tools and their prompt size",
+      description: 'The tools that its profile gives it, by toolkit, with the tokens that each takes in a prompt.',
       input: z.strictObject({
         id: z
           .string()

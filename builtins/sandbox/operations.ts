@@ -6,6 +6,7 @@ export function sandboxStatus(svc: PluginHandle) {
   return operation({
     name: 'sandbox.status',
     summary: "Show how agents' programs are sandboxed",
+    description: 'Says whether bubblewrap works here, and what programs can reach with and without it.',
     input: z.object({}),
     output: SandboxStatus,
     http: { method: 'GET', path: '/sandbox' },

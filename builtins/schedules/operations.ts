@@ -50,6 +50,7 @@ export function scheduleOperations(svc: PluginHandle, schedules: ScheduleBook) {
     operation({
       name: 'schedules.all',
       summary: 'List recurring goals, of all agents or of one',
+      description: 'A schedule gives an agent a goal at its times.',
       input: z.object({ agent }),
       output: z.array(Schedule),
       http: { method: 'GET', path: '/schedules' },
@@ -62,6 +63,7 @@ export function scheduleOperations(svc: PluginHandle, schedules: ScheduleBook) {
     operation({
       name: 'schedules.list',
       summary: "List an agent's schedules, oldest first",
+      description: 'A schedule gives the agent a goal at its times.',
       input: z.object({ id }),
       output: z.array(Schedule),
       http: { method: 'GET', path: '/agents/{id}/schedules' },
@@ -126,6 +128,7 @@ export function scheduleOperations(svc: PluginHandle, schedules: ScheduleBook) {
     operation({
       name: 'schedules.get',
       summary: 'Show a schedule',
+      description: 'With its next time, and how often it fired and was skipped.',
       input: z.object({ schedule_id }),
       output: Schedule,
       http: { method: 'GET', path: '/schedules/{schedule_id}' },
@@ -172,6 +175,7 @@ export function alarmOperations(svc: PluginHandle, alarms: AlarmBook) {
     operation({
       name: 'alarms.all',
       summary: 'List pending alarms, next first',
+      description: 'An alarm wakes an agent at a time and tells it a text.',
       input: z.object({ agent, all: z.boolean().default(false).describe('Also those that went off') }),
       output: z.array(Alarm),
       http: { method: 'GET', path: '/alarms' },
@@ -184,6 +188,7 @@ export function alarmOperations(svc: PluginHandle, alarms: AlarmBook) {
     operation({
       name: 'alarms.list',
       summary: "List an agent's pending alarms, next first",
+      description: 'An alarm wakes the agent at a time and tells it a text.',
       input: z.object({ id }),
       output: z.array(Alarm),
       http: { method: 'GET', path: '/agents/{id}/alarms' },
@@ -193,6 +198,7 @@ export function alarmOperations(svc: PluginHandle, alarms: AlarmBook) {
     operation({
       name: 'alarms.set',
       summary: 'Set an alarm for an agent',
+      description: 'At the time, the agent is woken and reads the text.',
       input: z.strictObject({ id, at, description }),
       output: Alarm,
       http: {
@@ -217,6 +223,7 @@ export function alarmOperations(svc: PluginHandle, alarms: AlarmBook) {
     operation({
       name: 'alarms.get',
       summary: 'Show a pending alarm',
+      description: 'An alarm that went off is not found.',
       input: z.object({ alarm_id }),
       output: Alarm,
       http: { method: 'GET', path: '/alarms/{alarm_id}' },
@@ -226,6 +233,7 @@ export function alarmOperations(svc: PluginHandle, alarms: AlarmBook) {
     operation({
       name: 'alarms.update',
       summary: "Change an alarm's time or text",
+      description: 'An alarm that went off is not found.',
       input: z.strictObject({ alarm_id, at: at.optional(), description: description.optional() }),
       output: Alarm,
       http: { method: 'PATCH', path: '/alarms/{alarm_id}' },
@@ -239,6 +247,7 @@ export function alarmOperations(svc: PluginHandle, alarms: AlarmBook) {
     operation({
       name: 'alarms.cancel',
       summary: 'Cancel a pending alarm',
+      description: 'An alarm that went off is not found.',
       input: z.object({ alarm_id }),
       output: z.null(),
       http: { method: 'DELETE', path: '/alarms/{alarm_id}', status: 204 },

@@ -23,6 +23,8 @@ export function sessionOperations(svc: PluginHandle, book: SessionBook) {
     operation({
       name: 'sessions.create',
       summary: 'Open a session, or find the running one',
+      description:
+        'A session groups tasks into one conversation. A running one of the same user and key is returned instead of a new one.',
       input: z.strictObject({
         agent_id,
         session_key: z.string().min(1).max(256).nullish().describe("The user's own name for it"),
@@ -55,6 +57,7 @@ export function sessionOperations(svc: PluginHandle, book: SessionBook) {
     operation({
       name: 'sessions.list',
       summary: 'List sessions, newest first',
+      description: 'Sessions of the user that X-Svc-User names.',
       input: Page.extend({ agent_id: agent_id.optional() }),
       output: z.array(Session),
       http: { method: 'GET', path: '/sessions' },
@@ -71,6 +74,7 @@ export function sessionOperations(svc: PluginHandle, book: SessionBook) {
     operation({
       name: 'sessions.get',
       summary: 'Show a session',
+      description: 'With its status, its last activity and its token counts.',
       input: z.object({ session_id }),
       output: Session,
       http: { method: 'GET', path: '/sessions/{session_id}' },

@@ -45,6 +45,7 @@ export function settingsOperations(svc: PluginHandle) {
     operation({
       name: 'config.keys',
       summary: 'List configuration keys, values and schemas',
+      description: 'With the default, the source of the value, and whether a change needs a restart.',
       input: z.object({}),
       output: z.array(ConfigKey),
       http: { method: 'GET', path: '/config-keys' },
@@ -68,6 +69,7 @@ export function settingsOperations(svc: PluginHandle) {
     operation({
       name: 'config.value',
       summary: 'Show a configuration key and its source',
+      description: 'The source is the file, an environment variable or the default.',
       input: z.object({ key }),
       output: ConfigValue,
       http: { method: 'GET', path: '/config/{key}' },
@@ -98,6 +100,7 @@ export function settingsOperations(svc: PluginHandle) {
     operation({
       name: 'config.unset',
       summary: 'Reset a configuration key to its default',
+      description: 'Takes the key out of the configuration file; a variable that overrides it stays in force.',
       input: z.object({ key }),
       output: ConfigChanged,
       http: { method: 'DELETE', path: '/config/{key}' },

@@ -8,6 +8,7 @@ export function subAgentOperations(svc: PluginHandle, subAgents: SubAgents) {
     operation({
       name: 'sub_agents.list',
       summary: "List an agent's sub-agents and their results",
+      description: 'Sub-agents that have ended are included, with their results.',
       input: z.object({ id: AgentRef }),
       output: z.array(SubAgent),
       http: { method: 'GET', path: '/agents/{id}/sub-agents' },

@@ -31,6 +31,7 @@ export function sufferingOperations(svc: PluginHandle, config: SufferingConfig, 
     operation({
       name: 'suffering.get',
       summary: "Show an agent's stressors and their history",
+      description: 'Stressors are what weighs on the agent; they rise and fall with what happens to it.',
       input: z.object({
         id: AgentRef,
         limit: z.number().int().min(1).max(1000).default(100).describe('Moments of its history, 1 to 1000'),

@@ -30,6 +30,7 @@ export function swarmOperations(svc: PluginHandle, swarm: Swarm, config: SwarmCo
     operation({
       name: 'swarm.show',
       summary: 'Show what all agents have learned',
+      description: "Aggregates the results of all agents' goals; swarm.policy says what is done about it.",
       input: z.object({}),
       output: SwarmStatus,
       http: { method: 'GET', path: '/swarm' },
@@ -54,6 +55,7 @@ export function swarmOperations(svc: PluginHandle, swarm: Swarm, config: SwarmCo
     operation({
       name: 'swarm.reports',
       summary: 'List swarm reports, newest first',
+      description: 'A report is made on every fifth heartbeat of the daemon.',
       input: Page,
       output: z.array(SwarmReport),
       http: { method: 'GET', path: '/swarm/reports' },
@@ -66,6 +68,7 @@ export function swarmOperations(svc: PluginHandle, swarm: Swarm, config: SwarmCo
     operation({
       name: 'swarm.report',
       summary: 'Show a swarm report and its actions',
+      description: 'What was found, and what was changed because of it.',
       input: z.object({ report_id }),
       output: SwarmReport,
       http: { method: 'GET', path: '/swarm/reports/{report_id}' },
@@ -89,6 +92,7 @@ export function swarmOperations(svc: PluginHandle, swarm: Swarm, config: SwarmCo
     operation({
       name: 'swarm.route',
       summary: 'List agents suited for a task, best first',
+      description: 'Ranks agents by what they are good at.',
       input: z.object({
         task: z
           .string()

@@ -121,6 +121,7 @@ export function taskOperations(svc: PluginHandle, desk: TaskDesk) {
     operation({
       name: 'tasks.get',
       summary: 'Show a task',
+      description: 'Its status, and its output or error when it has ended.',
       input: z.object({ task_id }),
       output: Task,
       http: { method: 'GET', path: '/tasks/{task_id}' },
@@ -166,6 +167,7 @@ export function taskOperations(svc: PluginHandle, desk: TaskDesk) {
     operation({
       name: 'tasks.cancel',
       summary: 'Cancel a task',
+      description: 'Ends it wherever it runs or waits; a task that has ended stays as it is.',
       input: z.object({ task_id }),
       output: Task,
       http: { method: 'POST', path: '/tasks/{task_id}/cancel' },
@@ -181,6 +183,7 @@ export function taskOperations(svc: PluginHandle, desk: TaskDesk) {
     operation({
       name: 'tasks.list',
       summary: "List an agent's tasks, newest first",
+      description: 'Tasks of the user that X-Svc-User names.',
       input: Page.extend({ id }),
       output: z.array(Task),
       http: { method: 'GET', path: '/agents/{id}/tasks' },
@@ -197,6 +200,7 @@ export function taskOperations(svc: PluginHandle, desk: TaskDesk) {
     operation({
       name: 'tasks.transcript',
       summary: "Show a session's transcript, oldest first",
+      description: 'The messages of all of its tasks.',
       input: Page.extend({ session_id: z.string().min(1).max(128).describe("A session's id") }),
       output: z.array(TaskMessage),
       http: { method: 'GET', path: '/sessions/{session_id}/transcript' },

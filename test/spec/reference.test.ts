@@ -64,6 +64,10 @@ it('summaries of operations and commands are imperative and have at most 60 char
   expect(summaries.filter(summary => !isGood(summary))).toEqual([])
 })
 
+it('each operation of the API has a description', () => {
+  expect(operations.filter(({ http, description }) => http && !description).map(({ name }) => name)).toEqual([])
+})
+
 describe('guides name keys of the configuration that there are', () => {
   it('a room tells of each of its keys', async () => {
     const untold = await Promise.all(

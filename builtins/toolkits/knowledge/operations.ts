@@ -31,6 +31,7 @@ export function noteOperations(svc: PluginHandle) {
     operation({
       name: 'notes.list',
       summary: "List an agent's notes, newest first",
+      description: 'Notes are what the agent wrote with the knowledge toolkit.',
       input: Page.extend({
         id: AgentRef,
         query: z.string().trim().max(500).optional().describe('Only notes that hold all of these words'),

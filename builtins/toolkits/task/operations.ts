@@ -40,6 +40,7 @@ export function todoOperations(svc: PluginHandle) {
     operation({
       name: 'todos.list',
       summary: 'List to-do items, high priority first',
+      description: 'What agents put on their to-do lists, of all agents or of one.',
       input: Page.extend({ agent: AgentRef.optional(), status: Which }),
       output: z.array(Todo),
       http: { method: 'GET', path: '/todos' },
@@ -56,6 +57,7 @@ export function todoOperations(svc: PluginHandle) {
     operation({
       name: 'todos.mark',
       summary: 'Mark a to-do item as done or open',
+      description: 'The agent sees the change in its next cycle.',
       input: z.strictObject({
         todo_id: z
           .string()
