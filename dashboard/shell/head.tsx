@@ -87,7 +87,7 @@ function Freeze() {
   return (
     <>
       {!data.running && <span class="notice bad">No daemon runs: svc start</span>}
-      {data.health === 'stalled' && <span class="notice bad">The daemon stands still</span>}
+      {data.health === 'stalled' && <span class="notice bad">The daemon is stalled</span>}
       {trouble && (
         <span class="notice bad" role="alert">
           {visible(trouble.message)}

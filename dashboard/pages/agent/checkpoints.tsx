@@ -33,11 +33,11 @@ export function Checkpoints({ agent: { agent_id: id, name, status }, reload }: V
       <Loaded query={query}>
         {all =>
           all.length === 0 ? (
-            <Empty title="No checkpoint yet.">One is kept when the daemon stops; keep one now above.</Empty>
+            <Empty title="No checkpoints yet.">The daemon creates one when it stops. Create one now above.</Empty>
           ) : (
             <>
               <List id={id} all={all} canRestore={status !== 'dead'} onRestore={setRestoring} onGone={query.reload} />
-              <Card title="What has changed">
+              <Card title="Changes">
                 <div class="stack">
                   <Compare all={all} from={from} to={to} onFrom={setFrom} onTo={setTo} />
                   <Changes id={id} from={known(all, from) ?? all[0]!.checkpoint_id} to={known(all, to)} />
@@ -74,7 +74,7 @@ function Take({ id, name, onTaken }: { id: string; name: string; onTaken: () => 
   const download = useAction(async () => save(`${name}.svcagent`, await api.bundles.export({ id })))
   return (
     <Card
-      title="Keep it as it stands"
+      title="Create checkpoint"
       aside={
         <>
           <button type="button" disabled={download.running} onClick={() => void download.run()}>
@@ -91,7 +91,7 @@ function Take({ id, name, onTaken }: { id: string; name: string; onTaken: () => 
           void take.run(event.currentTarget)
         }}
       >
-        <input name="label" aria-label="What it is kept for" maxLength={200} placeholder="What it is kept for" />
+        <input name="label" aria-label="Label" maxLength={200} placeholder="Label" />
         <button type="submit" class="primary" disabled={take.running}>
           Keep
         </button>
@@ -226,13 +226,13 @@ function Restore({ id, name, kept: { checkpoint_id, label, created_at }, onDone,
   const restore = useAction(async () => {
     await api.checkpoints.restore({ id, checkpoint_id })
     await onDone()
-  }, 'It is back there; what it was is kept as a checkpoint.')
+  }, 'Restored. The state before is kept as a checkpoint.')
   return (
-    <Dialog title={`Put ${name} back?`} onClose={onClose}>
+    <Dialog title={`Restore ${name}?`} onClose={onClose}>
       <div class="stack">
         <p>
           To “{visible(label || checkpoint_id)}”, <When at={created_at} />. Its goals, its persona and all else that the
-          checkpoint holds become what they were then; what it is at now is cut off. What it is now is kept as a
+          checkpoint holds become what they were then. Work in progress is stopped, and the present state is kept as a
           checkpoint first.
         </p>
         <Changes id={id} from={checkpoint_id} isBack />

@@ -36,7 +36,7 @@ function AllGoals({ agent: { agent_id: id } }: { agent: Agent }) {
       <Loaded query={query}>
         {goals =>
           isEmpty ? (
-            <Empty title="It has not set itself a goal yet.">It does so when it wakes; or give it one above.</Empty>
+            <Empty title="It has no goal yet.">It looks for one in its next cycle, or add one above.</Empty>
           ) : (
             <Card title={title('goal', 'Goals')}>
               <Table
@@ -90,7 +90,7 @@ function GiveGoal({ id, onGiven }: { id: string; onGiven: () => void }) {
   }, 'Given.')
   return (
     <details class="card">
-      <summary>Give it a goal</summary>
+      <summary>Add a goal</summary>
       <form
         class="stack"
         onSubmit={event => {

@@ -54,7 +54,7 @@ function Kill({ agent: { agent_id: id, name }, onClose }: { agent: Agent; onClos
   return (
     <Dialog title={`Kill ${name}?`} onClose={onClose}>
       <div class="stack">
-        <p>It goes with all of its records, and does not come back. Its files are kept in .svc/attic.</p>
+        <p>All of its records are removed for good. Its files move to .svc/attic.</p>
         <Trouble fault={kill.fault} />
         <div class="row">
           <button type="button" class="danger" disabled={kill.running} onClick={() => void kill.run()}>

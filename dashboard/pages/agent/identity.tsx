@@ -61,7 +61,7 @@ function Story({
           </p>
         )}
         {chapters.length === 0 && narrative === '' && (
-          <Empty title="Its story has not begun yet.">Each goal that ends adds a line to it.</Empty>
+          <Empty title="No story yet.">Each goal that ends adds a line.</Empty>
         )}
         {narrative && <Lines lines={narrative.split('\n').filter(Boolean)} />}
         {chapters.length > 0 && (
@@ -102,9 +102,9 @@ function Lines({ lines }: { lines: readonly string[] }) {
 function Thoughts({ self: { worldview, opinions, open_questions, evolution } }: { self: Self }) {
   const isEmpty = !worldview && opinions.length + open_questions.length + evolution.length === 0
   return (
-    <Card title="What it thinks">
+    <Card title="Opinions and questions">
       {isEmpty ? (
-        <Empty title="It has formed no opinion yet.">What it thinks, asks itself and takes back shows here.</Empty>
+        <Empty title="No opinions yet.">Its opinions and questions are listed here.</Empty>
       ) : (
         <div class="stack">
           {worldview && <Words text={worldview} />}
@@ -143,7 +143,7 @@ function Thoughts({ self: { worldview, opinions, open_questions, evolution } }: 
           )}
           {evolution.length > 0 && (
             <section class="stack tight">
-              <h3>How it changed</h3>
+              <h3>History</h3>
               <ul class="plain list">
                 {evolution.slice(0, LINES).map(({ at, kind, note }) => (
                   <li key={`${at} ${note}`}>
@@ -167,7 +167,7 @@ function Journal({ id }: { id: string }) {
   const query = useQuery(`journal ${id}`, { ask: () => api.identity.journal({ id }), on: ofAgent(id) })
   return (
     <Card
-      title="What it wrote for itself"
+      title="Journal"
       aside={
         query.data?.modified_at && (
           <small>
@@ -179,7 +179,7 @@ function Journal({ id }: { id: string }) {
       <Loaded query={query}>
         {({ text, bytes }) =>
           text.trim() === '' ? (
-            <Empty title="Its notepad is empty.">
+            <Empty title="The notepad is empty.">
               It writes there with <code>write_notepad</code>.
             </Empty>
           ) : (

@@ -53,7 +53,7 @@ export function Inner({ agent: { agent_id: id } }: ViewProps) {
             </p>
           )}
           {report.crisis && (
-            <p class="trouble">It is in a crisis: until what weighs most is resolved, that comes before its goals.</p>
+            <p class="trouble">It is in a crisis: its strongest stressor comes before its goals until it is resolved.</p>
           )}
           <div class="columns">
             <Stressors report={report} />
@@ -70,9 +70,9 @@ const hours = (n: number) => (n < 1 ? `${Math.round(n * 60)} min` : `${n.toFixed
 
 function Stressors({ report: { stressors } }: { report: Report }) {
   return (
-    <Card title="What weighs on it">
+    <Card title="Stressors">
       {stressors.length === 0 ? (
-        <Empty title="Nothing weighs on it.">What fails, repeats itself or lies idle begins to, and shows here.</Empty>
+        <Empty title="No stressors.">Failures, repetition and idleness cause stressors, which are listed here.</Empty>
       ) : (
         <ul class="plain list tall">
           {stressors.map(({ stressor, severity, peak_severity, trend, condition, since }) => (
@@ -139,7 +139,7 @@ function Past({ report: { history, moments, thresholds } }: { report: Report }) 
   if (history.length === 0)
     return (
       <Card title="Over time">
-        <Empty title="Nothing has moved it yet.">
+        <Empty title="No changes yet.">
           Its load and its persona are drawn here from its first cycles on.
         </Empty>
       </Card>
@@ -147,10 +147,10 @@ function Past({ report: { history, moments, thresholds } }: { report: Report }) 
   return (
     <>
       <Card
-        title="Load over time"
+        title="Stress over time"
         aside={<small>{history.length < moments ? `${history.length} newest of ${moments} moments` : ''}</small>}
       >
-        <Plot label="Load over time" times={past.times} lines={past.load} write={percent} range={[0, 1]} height={220} />
+        <Plot label="Stress over time" times={past.times} lines={past.load} write={percent} range={[0, 1]} height={220} />
       </Card>
       <Card title="Persona over time">
         <Plot
@@ -162,7 +162,7 @@ function Past({ report: { history, moments, thresholds } }: { report: Report }) 
           height={240}
         />
       </Card>
-      <Card title="Moods, the newest first">
+      <Card title="Moods, newest first">
         <ol class="plain moods">
           {moods.map(({ mood, at, crisis }) => (
             <li key={at}>

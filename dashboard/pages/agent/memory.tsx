@@ -29,8 +29,8 @@ export function Memory({ agent: { agent_id: id }, place }: ViewProps) {
       title="Memory"
       aside={
         <Search
-          label="Search its memory"
-          placeholder="What it may remember"
+          label="Search memory"
+          placeholder="Words to search for"
           value={q}
           onWords={q => refine({ q, page: undefined })}
         />
@@ -41,11 +41,11 @@ export function Memory({ agent: { agent_id: id }, place }: ViewProps) {
         {records =>
           isEmpty ? (
             q ? (
-              <Empty title="Nothing near to these words.">
-                <a href={to('agents', [id, 'memory'])}>Show all that it remembers</a>
+              <Empty title="No results.">
+                <a href={to('agents', [id, 'memory'])}>Show all memories</a>
               </Empty>
             ) : (
-              <Empty title="It remembers nothing yet.">What it learns while it pursues goals is kept here.</Empty>
+              <Empty title="No memories yet.">Memories that it makes while it pursues goals are listed here.</Empty>
             )
           ) : (
             <>

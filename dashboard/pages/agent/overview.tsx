@@ -58,7 +58,7 @@ function Limits({ agent: { agent_id, budget } }: { agent: Agent }) {
   return (
     <>
       <Figure label="Limit on goals" value={limit(budget.pursuits)} note={spent(budget.pursuits)} />
-      <Figure label="Limit in all" value={limit(budget.total)} note={spent(budget.total)} />
+      <Figure label="Total limit" value={limit(budget.total)} note={spent(budget.total)} />
     </>
   )
 }
@@ -85,12 +85,12 @@ function Now({ agent }: { agent: Agent }) {
   const { goal, goal_id, agent_id } = agent
   if (!goal || !goal_id)
     return (
-      <Card title="Its goal">
-        <Empty title="It has none just now.">{visible(timed(agent.next.reason))}</Empty>
+      <Card title="Goal">
+        <Empty title="It has no goal at the moment.">{visible(timed(agent.next.reason))}</Empty>
       </Card>
     )
   return (
-    <Card title="Its goal" aside={<a href={to('agents', [agent_id, 'goals', goal_id])}>What was said</a>}>
+    <Card title="Goal" aside={<a href={to('agents', [agent_id, 'goals', goal_id])}>What was said</a>}>
       <div class="stack">
         <p>{visible(goal)}</p>
         <Steps goal_id={goal_id} agent_id={agent_id} limit={8} />
@@ -106,7 +106,7 @@ function Recent({ agent: { agent_id: id } }: { agent: Agent }) {
       <Loaded query={query}>
         {goals =>
           goals.length === 0 ? (
-            <Empty title="It has not set itself a goal yet.">
+            <Empty title="It has no goal yet.">
               It does so when it wakes; or give it one under Goals.
             </Empty>
           ) : (

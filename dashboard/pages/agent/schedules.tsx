@@ -24,7 +24,7 @@ export function Schedules({ agent: { agent_id: id } }: ViewProps) {
       <Loaded query={schedules}>
         {all =>
           all.length === 0 ? (
-            <Empty title="No goal comes to it by a schedule.">
+            <Empty title="No schedules.">
               A schedule gives it one by the calendar, or every so many minutes or cycles.
             </Empty>
           ) : (
@@ -36,7 +36,7 @@ export function Schedules({ agent: { agent_id: id } }: ViewProps) {
       <Loaded query={alarms}>
         {all =>
           all.length === 0 ? (
-            <Empty title="No alarm is set for it.">An alarm tells it something once, at a time.</Empty>
+            <Empty title="No alarms.">An alarm sends the agent a text once, at a time.</Empty>
           ) : (
             <Alarms alarms={all} onChanged={alarms.reload} />
           )

@@ -19,7 +19,7 @@ export function Steps({ goal_id, agent_id, limit }: { goal_id: string; agent_id:
     <Loaded query={query}>
       {calls =>
         calls.length === 0 ? (
-          <p class="soft">No tool was called yet.</p>
+          <p class="soft">No tool calls yet.</p>
         ) : (
           <ol class="plain steps" reversed>
             {calls.map(call => (

@@ -33,7 +33,7 @@ export function AddSchedule({ id, onAdded }: AddProps) {
   }, 'Scheduled.')
   return (
     <details class="card">
-      <summary>Give it a goal again and again</summary>
+      <summary>Recurring goal</summary>
       <form
         class="stack"
         onSubmit={event => {
@@ -101,7 +101,7 @@ export function AddAlarm({ id, onAdded }: AddProps) {
   }, 'Set.')
   return (
     <details class="card">
-      <summary>Set it an alarm</summary>
+      <summary>Set an alarm</summary>
       <form
         class="stack"
         onSubmit={event => {

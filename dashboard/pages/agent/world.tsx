@@ -34,7 +34,7 @@ export function World({ agent: { agent_id: id } }: ViewProps) {
         enabled ? (
           <Lived id={id} beat={beat} />
         ) : (
-          <Empty title="There is no economy in this project.">
+          <Empty title="The economy is not enabled in this project.">
             With <a href={to('config', [], { q: 'economy.enabled' })}>economy.enabled</a>, agents earn, spend and live
             through what life brings.
           </Empty>
@@ -58,7 +58,7 @@ function Lived({ id, beat }: { id: string; beat: number }) {
               note={found.job ? `${credits(found.salary)} a payday` : ''}
             />
             <Figure label="Alive for" value={plural(found.cycles_alive, 'cycle')} note={`beat ${beat} of the world`} />
-            <Figure label="Played" value={found.plays} note={found.plays > 0 ? `won ${found.wins}` : ''} />
+            <Figure label="Plays" value={found.plays} note={found.plays > 0 ? `won ${found.wins}` : ''} />
           </dl>
           {(found.sheltered || found.balance < 0) && (
             <p class="trouble">
@@ -83,7 +83,7 @@ function Lived({ id, beat }: { id: string; beat: number }) {
 function Stats({ citizen }: { citizen: Citizen }) {
   const skills = Object.entries(citizen.skills)
   return (
-    <Card title="How it is">
+    <Card title="State">
       <dl class="bars">
         {STATS.map(stat => (
           <Bar key={stat} name={stat} value={citizen[stat]} />
@@ -91,7 +91,7 @@ function Stats({ citizen }: { citizen: Citizen }) {
       </dl>
       <h3 class="apart">Skills</h3>
       {skills.length === 0 ? (
-        <p class="soft">It has learned nothing yet.</p>
+        <p class="soft">Nothing learned yet.</p>
       ) : (
         <dl class="bars">
           {skills.map(([skill, level]) => (
@@ -121,11 +121,11 @@ function Life({ id }: { id: string }) {
   const moments = useQuery(`life ${id} ${limit}`, { ask: () => api.economy.life({ id, limit }), on: ofAgent(id) })
   const query = useLasting(id, moments)
   return (
-    <Card title="What life brought">
+    <Card title="Life events">
       <Loaded query={query}>
         {moments =>
           moments.length === 0 ? (
-            <Empty title="Nothing has happened to it yet." />
+            <Empty title="No life events yet." />
           ) : (
             <div class="stack">
               <ul class="plain list tall">
@@ -171,7 +171,7 @@ function Moves({ id, balance }: { id: string; balance: number }) {
         {({ entries, balanced, accounts }) =>
           entries.length === 0 ? (
             <Card title="Ledger">
-              <Empty title="Nothing has moved on its account yet." />
+              <Empty title="No movements on its account yet." />
             </Card>
           ) : (
             <>

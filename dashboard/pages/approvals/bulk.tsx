@@ -151,7 +151,7 @@ export function Results({ results, onClose }: { results: readonly Decided[]; onC
   if (results.length === 0) return null
   const failed = results.filter(({ trouble }) => trouble).length
   return (
-    <section aria-label="What became of them" role="status">
+    <section aria-label="Outcomes" role="status">
       <header class="row">
         <h2>
           {plural(results.length - failed, 'call')} decided{failed > 0 && `, ${failed} not`}

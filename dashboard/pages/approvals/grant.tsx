@@ -62,11 +62,11 @@ export function Grant({
           <input name="hours" type="number" min="0" step="0.5" placeholder="any time" defaultValue="1" />
         </label>
         <label>
-          At most so often
+          Maximum uses
           <input name="uses" type="number" min="1" step="1" placeholder="any number" />
         </label>
       </div>
-      <p class="hint">One of the two at least; it can be revoked at any time.</p>
+      <p class="hint">Set at least one of these limits. You can revoke the rule at any time.</p>
       <Trouble fault={grant.fault} />
       <div class="row">
         <button type="submit" class="primary" disabled={grant.running}>

@@ -22,7 +22,7 @@ export function History() {
       {all => {
         if (isEmpty)
           return (
-            <Empty title="Nothing was decided yet.">
+            <Empty title="No decisions yet.">
               What is approved or denied is kept here, with who decided, when, and why.
             </Empty>
           )

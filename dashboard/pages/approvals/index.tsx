@@ -12,7 +12,7 @@ export function Approvals({ place }: { place: Place }) {
   const tabs = [
     { id: 'queue', name: 'Waiting', href: to('approvals') },
     { id: 'history', name: 'History', href: to('approvals', ['history']) },
-    { id: 'rules', name: 'Standing grants', href: to('approvals', ['rules']) },
+    { id: 'rules', name: 'Approval rules', href: to('approvals', ['rules']) },
   ]
   return (
     <>

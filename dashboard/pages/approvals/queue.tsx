@@ -73,7 +73,7 @@ export function Queue() {
             </ul>
           )}
           {open.length === 0 && (
-            <Empty title="Nothing waits for you.">
+            <Empty title="No pending approvals.">
               Which tools have to ask, and whether any does, stands in the{' '}
               <a href={to('config', [], { section: 'approval' })}>configuration</a>.
             </Empty>

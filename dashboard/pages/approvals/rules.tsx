@@ -21,11 +21,11 @@ export function Rules() {
       <Loaded query={query}>
         {rules =>
           rules.length === 0 ? (
-            <Empty title="Every gated call asks.">A grant is given where a call waits: “Allow from now on”.</Empty>
+            <Empty title="No rules: every gated call asks.">Add a rule at a pending call with “Allow from now on”.</Empty>
           ) : (
-            <Card title="Standing grants">
+            <Card title="Approval rules">
               <Table
-                caption="Standing grants"
+                caption="Approval rules"
                 rows={rules}
                 keyOf={rule => rule.rule_id}
                 columns={[

@@ -67,7 +67,7 @@ function Sections({ keys, q, section, onlySet, reload }: SectionsProps) {
   }, [keys, q, section, onlySet])
   if (sections.length === 0)
     return (
-      <Empty title="No key fits.">
+      <Empty title="No matching keys.">
         <a href={to('config')}>Show all keys</a>
       </Empty>
     )

@@ -43,7 +43,7 @@ export function Events({ place }: { place: Place }) {
               ))}
             </Pick>
             <button type="button" aria-pressed={paused} onClick={() => setPaused(!paused)}>
-              {paused ? 'Go on' : 'Hold'}
+              {paused ? 'Resume' : 'Pause'}
             </button>
           </>
         }

@@ -48,7 +48,7 @@ function ImportForm({ onDone }: { onDone: (imported: Answer<'bundles.import'>) =
   if (left) {
     return (
       <div class="stack">
-        <p>It lives, but without what this project has no room for:</p>
+        <p>Imported, without these parts, whose modules this project does not have:</p>
         <ul>
           {left.left_out.map(part => (
             <li key={part}>{visible(part)}</li>

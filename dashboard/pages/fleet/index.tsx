@@ -91,7 +91,7 @@ function Members({ fleet: { agents, matching, summary }, place, every }: Members
             ))}
           </Pick>
           <Pick label="Sort by" value={sort} onPick={sort => find({ sort })}>
-            <option value="">Who needs you first</option>
+            <option value="">Those that need you first</option>
             {columns.flatMap(({ name, by, fallsFirst = false }) =>
               by === undefined
                 ? []
@@ -178,7 +178,7 @@ const columnsOf = (every: number | undefined): readonly Column<Member>[] => [
     fallsFirst: true,
     cell: ({ cost_usd, tokens }) =>
       cost_usd === 0 && tokens > 0 ? (
-        <span title="It costs nothing">{count(tokens)} tokens</span>
+        <span title="Free">{count(tokens)} tokens</span>
       ) : (
         <span title={`${count(tokens)} tokens`}>{dollars(cost_usd)}</span>
       ),

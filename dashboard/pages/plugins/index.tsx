@@ -47,7 +47,7 @@ export function Plugins({ place }: { place: Place }) {
           return (
             <>
               {own.length === 0 ? (
-                <Empty title="No plugin of your own yet.">
+                <Empty title="No plugins of your own yet.">
                   Drop a <code>.ts</code> file into <code>plugins/</code>, or begin with{' '}
                   <code>svc new plugin my-first</code>; it is live seconds later.
                 </Empty>
@@ -73,7 +73,7 @@ export function Plugins({ place }: { place: Place }) {
 function toldOf(outcomes: Answer<'plugins.reload'>): string {
   const failed = outcomes.filter(({ error }) => error !== null)
   if (failed.length > 0) return `Could not be applied: ${failed.map(({ plugin }) => plugin).join(', ')}.`
-  return outcomes.length > 0 ? 'What changed is applied.' : 'Nothing has changed.'
+  return outcomes.length > 0 ? 'Changes applied.' : 'Nothing has changed.'
 }
 
 function Builtins({ plugins }: { plugins: readonly Plugin[] }) {

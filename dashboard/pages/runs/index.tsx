@@ -30,7 +30,7 @@ function List() {
       <Loaded query={query}>
         {runs =>
           isEmpty ? (
-            <Empty title="Nothing ran yet.">A run begins with each start of the daemon, and with each task.</Empty>
+            <Empty title="No runs yet.">Each start of the daemon and each task makes a run.</Empty>
           ) : (
             <Card title={title('run', 'Runs')}>
               <Table

@@ -58,7 +58,7 @@ export function Run({ run_id, place }: { run_id: string; place: Place }) {
       </Loaded>
       {run.data && (
         <Card
-          title="What happened when"
+          title="Timeline"
           aside={
             <input
               type="search"
@@ -75,7 +75,7 @@ export function Run({ run_id, place }: { run_id: string; place: Place }) {
           <Loaded query={trace}>
             {found =>
               found.root.children.length === 0 && found.complete ? (
-                <Empty title="Nothing happened in it yet." />
+                <Empty title="No events yet." />
               ) : (
                 <>
                   <Part trace={found} />

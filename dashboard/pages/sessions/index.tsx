@@ -41,7 +41,7 @@ function List() {
       <Loaded query={query}>
         {sessions =>
           isEmpty ? (
-            <Empty title="No session yet.">One begins with the first task: on an agent’s page, under Chat.</Empty>
+            <Empty title="No sessions yet.">The first task makes one: open an agent’s page and Chat.</Empty>
           ) : (
             <Card title={title('session', 'Sessions')}>
               <Table

@@ -20,7 +20,7 @@ export function Delegations() {
     <Loaded query={query}>
       {all =>
         isEmpty ? (
-          <Empty title="No agent has delegated anything yet.">
+          <Empty title="No delegations yet.">
             An agent hands on a goal with <code>delegate_task</code>. You give an agent one on its page, under Goals.
           </Empty>
         ) : (

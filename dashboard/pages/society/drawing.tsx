@@ -73,7 +73,7 @@ export function Drawing({ agents, pairs, chosen, onChoose }: DrawingProps) {
         ref={drawing}
         viewBox={`0 0 ${frame.width} ${frame.height}`}
         role="group"
-        aria-label="Who talks to whom"
+        aria-label="Messages between agents"
       >
         {pairs.map(pair => {
           const [a, b] = [points.get(pair.one.agent_id), points.get(pair.other.agent_id)]

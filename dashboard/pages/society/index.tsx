@@ -7,7 +7,7 @@ import { Swarm } from './swarm.tsx'
 import { Talk } from './talk.tsx'
 
 const VIEWS = [
-  { id: 'talk', name: 'Who talks to whom', view: Talk },
+  { id: 'talk', name: 'Messages between agents', view: Talk },
   { id: 'patterns', name: 'Patterns', view: Patterns },
   { id: 'delegations', name: 'Delegations', view: Delegations },
   { id: 'swarm', name: 'Swarm', view: Swarm },
@@ -25,7 +25,7 @@ export function Society({ place }: { place: Place }) {
       {shown ? (
         <shown.view place={place} />
       ) : (
-        <Empty title="There is no such view.">Those that there are stand above.</Empty>
+        <Empty title="There is no such view.">The available views are listed above.</Empty>
       )}
     </>
   )

@@ -19,14 +19,14 @@ export function Last({ pair: { key, one, other } }: { pair: Pair }) {
   })
   const nameOf = (agent_id: string) => (agent_id === one.agent_id ? one : other)
   return (
-    <Card title={`${visible(one.name)} and ${visible(other.name)}`} aside={<small>The last they said</small>}>
+    <Card title={`${visible(one.name)} and ${visible(other.name)}`} aside={<small>Latest messages</small>}>
       <Loaded query={query}>
         {messages =>
           messages.length === 0 ? (
-            <Empty title="What they said is no longer kept." />
+            <Empty title="Their messages are no longer kept." />
           ) : (
             // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by the keyboard.
-            <ol class="plain list tall last" tabIndex={0} aria-label="Messages, the newest first">
+            <ol class="plain list tall last" tabIndex={0} aria-label="Messages, newest first">
               {messages.map(message => (
                 <Letter
                   key={message.message_id}

@@ -28,7 +28,7 @@ function Runs() {
       <Loaded query={query}>
         {runs =>
           isEmpty ? (
-            <Empty title="No pattern was started yet.">
+            <Empty title="No patterns yet.">
               Reviews, debates and others let agents work together by rules: start one above.
             </Empty>
           ) : (

@@ -65,7 +65,7 @@ export function PatternRun({ id }: { id: string }) {
           </Card>
           <div class="columns">
             <Said run={run} />
-            <Card title="What came of it">
+            <Card title="Outcome">
               {run.result ? <Code value={run.result} label="Result" /> : <p class="soft">Nothing yet.</p>}
             </Card>
           </div>

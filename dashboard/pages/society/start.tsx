@@ -28,7 +28,7 @@ function Ready() {
           {all => {
             const alive = all.filter(({ status }) => status !== 'dead')
             return alive.length < 2 ? (
-              <p class="soft">A pattern takes two agents at least; spawn some first.</p>
+              <p class="soft">A pattern needs at least two agents. Spawn them first.</p>
             ) : (
               <Form patterns={found} agents={alive} />
             )

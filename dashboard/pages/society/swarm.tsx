@@ -33,7 +33,7 @@ export function Swarm() {
       <Loaded query={reports}>
         {all =>
           all.length === 0 ? (
-            <Empty title="Nothing was learned yet.">On every fifth heartbeat the daemon looks at how all fare.</Empty>
+            <Empty title="No reports yet.">The daemon makes a report on every fifth heartbeat.</Empty>
           ) : (
             <Reports all={all.filter(isNews)} looked={all.length} onReverted={reports.reload} />
           )
@@ -52,7 +52,7 @@ function Now({ state: { policy, acts, latest, in_force } }: { state: State }) {
         </p>
         {latest && <Figures report={latest} />}
         {in_force.length === 0 ? (
-          <p class="soft">No report has an effect just now.</p>
+          <p class="soft">No report is in effect at the moment.</p>
         ) : (
           <ul class="plain list tall">
             {in_force.map(effect => (
@@ -87,9 +87,9 @@ function Skills({ state: { specializations } }: { state: State }) {
   const [shown, setShown] = useState(PIECE)
   const known = specializations.filter(({ goals }) => goals > 0).sort((a, b) => b.score - a.score || b.goals - a.goals)
   return (
-    <Card title="Who is good at what">
+    <Card title="Skills of agents">
       {known.length === 0 ? (
-        <Empty title="No goal has ended yet.">Of each agent, the kinds of goals that it reaches show here.</Empty>
+        <Empty title="No goal has ended yet.">The kinds of goals that each agent reaches are listed here.</Empty>
       ) : (
         <div class="stack">
           <ul class="plain list tall">

@@ -45,7 +45,7 @@ export function Talk({ place }: { place: Place }) {
         {graph =>
           graph.edges.length === 0 ? (
             <Card title={name}>
-              <Empty title="Nobody said anything to anybody in this time.">
+              <Empty title="No messages in this time.">
                 Agents talk by <code>send_message</code>; you can write to one on its page, under Messages.
               </Empty>
             </Card>
@@ -115,7 +115,7 @@ interface PairsProps {
 function Pairs({ pairs, chosen, onChoose }: PairsProps) {
   return (
     <Table
-      caption="Who talks to whom"
+      caption="Messages between agents"
       cardPx={CARD_PX}
       rows={pairs}
       keyOf={({ key }) => key}

@@ -73,7 +73,7 @@ export function Spend({ place }: { place: Place }) {
         <Loaded query={spending}>
           {rows =>
             rows.length === 0 ? (
-              <Empty title="Nothing was spent in this time.">Every call of a model shows here, whoever makes it.</Empty>
+              <Empty title="No spending in this time.">Every model call is listed here.</Empty>
             ) : (
               <Over rows={rows} length={length} buckets={buckets} by={by} budget={budget.data} />
             )
@@ -99,7 +99,7 @@ function Window({ budget, onReset }: { budget: Budget; onReset: () => void }) {
       {(exceeded || tight) && <p class="trouble sentence">{visible(message)}</p>}
       <dl class="figures">
         <Figure label="Spent" value={dollars(spent.usd)} note={`${count(spent.tokens)} tokens`} />
-        <Figure label="Held for calls under way" value={dollars(reserved.usd)} />
+        <Figure label="Reserved for running calls" value={dollars(reserved.usd)} />
         <Figure
           label="Limit"
           value={limits.usd === null ? 'none' : dollars(limits.usd)}
@@ -107,17 +107,17 @@ function Window({ budget, onReset }: { budget: Budget; onReset: () => void }) {
         />
         {unconfirmed.tokens > 0 && (
           <Figure
-            label="Of it unconfirmed"
+            label="Unconfirmed part"
             value={dollars(unconfirmed.usd)}
             note={`${count(unconfirmed.tokens)} tokens of calls whose process ended`}
           />
         )}
-        {approximate.usd > 0 && <Figure label="Of it estimated" value={dollars(approximate.usd)} />}
+        {approximate.usd > 0 && <Figure label="Estimated part" value={dollars(approximate.usd)} />}
       </dl>
       {!budget.unlimited && <Meter label="Share of the budget that is spent" value={usedOf(budget)} />}
       <div class="row">
         <button type="button" class="small" disabled={reset.running} onClick={() => void reset.run()}>
-          Count from 0 again
+          Reset counter
         </button>
         {window_began_at && <small>Counted since {moment(window_began_at)}</small>}
       </div>

@@ -60,13 +60,13 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
 
   it('are empty in words before anything has happened', async () => {
     for (const [view, told] of [
-      ['inner', 'Nothing weighs on it.'],
-      ['identity', 'It has formed no opinion yet.'],
-      ['identity', 'Its notepad is empty.'],
-      ['schedules', 'No goal comes to it by a schedule.'],
-      ['schedules', 'No alarm is set for it.'],
-      ['checkpoints', 'No checkpoint yet.'],
-      ['world', 'Nothing has happened to it yet.'],
+      ['inner', 'No stressors.'],
+      ['identity', 'No opinions yet.'],
+      ['identity', 'The notepad is empty.'],
+      ['schedules', 'No schedules.'],
+      ['schedules', 'No alarms.'],
+      ['checkpoints', 'No checkpoints yet.'],
+      ['world', 'No life events yet.'],
     ] as const) {
       await go(view)
       await page.getByText(told).waitFor()
@@ -76,9 +76,9 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
   it('overview: both limits beside what counts against them', async () => {
     await person.at(`#/agents/${ann}`)
     const figures = page.locator('.figures')
-    await figures.getByText('Limit in all').waitFor()
+    await figures.getByText('Total limit').waitFor()
     const shown = (await figures.innerText()).replaceAll('\n', ' ')
-    expect(shown).toMatch(/Limit on goals none ?\$0\.00 spent Limit in all \$2\.00 ?\$0\.00 spent/)
+    expect(shown).toMatch(/Limit on goals none ?\$0\.00 spent Total limit \$2\.00 ?\$0\.00 spent/)
   })
 
   it('inner life: what weighs on it and until when, load and persona over time, a crisis marked', async () => {
@@ -108,7 +108,7 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
     await page.getByText('It is in a crisis').waitFor()
     const weighs = page.getByRole('listitem').filter({ hasText: 'repeated failure' })
     expect(await weighs.innerText()).toMatch(/rising[\s\S]*Resolved when [\s\S]*62 %, at most 70 %/)
-    expect(await plotted('Load over time')).toMatch(
+    expect(await plotted('Stress over time')).toMatch(
       /Load 97 %, prominent from 35 %, constrained from 55 %, dominant from 75 %, crisis from 95 %, In a crisis 97 %/,
     )
     expect(await plotted('Persona over time')).toMatch(/Happiness 20 %, Concentration 40 %/)
@@ -144,7 +144,7 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
       new MutationObserver(changes => {
         for (const { removedNodes } of changes) lost += [...removedNodes].filter(each => each.matches?.('ul.list')).length
       }).observe(document.querySelector('main'), { childList: true, subtree: true })`)
-    await page.getByLabel('Search its memory').fill('sheep')
+    await page.getByLabel('Search memory').fill('sheep')
     await page.getByText(/% near/).waitFor()
     expect(await page.evaluate('lost')).toBe(0)
   })
@@ -185,7 +185,7 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
     const poor = await lit({ roles: ['server'], config, files: PROFILE })
     const id = await poor.spawn('ann')
     const other = await visitor(browser, poor)
-    await (await other.open(`#/agents/${id}/world`)).getByText('There is no economy in this project.').waitFor()
+    await (await other.open(`#/agents/${id}/world`)).getByText('The economy is not enabled in this project.').waitFor()
     await other.leave()
     await poor.close()
   })
@@ -194,7 +194,7 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
     const schedules = () => house.invoke<Schedule[]>('schedules.list', { id: ann })
     const alarms = () => house.invoke<Alarm[]>('alarms.list', { id: ann })
     await go('schedules')
-    await page.getByText('Give it a goal again and again').click()
+    await page.getByText('Recurring goal').click()
     await page.getByLabel('What is to be reached each time').fill('Count the sheep')
     await page.getByLabel('Minute, hour, day').fill('99 9 * * *')
     await page.getByRole('button', { name: 'Schedule', exact: true }).click()
@@ -218,7 +218,7 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
     await row.waitFor({ state: 'detached' })
     expect(await schedules()).toMatchObject([{ every: 5_400 }])
 
-    await page.getByText('Set it an alarm').click()
+    await page.getByText('Set an alarm').click()
     await page.getByLabel('What it is told').fill('The shearers come')
     await page.locator('input[type="datetime-local"]').fill('2020-01-31T18:00')
     await page.getByRole('button', { name: 'Set', exact: true }).click()
@@ -237,7 +237,7 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
   it('checkpoints: keeps one, shows what has changed since, and puts it back after a question', async () => {
     const opinions = async () => (await house.invoke<IdentityRecord>('identity.get', { id: ann })).opinions
     await go('checkpoints')
-    await page.getByLabel('What it is kept for').fill('before the fair')
+    await page.getByLabel('Label', { exact: true }).fill('before the fair')
     await page.getByRole('button', { name: 'Keep' }).click()
     const row = page.getByRole('row', { name: /before the fair/ })
     await row.waitFor()

@@ -223,10 +223,10 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     expect(await house.invoke('approvals.rules')).toMatchObject([
       { agent_id, tool_name: 'send', arguments: { to: 'ann', text: 'hello\nAnn' }, uses: null, active: true },
     ])
-    await page.getByRole('link', { name: 'Standing grants' }).click()
+    await page.getByRole('link', { name: 'Approval rules' }).click()
     const row = page.locator('tbody tr', { hasText: agent_id })
     await row.getByRole('button', { name: 'Revoke' }).click()
-    await page.getByText('Every gated call asks.').waitFor()
+    await page.getByText('No rules: every gated call asks.').waitFor()
     expect(await page.locator('.trouble').count()).toBe(0)
   })
 
@@ -248,7 +248,7 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     await page.getByRole('button', { name: `Deny ${short}…` }).click()
     await page.keyboard.type('Ann reads no mail today')
     await page.getByRole('button', { name: `Deny ${short} calls` }).click()
-    const told = page.getByRole('status', { name: 'What became of them' })
+    const told = page.getByRole('status', { name: 'Outcomes' })
     await told.getByRole('heading', { name: `${short - 1} calls decided, 1 not` }).waitFor()
     expect(await told.getByRole('listitem').count()).toBe(short)
     await told.getByRole('listitem').filter({ hasText: first!.agent_id }).getByText('failed').waitFor()

@@ -94,7 +94,7 @@ describe.skipIf(!hasChromium)('configuration and plugins at the dashboard', () =
 
   it('breaks a plugin and mends it: the error says where, and then it lives', async () => {
     page = await person.at('#/plugins')
-    await page.getByText('No plugin of your own yet.').waitFor()
+    await page.getByText('No plugins of your own yet.').waitFor()
     await house.home.write({ 'plugins/greeter.ts': `${GOOD}const broken = \n` })
     await page.getByRole('button', { name: 'Apply changes now' }).click()
     await page
@@ -106,7 +106,7 @@ describe.skipIf(!hasChromium)('configuration and plugins at the dashboard', () =
     await card.getByText('failed', { exact: true }).waitFor()
     await house.home.write({ 'plugins/greeter.ts': GOOD })
     await page.getByRole('button', { name: 'Apply changes now' }).click()
-    await page.getByText('What changed is applied.').waitFor()
+    await page.getByText('Changes applied.').waitFor()
     await card.getByText('live', { exact: true }).waitFor()
     await card.getByText('Greets.').waitFor()
     await card.getByRole('button', { name: /Registered/ }).click()

@@ -65,11 +65,11 @@ describe.skipIf(!hasChromium)('the society page', () => {
   const runs = () => house.invoke<PatternRun[]>('patterns.runs')
 
   it('says so while nobody talks', async () => {
-    await page.getByText('Nobody said anything to anybody in this time.').waitFor()
+    await page.getByText('No messages in this time.').waitFor()
     for (const [tab, told] of [
-      ['Patterns', 'No pattern was started yet.'],
-      ['Delegations', 'No agent has delegated anything yet.'],
-      ['Swarm', 'Nothing was learned yet.'],
+      ['Patterns', 'No patterns yet.'],
+      ['Delegations', 'No delegations yet.'],
+      ['Swarm', 'No reports yet.'],
     ] as const) {
       await page.getByRole('link', { name: tab, exact: true }).click()
       await page.getByText(told).waitFor()
