@@ -26,6 +26,10 @@ export * from './builtins/export/contract.ts'
 export * from './builtins/goals/contract.ts'
 export * from './builtins/guardrails/contract.ts'
 export * from './builtins/identity/contract.ts'
+export * from './builtins/lib/columns.ts'
+export * from './builtins/lib/counted.ts'
+export * from './builtins/lib/keyed-mutex.ts'
+export * from './builtins/lib/package-version.ts'
 export * from './builtins/mcp/contract.ts'
 export * from './builtins/mcp-client/contract.ts'
 export * from './builtins/memory/contract.ts'
@@ -62,5 +66,6 @@ export {
   type EventOf,
   UnreachableError,
 } from './client.ts'
+export * from './deprecated.ts'
 export { Svc, SvcHooks, type SvcOptions, type TaskOptions, type TaskResult } from './embed.ts'
 export { type StartOptions, SvcDaemon } from './svc-daemon.ts'

@@ -36,6 +36,7 @@ export default defineConfig({
       { find: /^svc\/client$/, replacement: file('client.ts') },
       { find: /^svc\/testing$/, replacement: file('test/support/index.ts') },
       { find: /^#kernel$/, replacement: file('kernel/index.ts') },
+      { find: /^#lib\/(.*)$/, replacement: `${file('builtins/lib')}/$1.ts` },
     ],
   },
   test: {

@@ -90,21 +90,29 @@ describe('who may import whom', () => {
     expect(strangers).toEqual([])
   })
 
-  it("a builtin knows the kernel's face, its own folder, and the contracts of others", () => {
+  it("a builtin knows the kernel's face, the libraries, its own folder, and the contracts of others", () => {
     const strangers = offences(rooms, ({ name, file }, { path }) => {
-      if (name === '#kernel') return false
+      if (name === '#kernel' || name.startsWith('#lib/')) return false
       if (name === 'svc' || name.startsWith('#')) return true
       return file !== undefined && !file.startsWith(`${roomOf(path)}/`) && basename(file) !== 'contract.ts'
     })
     expect(strangers).toEqual([])
   })
 
-  it('a contract holds no behaviour: but for types, it knows the kernel and other contracts', () => {
+  it('a library knows the kernel and other libraries', () => {
+    const strangers = offences(within('builtins/lib'), ({ name, file }) => {
+      return name !== '#kernel' && file !== undefined && !file.startsWith('builtins/lib/')
+    })
+    expect(strangers).toEqual([])
+  })
+
+  it('a contract holds no behaviour: but for types, it knows the kernel, libraries and other contracts', () => {
     const contracts = rooms.filter(({ path }) => basename(path) === 'contract.ts')
     expect(contracts.length).toBeGreaterThan(0)
     const strangers = offences(
       contracts,
-      ({ name, file, type }) => !type && name !== '#kernel' && basename(file ?? '') !== 'contract.ts',
+      ({ name, file, type }) =>
+        !type && name !== '#kernel' && !name.startsWith('#lib/') && basename(file ?? '') !== 'contract.ts',
     )
     expect(strangers).toEqual([])
   })
@@ -266,6 +274,7 @@ function importsOf(path: string, text: string): Import[] {
 }
 
 function fileOf(from: string, name: string): string | undefined {
+  if (name.startsWith('#lib/')) return `builtins/lib/${name.slice('#lib/'.length)}.ts`
   return name.startsWith('.') ? join(dirname(from), name) : undefined
 }
 

@@ -1,4 +1,5 @@
-import { definePlugin, packageVersion } from '#kernel'
+import { definePlugin } from '#kernel'
+import { packageVersion } from '#lib/package-version'
 import { Agents } from '../agents/contract.ts'
 import { type ProtocolExchange, ProtocolRoutes } from '../rest/contract.ts'
 import { addressOf, versionIn } from './address.ts'

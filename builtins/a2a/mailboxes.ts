@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { type Effect, lockFile, type PluginHandle, sentenceOf, turns, type Wake } from '#kernel'
+import { type Effect, lockFile, type PluginHandle, sentenceOf, type Wake } from '#kernel'
+import { keyedMutex } from '#lib/keyed-mutex'
 import { AgentNotFoundError, Agents, AmbiguousAgentError } from '../agents/contract.ts'
 import { getValue, Store, setValue, wakeAgents } from '../store/contract.ts'
 import { type Watched, Watcher } from '../waking/contract.ts'
@@ -41,7 +42,7 @@ export class Mailboxes {
   readonly #folder: string
   readonly #boxes = new Map<string, Mailbox>()
   /** One at a time: who writes knows then what is its own. */
-  readonly #inTurn = turns()
+  readonly #inTurn = keyedMutex()
   #problem: string | undefined
   /** The newest message that is known to be written down. */
   #newest: number | undefined

@@ -1,4 +1,4 @@
-import { counted } from '#kernel'
+import { counted } from '#lib/counted'
 import type { AgentDetail, NextRun, StatusEntry } from './contract.ts'
 
 const MARKS = { working: '●', idle: '○', waiting: '◌', waiting_approval: '?', paused: '‖', dead: '×' } as const

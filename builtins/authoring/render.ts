@@ -1,4 +1,4 @@
-import { columns } from '#kernel'
+import { columns } from '#lib/columns'
 import type { PluginCheck } from './contract.ts'
 
 type Line = [kind: string, name: string, more: string]

@@ -1,4 +1,5 @@
-import { columns, counted } from '#kernel'
+import { columns } from '#lib/columns'
+import { counted } from '#lib/counted'
 import type { BenchmarkReport, ModelResult } from './contract.ts'
 import { cost, duration, failures, interval, nameOf, percent } from './words.ts'
 

@@ -1,4 +1,5 @@
-import { counted, type PluginHandle, sentenceOf } from '#kernel'
+import { type PluginHandle, sentenceOf } from '#kernel'
+import { counted } from '#lib/counted'
 import { Store } from '../store/contract.ts'
 import type { CheckpointsConfig } from './config.ts'
 import type { CheckpointKeeper } from './keeper.ts'

@@ -1,4 +1,4 @@
-import { counted } from '#kernel'
+import { counted } from '#lib/counted'
 
 /** What a list leaves out, and how it is shown. @param name one of them, as in `ended sub-agent` */
 export function hiddenLine(hidden: number, name: string): string {

@@ -1,4 +1,5 @@
-import { counted, type EventName, type Events, type Kernel } from '#kernel'
+import type { EventName, Events, Kernel } from '#kernel'
+import { counted } from '#lib/counted'
 // The events of agents and goals become known with their rooms.
 import type {} from '../agents/contract.ts'
 import type {} from '../goals/contract.ts'

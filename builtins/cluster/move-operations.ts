@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path'
-import { counted, type OperationCall, operation, type PluginHandle, z } from '#kernel'
+import { type OperationCall, operation, type PluginHandle, z } from '#kernel'
+import { counted } from '#lib/counted'
 import { DaemonRunningError } from '../daemon/contract.ts'
 import { DatabaseImages, FileExistsError, Store, StoreSchema } from '../store/contract.ts'
 import { place } from './connection.ts'

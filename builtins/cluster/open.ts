@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
-import { type PluginHandle, packageVersion } from '#kernel'
+import type { PluginHandle } from '#kernel'
+import { packageVersion } from '#lib/package-version'
 import type { EngineParts, OpenedStore } from '../store/contract.ts'
 import type { ClusterConfig } from './config.ts'
 import { Connections } from './connection.ts'

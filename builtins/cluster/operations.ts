@@ -1,4 +1,5 @@
-import { counted, operation, type PluginHandle, z } from '#kernel'
+import { operation, type PluginHandle, z } from '#kernel'
+import { counted } from '#lib/counted'
 import { isoTime } from '../store/contract.ts'
 import { NoClusterError, NodeNotFoundError } from './contract.ts'
 import { moveOperations } from './move-operations.ts'

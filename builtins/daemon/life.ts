@@ -1,6 +1,5 @@
 import { isAbsolute, join, resolve } from 'node:path'
 import {
-  counted,
   crashPoint,
   identityOf,
   inRound,
@@ -11,6 +10,7 @@ import {
   sleepToRound,
   type Undo,
 } from '#kernel'
+import { counted } from '#lib/counted'
 import { Rest } from '../rest/contract.ts'
 import { Store } from '../store/contract.ts'
 import { DaemonRunningError, DaemonStarts, type Holder, OWN_NAME, STOP_FILE } from './contract.ts'

@@ -1,4 +1,5 @@
-import { counted, operation, type PluginHandle, z } from '#kernel'
+import { operation, type PluginHandle, z } from '#kernel'
+import { counted } from '#lib/counted'
 import { isoTime, Store } from '../store/contract.ts'
 import { freeze, thaw } from './freeze.ts'
 import { DaemonStatus } from './shape.ts'

@@ -1,4 +1,5 @@
-import { counted, HostToken, type PluginHandle, sentenceOf } from '#kernel'
+import { HostToken, type PluginHandle, sentenceOf } from '#kernel'
+import { counted } from '#lib/counted'
 import { Budget } from '../budget/contract.ts'
 import { Models } from '../models/contract.ts'
 import { Profiles } from '../profiles/contract.ts'

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
-import { counted, operation, type PluginHandle, z } from '#kernel'
+import { operation, type PluginHandle, z } from '#kernel'
+import { counted } from '#lib/counted'
 import { RunNotFoundError, RunRef } from '../runs/contract.ts'
 import { CannotExportError, ExportExistsError, ExportedRun } from './contract.ts'
 import { gather } from './gather.ts'

@@ -1,4 +1,5 @@
-import { columns, defineError, operation, type PluginHandle, z } from '#kernel'
+import { defineError, operation, type PluginHandle, z } from '#kernel'
+import { columns } from '#lib/columns'
 import { AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '../agents/contract.ts'
 import { ContextReport, type Message, ModelNameError, Models } from '../models/contract.ts'
 import { Profiles } from '../profiles/contract.ts'

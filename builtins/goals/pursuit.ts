@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { join } from 'node:path'
-import { type Cycle, counted, defineError, type Effect, type PluginHandle, type Tool, taken } from '#kernel'
+import { type Cycle, defineError, type Effect, type PluginHandle, type Tool, taken } from '#kernel'
+import { counted } from '#lib/counted'
 import { Agents } from '../agents/contract.ts'
 import { Approvals } from '../approvals/contract.ts'
 import { type Message, ModelError } from '../models/contract.ts'

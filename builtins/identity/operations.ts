@@ -1,4 +1,5 @@
-import { counted, operation, Page, type PluginHandle, z } from '#kernel'
+import { operation, Page, type PluginHandle, z } from '#kernel'
+import { counted } from '#lib/counted'
 import { AgentNotFoundError, AgentRef, AgentStatus, Agents, AmbiguousAgentError } from '../agents/contract.ts'
 import { IdentityRecord } from './contract.ts'
 import type { Identities } from './identities.ts'

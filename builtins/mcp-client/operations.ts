@@ -1,4 +1,5 @@
-import { counted, operation, z } from '#kernel'
+import { operation, z } from '#kernel'
+import { counted } from '#lib/counted'
 import { McpServer, McpServerDownError, McpServerNotFoundError, McpToolNotFoundError } from './contract.ts'
 import type { Servers } from './servers.ts'
 

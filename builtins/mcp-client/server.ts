@@ -1,4 +1,5 @@
-import { type PluginHandle, TimeLimitError, type ToolCall, turns, type Undo } from '#kernel'
+import { type PluginHandle, TimeLimitError, type ToolCall, type Undo } from '#kernel'
+import { keyedMutex } from '#lib/keyed-mutex'
 import { Schemas } from '../runtime/contract.ts'
 import { appendEvent, isoTime, Store } from '../store/contract.ts'
 import { answerOf, failureOf } from './answer.ts'
@@ -25,7 +26,7 @@ export class Server {
   readonly #hide: (text: string) => string
   readonly #stop = new AbortController()
   /** One look at what is known, and one write of it, after the other. */
-  readonly #turn = turns()
+  readonly #turn = keyedMutex()
   #known: Known | undefined
   /** The toolkit on offer, with what it was made of. */
   #offer: { of: string; undo: Undo } | undefined

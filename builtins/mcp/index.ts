@@ -1,4 +1,5 @@
-import { definePlugin, type Operation, Operations, type PluginHandle, packageVersion, ROLES } from '#kernel'
+import { definePlugin, type Operation, Operations, type PluginHandle, ROLES } from '#kernel'
+import { packageVersion } from '#lib/package-version'
 import { ProtocolRoutes } from '../rest/contract.ts'
 import { Mcp, McpConfig, type McpList, type McpPeer, McpPrompts, McpResources } from './contract.ts'
 import { Sessions } from './http.ts'

@@ -1,4 +1,5 @@
-import { counted, type PluginHandle, sentenceOf } from '#kernel'
+import { type PluginHandle, sentenceOf } from '#kernel'
+import { counted } from '#lib/counted'
 import { Store, setValue } from '../store/contract.ts'
 import type { MemoryConfig } from './config.ts'
 import type { Memory } from './contract.ts'

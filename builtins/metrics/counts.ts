@@ -1,4 +1,5 @@
-import { type PluginHandle, sentenceOf, turns } from '#kernel'
+import { type PluginHandle, sentenceOf } from '#kernel'
+import { keyedMutex } from '#lib/keyed-mutex'
 import { Store } from '../store/contract.ts'
 import { addCounts, readCounts } from './repository.ts'
 import { together } from './together.ts'
@@ -15,7 +16,7 @@ export class Counts {
   #pending: Record<string, number> = {}
   #written = Number.NEGATIVE_INFINITY
   /** One write or read at a time, so that nothing is seen twice or not at all. */
-  readonly #inTurn = turns()
+  readonly #inTurn = keyedMutex()
   /** All counts by their keys. */
   readonly read = together(() => this.#inTurn('', () => this.#read()))
 

@@ -1,4 +1,5 @@
-import { columns, counted } from '#kernel'
+import { columns } from '#lib/columns'
+import { counted } from '#lib/counted'
 import { STALE_DAYS, TIERS } from './catalogue.ts'
 import type { ModelsOverview } from './overview.ts'
 

@@ -1,4 +1,5 @@
-import { counted, operation, Page, type PluginHandle, z } from '#kernel'
+import { operation, Page, type PluginHandle, z } from '#kernel'
+import { counted } from '#lib/counted'
 import { A2AMessage } from '../a2a/contract.ts'
 import { AgentDeadError, AgentNotFoundError, AgentRef, AmbiguousAgentError } from '../agents/contract.ts'
 import { Store } from '../store/contract.ts'

@@ -1,4 +1,5 @@
-import { counted, type PluginHandle, type Toolkit, tool, z } from '#kernel'
+import { type PluginHandle, type Toolkit, tool, z } from '#kernel'
+import { counted } from '#lib/counted'
 import { sanitize } from '../goals/contract.ts'
 import { CollaborationPatterns, PatternRunNotFoundError } from './contract.ts'
 import { participantsOf } from './repository.ts'

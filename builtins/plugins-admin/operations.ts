@@ -1,4 +1,5 @@
-import { columns, defineError, HostToken, operation, type PluginHandle, z } from '#kernel'
+import { defineError, HostToken, operation, type PluginHandle, z } from '#kernel'
+import { columns } from '#lib/columns'
 import { Applied, Plugin } from './contract.ts'
 
 const PluginNotFoundError = defineError({

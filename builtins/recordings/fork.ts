@@ -1,7 +1,6 @@
 import { basename, relative } from 'node:path'
 import { crc32 } from 'node:zlib'
 import {
-  counted,
   defineError,
   definePlugin,
   HostToken,
@@ -13,6 +12,7 @@ import {
   sentenceOf,
   taken,
 } from '#kernel'
+import { counted } from '#lib/counted'
 import { askedIn, type CallPurpose, Models, modelOf } from '../models/contract.ts'
 import { Profiles } from '../profiles/contract.ts'
 import { isoTime, Store } from '../store/contract.ts'

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
-import { counted, InvalidInputError, operation, z } from '#kernel'
+import { InvalidInputError, operation, z } from '#kernel'
+import { counted } from '#lib/counted'
 import { ModelNameError } from '../models/contract.ts'
 import { RunNotFoundError, RunRef } from '../runs/contract.ts'
 import { FileExistsError } from '../store/contract.ts'

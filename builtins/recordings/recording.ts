@@ -1,14 +1,5 @@
-import {
-  HostToken,
-  inRound,
-  maskJson,
-  maskText,
-  type PluginHandle,
-  packageVersion,
-  secretsIn,
-  secretsOf,
-  sentenceOf,
-} from '#kernel'
+import { HostToken, inRound, maskJson, maskText, type PluginHandle, secretsIn, secretsOf, sentenceOf } from '#kernel'
+import { packageVersion } from '#lib/package-version'
 import { isoTime, type Overheard, Store } from '../store/contract.ts'
 import type { RecordingsConfig } from './config.ts'
 import type { Recording } from './contract.ts'

@@ -1,4 +1,4 @@
-import { counted } from '#kernel'
+import { counted } from '#lib/counted'
 import type { RecordedStep, Recording, ReplayVerdict, RunDiff } from './contract.ts'
 
 const LONGEST = 400

@@ -1,4 +1,5 @@
-import { HostToken, Operations, operation, type PluginHandle, packageVersion, z } from '#kernel'
+import { HostToken, Operations, operation, type PluginHandle, z } from '#kernel'
+import { packageVersion } from '#lib/package-version'
 import { Store } from '../store/contract.ts'
 import { ProtocolRoutes, StaticRoutes } from './contract.ts'
 import { openapiDocument } from './openapi.ts'

@@ -1,4 +1,5 @@
-import { columns, counted } from '#kernel'
+import { columns } from '#lib/columns'
+import { counted } from '#lib/counted'
 import type { Run, RunDetail, RunTotals, Span, Trace } from './contract.ts'
 
 /** For people, on a terminal. */

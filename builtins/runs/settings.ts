@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { HostToken, type PluginHandle, packageVersion, Toolkits } from '#kernel'
+import { HostToken, type PluginHandle, Toolkits } from '#kernel'
+import { packageVersion } from '#lib/package-version'
 import { Profiles } from '../profiles/contract.ts'
 import type { RunFacts } from './contract.ts'
 

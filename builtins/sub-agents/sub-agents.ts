@@ -1,4 +1,5 @@
-import { counted, type Effect, type Gate, type PluginHandle } from '#kernel'
+import type { Effect, Gate, PluginHandle } from '#kernel'
+import { counted } from '#lib/counted'
 import { type AgentRow, Agents } from '../agents/contract.ts'
 import { Goals, sanitizeLine } from '../goals/contract.ts'
 import { GuardrailBlockedError, Guardrails } from '../guardrails/contract.ts'

@@ -1,4 +1,5 @@
-import { counted, type PluginHandle, type Toolkit, tool, z } from '#kernel'
+import { type PluginHandle, type Toolkit, tool, z } from '#kernel'
+import { counted } from '#lib/counted'
 import { sanitize } from '../goals/contract.ts'
 import { untrustedLines } from '../net/contract.ts'
 import { Store, wakeAgents } from '../store/contract.ts'

@@ -1,4 +1,5 @@
-import { counted, operation, Page, type PluginHandle, z } from '#kernel'
+import { operation, Page, type PluginHandle, z } from '#kernel'
+import { counted } from '#lib/counted'
 import { AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '../agents/contract.ts'
 import { Store } from '../store/contract.ts'
 import type { SwarmConfig } from './config.ts'

@@ -1,5 +1,6 @@
 import { dirname, join, resolve } from 'node:path'
-import { counted, type Ports, projectAt, readYaml, SvcError, sentenceOf } from '#kernel'
+import { type Ports, projectAt, readYaml, SvcError, sentenceOf } from '#kernel'
+import { counted } from '#lib/counted'
 import { DaemonRunningError } from '../../daemon/contract.ts'
 import type { DatabaseFiles, DatabaseReport } from '../../store/contract.ts'
 import { askDaemon } from '../ask.ts'

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { counted, type Kernel, sentenceOf } from '#kernel'
+import { type Kernel, sentenceOf } from '#kernel'
+import { counted } from '#lib/counted'
 import type { DoctorReport, Patient } from '../../doctor/contract.ts'
 import { DatabaseCopy } from '../../store/contract.ts'
 import { askDaemon } from '../ask.ts'

@@ -1,4 +1,5 @@
-import { counted, replaceFile } from '#kernel'
+import { replaceFile } from '#kernel'
+import { counted } from '#lib/counted'
 import { FaultLevel, type SimulatedRun, Simulation } from '../../simulation/contract.ts'
 import type { HandWritten } from '../context.ts'
 import { UsageError } from '../contract.ts'

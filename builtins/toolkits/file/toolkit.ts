@@ -1,4 +1,5 @@
-import { type PluginHandle, type Toolkit, tool, turns, z } from '#kernel'
+import { type PluginHandle, type Toolkit, tool, z } from '#kernel'
+import { keyedMutex } from '#lib/keyed-mutex'
 import { Jail, PathError } from '../../sandbox/contract.ts'
 import type { FileConfig } from './config.ts'
 import { replaceOnce } from './edit.ts'
@@ -10,7 +11,7 @@ const path = z.string().min(1).describe('Relative to your workspace, as in "note
 /** The tools that work on the files of an agent's workspace, and nowhere else. */
 export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
   // A model may ask for several edits of a file at once.
-  const inTurn = turns()
+  const inTurn = keyedMutex()
   const { files } = svc.ports
 
   const read = async (workspace: string, at: string) => {

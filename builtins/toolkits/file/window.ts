@@ -1,4 +1,4 @@
-import { counted } from '#kernel'
+import { counted } from '#lib/counted'
 
 /** Characters of a line that are shown as one row. */
 const ROW_CHARS = 2_000

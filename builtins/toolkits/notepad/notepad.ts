@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { counted, defineError, type Ports } from '#kernel'
+import { defineError, type Ports } from '#kernel'
+import { counted } from '#lib/counted'
 
 /** Characters of an answer: about 12,000 tokens. */
 const ANSWER_CHARS = 50_000

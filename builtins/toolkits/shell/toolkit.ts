@@ -1,4 +1,5 @@
-import { type PluginHandle, type Tool, type ToolCall, type Toolkit, tool, turns, z } from '#kernel'
+import { type PluginHandle, type Tool, type ToolCall, type Toolkit, tool, z } from '#kernel'
+import { keyedMutex } from '#lib/keyed-mutex'
 import { Jail, type ProcessRequest, Sandbox } from '../../sandbox/contract.ts'
 import { checked } from './check.ts'
 import type { ShellConfig } from './config.ts'
@@ -10,7 +11,7 @@ const cwd = z.string().min(1).default('.').describe('Folder of your workspace to
 /** The tools that run programs. */
 export function shellToolkit(svc: PluginHandle, config: ShellConfig): Toolkit {
   // A check holds as long as nothing of the same agent moves what was checked.
-  const inTurn = turns()
+  const inTurn = keyedMutex()
 
   const place = async ({ workspace }: ToolCall, folder: string) => {
     await svc.ports.files.mkdir(workspace, { recursive: true, mode: 0o700 })

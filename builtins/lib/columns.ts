@@ -1,4 +1,4 @@
-/** Rows as lines of text, their cells one below the other. */
+/** Formats rows as lines of text with aligned cells. */
 export function columns(rows: readonly (readonly string[])[]): string[] {
   const widths = (rows[0] ?? []).map((_, at) => Math.max(...rows.map(row => row[at]!.length)))
   return rows.map(row =>
