@@ -5,7 +5,7 @@ import {
   type Guard,
   Guards,
   HANDLER_LIMIT_MS,
-  Kernel,
+  type Kernel,
   type LogOptions,
   type OperationCall,
   PHASES,
@@ -13,12 +13,12 @@ import {
   type Role,
   SvcError,
   sentenceOf,
-  systemPorts,
   type Undo,
   UnknownHookError,
   within,
   type z,
 } from '#kernel'
+import { systemPorts } from '#lib/system-ports'
 import type { AgentDetail, AgentSummary } from './builtins/agents/contract.ts'
 import { NoProjectError } from './builtins/cli/contract.ts'
 import { isProject } from './builtins/cli/project.ts'
@@ -27,6 +27,7 @@ import { structured } from './builtins/tasks/answer-form.ts'
 import { StructuredParseError, type TaskResponse } from './builtins/tasks/contract.ts'
 import type { EventOf } from './client.ts'
 import type { Operations } from './client-operations.ts'
+import { openKernel } from './compose.ts'
 import { checkFields } from './kernel/fields.ts'
 import { type StartOptions, SvcDaemon } from './svc-daemon.ts'
 
@@ -116,7 +117,7 @@ export class Svc {
     }
     const { BUILTINS } = await import('./builtins/index.ts')
     const modules = async () => ({ svc: await import('./index.ts') })
-    return new Svc(await Kernel.open({ root, roles, builtins: BUILTINS, modules, ...options }))
+    return new Svc(await openKernel({ root, roles, builtins: BUILTINS, modules, ...options }))
   }
 
   /** Spawns an agent from a preset. @throws ProfileNotFoundError */

@@ -28,8 +28,25 @@ export * from './builtins/guardrails/contract.ts'
 export * from './builtins/identity/contract.ts'
 export * from './builtins/lib/columns.ts'
 export * from './builtins/lib/counted.ts'
+export * from './builtins/lib/crash-point.ts'
+export * from './builtins/lib/identity.ts'
 export * from './builtins/lib/keyed-mutex.ts'
+export * from './builtins/lib/keyed-random.ts'
+export { FileLockedError, type LockPorts, lockFile } from './builtins/lib/lock.ts'
+export * from './builtins/lib/log.ts'
 export * from './builtins/lib/package-version.ts'
+export * from './builtins/lib/project.ts'
+export { maskJson, maskText, secretMasker, secretsIn, secretsOf } from './builtins/lib/secrets.ts'
+export * from './builtins/lib/system-ports.ts'
+export { getIn, isTree, setIn, type Tree } from './builtins/lib/tree.ts'
+export {
+  BadFileError,
+  isForbiddenKey,
+  parseYaml,
+  readYaml,
+  replaceFile,
+  type YamlFile,
+} from './builtins/lib/yaml.ts'
 export * from './builtins/mcp/contract.ts'
 export * from './builtins/mcp-client/contract.ts'
 export * from './builtins/memory/contract.ts'
@@ -47,6 +64,7 @@ export * from './builtins/runtime/contract.ts'
 export * from './builtins/sandbox/contract.ts'
 export * from './builtins/schedules/contract.ts'
 export * from './builtins/sessions/contract.ts'
+export { Config, type ConfigOptions } from './builtins/settings/config.ts'
 export * from './builtins/settings/contract.ts'
 export * from './builtins/simulation/contract.ts'
 export * from './builtins/store/contract.ts'
@@ -66,6 +84,7 @@ export {
   type EventOf,
   UnreachableError,
 } from './client.ts'
+export { type KernelOptions, openKernel } from './compose.ts'
 export * from './deprecated.ts'
 export { Svc, SvcHooks, type SvcOptions, type TaskOptions, type TaskResult } from './embed.ts'
 export { type StartOptions, SvcDaemon } from './svc-daemon.ts'

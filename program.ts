@@ -1,5 +1,6 @@
 /** The command line, put together: what a command may need of other rooms is loaded when it does. */
 import { fileURLToPath } from 'node:url'
+import { projectAt } from '#lib/project'
 import type { House } from './builtins/cli/context.ts'
 import { main } from './builtins/cli/main.ts'
 
@@ -9,6 +10,12 @@ const house: House = {
     const { Svc } = await import('./embed.ts')
     // Its own process: plugins' code is watched in it, also where it is not to be started again.
     return (await Svc.open(root, { restart: [], ...options, create: true })).kernel
+  },
+  async configOf(ports, root) {
+    const { Config } = await import('./builtins/settings/config.ts')
+    const config = new Config(projectAt(root).config, ports)
+    await config.open()
+    return config
   },
   async findDaemon(ports, svc) {
     const { findDaemon } = await import('./builtins/daemon/holder.ts')

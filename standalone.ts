@@ -1,4 +1,4 @@
-import { InvalidInputError, issuesOf, Kernel, type Ports, type Tool, Toolkits, z } from '#kernel'
+import { InvalidInputError, issuesOf, type Kernel, type Ports, type Tool, Toolkits, z } from '#kernel'
 import type { AgentEvent, AgentOptions, AgentResult, RunOptions } from './agent.ts'
 import { UnknownPriceError } from './builtins/budget/contract.ts'
 import { type Message, ModelError, Models, type Spend } from './builtins/models/contract.ts'
@@ -12,6 +12,7 @@ import { AnswerForm, jsonSchemaOf } from './builtins/tasks/answer-form.ts'
 import { TaskCostLimitError } from './builtins/tasks/contract.ts'
 import { endingOf } from './builtins/tasks/ending.ts'
 import { type Exchange, rememberedMessages, STRUCTURED } from './builtins/tasks/prompt.ts'
+import { openKernel } from './compose.ts'
 
 /** A folder that nobody reads or writes. */
 const NOWHERE = '/svc-has-no-project'
@@ -68,7 +69,7 @@ export class Standalone {
     check(Options, 'The agent', options)
     const ports = { ...options.ports, files: filesOf(options.config ?? {}) }
     const log = { level: 'warn', ...options.log }
-    const kernel = await Kernel.open({ root: NOWHERE, roles: [], builtins: [models, runtime], ports, log })
+    const kernel = await openKernel({ root: NOWHERE, roles: [], builtins: [models, runtime], ports, log })
     const tools = (options.tools ?? []).map(withoutStore)
     kernel.points.add(Toolkits, { name: OWN, everyday: true, tools }, 'the agent')
     return new Standalone(kernel, options)

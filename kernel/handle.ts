@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { type Activity, type CallOptions, PluginGoneError, PluginSuspendedError } from './activity.ts'
-import type { Config } from './config.ts'
+import type { Configuration } from './configuration.ts'
 import {
   type Gate,
   type GoalContext,
@@ -41,7 +41,7 @@ export interface HandleParts {
   hooks: Hooks
   points: Points
   services: Services
-  config: Config
+  config: Configuration
   ports: Ports
   log: Log
   project: Project
@@ -360,12 +360,12 @@ export class PluginHandle {
 
   /** Adds keys to a section of the configuration; the result is read anew at each access. */
   section<S extends z.ZodObject>(section: string, shape: S): z.output<S> {
-    const { view, add } = this.#parts.config.prepare<z.output<S>>(section, shape, this.name)
+    const { view, add } = this.#parts.config.section(section, shape, this.name)
     this.#declare(`config ${section || '(top level)'}`, add)
     return view
   }
 
-  get config(): Config {
+  get config(): Configuration {
     return this.#parts.config
   }
 

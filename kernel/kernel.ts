@@ -1,27 +1,21 @@
-import { join, resolve } from 'node:path'
-import { z } from 'zod'
-import { drawnPorts, TapeToken } from './actor.ts'
-import { Config } from './config.ts'
-import { ConfigChecks } from './config-checks.ts'
+import type { z } from 'zod'
+import { TapeToken } from './actor.ts'
+import type { Configuration } from './configuration.ts'
 import { GoalStrategies, Guards, Toolkits, WakeSources } from './contributions.ts'
 import { type Cycle, PHASES } from './cycle.ts'
-import { disabledCheck } from './disabled.ts'
 import { defineError, sentenceOf } from './errors.ts'
 import { Heartbeat, HeartbeatConfig } from './heartbeat.ts'
 import { HANDLER_LIMIT_MS, Hooks, LIFECYCLE } from './hooks.ts'
 import { Host } from './host.ts'
-import { createLog, type Log, type LogOptions } from './log.ts'
+import type { Log, LogOptions } from './log.ts'
 import { invoke, type OperationCall, Operations } from './operations.ts'
 import type { PluginDefinition } from './plugin.ts'
-import { PluginsConfig } from './plugins-config.ts'
+import type { PluginsConfig } from './plugins-config.ts'
 import { type Point, Points } from './points.ts'
-import { keyedRandom, type Ports, systemPorts } from './ports.ts'
+import type { Ports } from './ports.ts'
 import type { Project, Role } from './project.ts'
 import type { Scheduler } from './scheduler.ts'
-import { secretsOf } from './secrets.ts'
 import { Services, type Token, token } from './services.ts'
-import { RestartToken } from './supervisor.ts'
-import { isTrusted, untrustedSentence } from './trust.ts'
 import { PluginWatch } from './watch.ts'
 
 /** The store's part of scheduling, as the heartbeat sees it. */
@@ -31,11 +25,15 @@ export const HostToken: Token<
   Pick<Host, 'list' | 'apply' | 'changed' | 'check' | 'load' | 'blame' | 'ofFiles' | 'outline' | 'hindrance'>
 > = token('host')
 
-/** Opens another project with the same builtins and some more, apart from this one: for what is tried out in a house of its own. */
+/** Opens another project with the same builtins and some more, apart from this one: for what is tried out. */
 export interface Opener {
-  open(
-    options: Pick<KernelOptions, 'root' | 'roles' | 'ports' | 'log'> & { also?: readonly PluginDefinition[] },
-  ): Promise<Kernel>
+  open(options: {
+    root: string
+    roles: readonly Role[]
+    ports?: Partial<Ports>
+    log?: LogOptions
+    also?: readonly PluginDefinition[]
+  }): Promise<Kernel>
 }
 export const OpenerToken: Token<Opener> = token('opener')
 
@@ -52,38 +50,23 @@ export const ClosedError = defineError({
   sentence: () => 'The project is closed in this process; open it again.',
 })
 
-const RootConfig = z.object({
-  seed: z.number().int().nullable().default(null).meta({ env: 'SVC_SEED' }).describe("Seeds the world's random layer"),
-})
-
-export interface KernelOptions {
-  /** The project's folder: the one that holds `.svc/`. */
-  root: string
+export interface KernelParts {
+  project: Project
   roles: readonly Role[]
-  builtins: readonly PluginDefinition[]
-  ports?: Partial<Ports>
-  log?: LogOptions
-  /**
-   * Which plugin files run, and programs that the configuration names: those of a project that this user trusts (see
-   * trust.ts), `all` whatever the user has decided, or `none`. `trusted` by default.
-   */
-  pluginFiles?: 'trusted' | 'all' | 'none'
-  /**
-   * Opens with any configuration, for what inspects or repairs it: invalid values count as their defaults, all builtins are
-   * there, and `config.faults()` lists what is wrong.
-   */
-  lenient?: boolean
-  /** For plugins in the making: what changes on disk is live as soon as it is written. */
-  dev?: boolean
-  /** The command that starts this process again, where the process is the service's own and no other program's; empty to end it. */
-  restart?: readonly string[]
-  /** Called before any plugin is there: what is added to a point then comes before what they add. */
-  prepare?: (kernel: Kernel) => void
+  ports: Ports
+  log: Log
+  config: Configuration
+  /** Settings of plugins. */
+  plugins: PluginsConfig
+  /** Returns why no code of the project may run now; undefined where it may. @param found number of plugin files there are */
+  hindrance: (found?: number) => Promise<string | undefined>
   /** Modules that plugin files import by name. */
-  modules?: () => Promise<Record<string, unknown>>
+  modules: () => Promise<Record<string, unknown>>
+  /** For plugins in the making: what changes on disk is live as soon as it is written. */
+  dev: boolean
 }
 
-/** The composition root: what a process of `svc` is made of. */
+/** One project in one process: its hooks, services, points, plugins and heartbeat. */
 export class Kernel {
   readonly project: Project
   readonly roles: ReadonlySet<Role>
@@ -92,49 +75,25 @@ export class Kernel {
   readonly hooks = new Hooks()
   readonly services = new Services()
   readonly points: Points
-  readonly config: Config
+  readonly config: Configuration
   readonly host: Host
   readonly heartbeat: Heartbeat
   readonly #watch: PluginWatch
   #cancelTurn: () => void = () => {}
   #closing: Promise<void> | undefined
 
-  /** Brings a process up: configuration, plugins, resources. @throws SvcError with a sentence for the operator */
-  static async open(options: KernelOptions): Promise<Kernel> {
-    const ports = systemPorts(options.ports)
-    const project = projectAt(options.root)
-    const config = new Config(project.config, ports, options)
-    await config.open()
-    const kernel = new Kernel(options, ports, project, config)
-    try {
-      options.prepare?.(kernel)
-      await config.verify()
-      await kernel.host.boot(options.builtins)
-      await config.verify()
-      for (const { path, message } of config.unknownKeys()) kernel.log.warn({}, `${config.file}: ${path}: ${message}`)
-      await kernel.host.start()
-      if (['daemon', 'server', 'mcp'].some(role => kernel.roles.has(role as Role))) kernel.#follow()
-    } catch (error) {
-      await kernel.close()
-      throw error
-    }
-    return kernel
-  }
-
-  private constructor(options: KernelOptions, ports: Ports, project: Project, config: Config) {
+  constructor(parts: KernelParts) {
+    const { project, config, ports, log } = parts
     this.project = project
     this.config = config
-    this.roles = new Set(options.roles)
-    const root = this.#section(RootConfig, '')
-    this.ports = drawnPorts(root.seed === null ? ports : { ...ports, random: keyedRandom(root.seed) })
-    this.log = createLog({ ...options.log, secrets: secretsOf({ ports, config }) })
+    this.roles = new Set(parts.roles)
+    this.ports = ports
+    this.log = log
     this.points = new Points(this.hooks, ports.clock)
     this.#declareHooks()
-    config.checkWith(() => this.list(ConfigChecks))
-    const plugins = this.#pluginsConfig(options)
     const beat = this.#section(HeartbeatConfig, 'daemon')
     this.heartbeat = new Heartbeat({
-      ...{ hooks: this.hooks, points: this.points, ports: this.ports, log: this.log, config: beat },
+      ...{ hooks: this.hooks, points: this.points, ports, log, config: beat },
       scheduler: () => this.services.use(SchedulerToken),
       tape: () => (this.services.has(TapeToken) ? this.services.use(TapeToken) : undefined),
       onBeat: async () => {
@@ -143,37 +102,24 @@ export class Kernel {
       },
     })
     this.host = new Host({
-      ...{
-        hooks: this.hooks,
-        points: this.points,
-        services: this.services,
-        config,
-        ports: this.ports,
-        log: this.log,
-        project,
-      },
-      settings: plugins,
+      ...{ hooks: this.hooks, points: this.points, services: this.services, config, ports, log, project },
+      settings: parts.plugins,
       roles: this.roles,
       heartbeat: this.heartbeat,
       guardsFailClosed: () => beat.guards_fail_closed,
       invoke: (name, input, call) => this.invoke(name, input, call),
-      modules: options.modules ?? (async () => ({})),
-      hindrance: hindranceOf(options, project, ports, this.log),
+      modules: parts.modules,
+      hindrance: parts.hindrance,
     })
     this.services.provide(HostToken, this.host, 'kernel')
-    const { builtins, modules } = options
-    const open: Opener['open'] = ({ also = [], ...other }) => {
-      // A project of trials has no plugin files: what it needs of this one's plugins is in `also`.
-      const own = { builtins: [...builtins, ...also], pluginFiles: 'none' as const }
-      return Kernel.open({ ...own, ...(modules ? { modules } : {}), ...other })
-    }
-    this.services.provide(OpenerToken, { open }, 'kernel')
-    if (options.restart) this.services.provide(RestartToken, options.restart, 'kernel')
-    const dev = options.dev ?? false
-    const heartbeat = () => beat.heartbeat
-    const folders = project.plugins
-    const { clock, files } = this.ports
-    this.#watch = new PluginWatch({ host: this.host, folders, files, clock, log: this.log, dev, heartbeat })
+    const watched = { host: this.host, folders: project.plugins, files: ports.files, clock: ports.clock, log }
+    this.#watch = new PluginWatch({ ...watched, dev: parts.dev, heartbeat: () => beat.heartbeat })
+  }
+
+  /** Starts the resources of the plugins, and follows what changes while this process serves or drives agents. */
+  async start(): Promise<void> {
+    await this.host.start()
+    if (['daemon', 'server', 'mcp'].some(role => this.roles.has(role as Role))) this.#follow()
   }
 
   /** Plugins are followed by the beat; a process that has none has a timer of the same length. */
@@ -192,22 +138,9 @@ export class Kernel {
   }
 
   #section<S extends z.ZodObject>(shape: S, section: string): z.output<S> {
-    const { view, add } = this.config.prepare<z.output<S>>(section, shape, 'kernel')
+    const { view, add } = this.config.section(section, shape, 'kernel')
     add()
     return view
-  }
-
-  /** The settings of plugins. The keys of a builtin that is disabled stay known: what asks for it is checked with the rest. */
-  #pluginsConfig({ builtins, lenient = false }: KernelOptions): PluginsConfig {
-    const settings = this.#section(PluginsConfig, 'plugins')
-    this.points.add(ConfigChecks, disabledCheck(builtins), 'kernel')
-    const [off, files] = [true, false].map(is =>
-      settings.disabled.filter(name => builtins.some(builtin => builtin.name === name) === is),
-    )
-    if (lenient) return { ...settings, disabled: files! }
-    for (const { name, section = name, config } of builtins)
-      if (off!.includes(name) && config) this.config.prepare(section, config, name).add()
-    return settings
   }
 
   #declareHooks(): void {
@@ -267,35 +200,5 @@ export class Kernel {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
-  }
-}
-
-/**
- * Returns why no code of the project may run now; undefined where it may. Warns once that the project is not trusted.
- * @param found number of plugin files that do not run for it; without any there is nothing to warn of
- */
-function hindranceOf({ pluginFiles = 'trusted' }: KernelOptions, { root }: Project, ports: Ports, log: Log) {
-  let hasWarned = false
-  return async (found = 0): Promise<string | undefined> => {
-    if (pluginFiles === 'all') return undefined
-    if (pluginFiles === 'none') return 'is not run by this process'
-    if (await isTrusted(root, ports)) return undefined
-    if (found > 0 && !hasWarned) log.warn({}, untrustedSentence(root))
-    hasWarned ||= found > 0
-    return untrustedSentence(root)
-  }
-}
-
-/** Where things lie in the project at `root`. */
-export function projectAt(root: string): Project {
-  const at = resolve(root)
-  const svc = join(at, '.svc')
-  return {
-    root: at,
-    svc,
-    config: join(svc, 'config.yaml'),
-    database: join(svc, 'svc.db'),
-    workspaces: join(svc, 'workspaces'),
-    plugins: [join(at, 'plugins'), join(svc, 'plugins')],
   }
 }

@@ -1,11 +1,7 @@
-import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
-import { createHash, randomBytes } from 'node:crypto'
+import type { ChildProcess, SpawnOptions } from 'node:child_process'
 import type { LookupAddress } from 'node:dns'
-import { type BigIntStats, mkdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
-import * as fs from 'node:fs/promises'
-import { join } from 'node:path'
+import type * as fs from 'node:fs/promises'
 import { TimeLimitError } from './errors.ts'
-import { type Presence, systemPresence } from './presence.ts'
 
 /** Wall clock, monotonic clock and timers, in milliseconds. A test holds one of its own. */
 export interface Clock {
@@ -69,78 +65,12 @@ export interface Ports {
   env: Readonly<Record<string, string | undefined>>
 }
 
-/** The machine's own clock, entropy, files, network and processes. */
-export function systemPorts(overrides: Partial<Ports> = {}): Ports {
-  return {
-    clock: systemClock,
-    random: keyedRandom(randomBytes(4).readUInt32LE()),
-    ids: { make: (prefix, digits) => `${prefix}-${hexDigits(digits)}` },
-    files: fs,
-    ...(overrides.files && overrides.files !== fs ? {} : { filesNow }),
-    inodeOf,
-    stampOf,
-    touch,
-    fetch: Object.assign((...asked: Parameters<Fetch>) => fetch(...asked), { direct: !process.env.NODE_USE_ENV_PROXY }),
-    spawn: (command, args, options) => spawn(command, args, options),
-    lookup: async host => (await import('node:dns/promises')).lookup(host, { all: true }),
-    presence: systemPresence,
-    env: process.env,
-    ...overrides,
-  }
-}
-
-function filesNow(folder: string, files: Readonly<Record<string, string | Uint8Array>>): void {
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
-  for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content, { mode: 0o600 })
-}
-
-function inodeOf(path: string): bigint | undefined {
-  return look(path)?.ino
-}
-
-function stampOf(path: string): string | undefined {
-  const found = look(path)
-  return found && `${found.dev}:${found.ino}:${found.mtimeNs}:${found.size}`
-}
-
-function touch(path: string, ms: number): void {
-  try {
-    utimesSync(path, ms / 1000, ms / 1000)
-  } catch {
-    // None, or none that may be touched.
-  }
-}
-
-/** A look is microseconds; through the pool of threads it would be many times that. */
-function look(path: string): BigIntStats | undefined {
-  try {
-    return statSync(path, { bigint: true, throwIfNoEntry: false })
-  } catch {
-    return undefined
-  }
-}
-
-/** Entropy is fetched in pieces of this many bytes: a call of its own for each id costs more than most requests. */
-const POOL_BYTES = 4096
-let pool = ''
-
-function hexDigits(count: number): string {
-  if (pool.length < count) pool = randomBytes(Math.max(POOL_BYTES, count)).toString('hex')
-  const digits = pool.slice(0, count)
-  pool = pool.slice(count)
-  return digits
-}
-
-const systemClock: Clock = {
-  now: () => new Date(),
-  ms: () => Date.now(),
-  monotonic: () => performance.now(),
-  after(ms, fn) {
-    const timer = setTimeout(fn, Math.min(ms, 2 ** 31 - 1))
-    return () => clearTimeout(timer)
-  },
-  sleep: (ms, signal) => sleepOn(systemClock, ms, signal),
-  yield: () => new Promise(resolve => setImmediate(resolve)),
+/** How the processes of one machine show that they live: by sockets, which the system closes however a process ends. */
+export interface Presence {
+  /** Listens at a path for as long as this process lives. @returns the release. Rejects when the path is taken or cannot be made */
+  hold(path: string): Promise<() => Promise<void>>
+  /** Returns whether a process listens at a path. Never rejects. */
+  held(path: string): Promise<boolean>
 }
 
 /** `Clock.sleep` in terms of `Clock.after`, for every clock alike. */
@@ -155,31 +85,6 @@ export function sleepOn(clock: Pick<Clock, 'after'>, ms: number, signal?: AbortS
     const cancel = clock.after(ms, done)
     signal?.addEventListener('abort', done, { once: true })
   })
-}
-
-/** Randomness from SHA-256 of the key: slower than a generator, but any draw can be made again alone. */
-export function keyedRandom(seed: number): Random {
-  return {
-    seed,
-    number(stream, ...key) {
-      const digest = createHash('sha256')
-        .update(JSON.stringify([seed, stream, ...key]))
-        .digest()
-      return digest.readUIntBE(0, 6) / 2 ** 48
-    },
-  }
-}
-
-/** Ids drawn from keyed randomness, so that a simulated run repeats them. */
-export function keyedIds(random: Random): Ids {
-  const drawn = new Map<string, number>()
-  return {
-    make(prefix, digits) {
-      const n = (drawn.get(prefix) ?? 0) + 1
-      drawn.set(prefix, n)
-      return `${prefix}-${createHash('sha256').update(`${random.seed}/${prefix}/${n}`).digest('hex').slice(0, digits)}`
-    },
-  }
 }
 
 /** Waits for `work`, but no longer than `ms`. @throws TimeLimitError naming `what` */

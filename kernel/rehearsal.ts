@@ -1,5 +1,4 @@
-import type { Config } from './config.ts'
-import type { ConfigKeyInfo } from './keys.ts'
+import type { ConfigKeyInfo, Configuration } from './configuration.ts'
 import type { PluginDefinition } from './plugin.ts'
 import type { Points } from './points.ts'
 import type { Role } from './project.ts'
@@ -25,7 +24,7 @@ export interface Rehearsal {
 export function rehearse(
   next: Version,
   old: Version | undefined,
-  { points, config }: { points: Points; config: Config },
+  { points, config }: { points: Points; config: Configuration },
 ): Rehearsal {
   const { definition, name } = next
   old?.hide()

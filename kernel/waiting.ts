@@ -1,9 +1,8 @@
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import type { Config } from './config.ts'
+import { type Configuration, InvalidConfigError } from './configuration.ts'
 import { ConflictError } from './errors.ts'
 import { type Hooks, UnknownHookError } from './hooks.ts'
-import { InvalidConfigError } from './keys.ts'
 import { NeedsError } from './order.ts'
 import type { PluginFile } from './plugin.ts'
 import { lackingPackage } from './plugin-error.ts'
@@ -28,7 +27,7 @@ export interface Seen extends PluginFile {
 export function waitsFor(
   cause: unknown,
   origin: string,
-  { config, hooks, services, ports }: { config: Config; hooks: Hooks; services: Services; ports: Ports },
+  { config, hooks, services, ports }: { config: Configuration; hooks: Hooks; services: Services; ports: Ports },
 ): Waits | undefined {
   if (cause instanceof NeedsError) return () => true
   if (cause instanceof ConflictError) return went

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
-import { describeIssues, issuesOf, type PluginHandle, secretMasker, sentenceOf } from '#kernel'
+import { describeIssues, issuesOf, type PluginHandle, sentenceOf } from '#kernel'
+import { secretMasker } from '#lib/secrets'
 import type { ProtocolExchange } from '../rest/contract.ts'
 import { VERSIONS, versionIn } from './address.ts'
 import { errorAnswer, RpcError, told } from './errors.ts'

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
-import { type Effect, lockFile, type PluginHandle, sentenceOf, type Wake } from '#kernel'
+import { type Effect, type PluginHandle, sentenceOf, type Wake } from '#kernel'
 import { keyedMutex } from '#lib/keyed-mutex'
+import { lockFile } from '#lib/lock'
 import { AgentNotFoundError, Agents, AmbiguousAgentError } from '../agents/contract.ts'
 import { getValue, Store, setValue, wakeAgents } from '../store/contract.ts'
 import { type Watched, Watcher } from '../waking/contract.ts'

@@ -1,5 +1,6 @@
 import { join, relative } from 'node:path'
-import { type PluginHandle, replaceFile, sentenceOf, z } from '#kernel'
+import { type PluginHandle, sentenceOf, z } from '#kernel'
+import { replaceFile } from '#lib/yaml'
 import { Store, usdOf } from '../store/contract.ts'
 import { microsOf } from './config.ts'
 import { BudgetUnreadableError, bookSpend } from './contract.ts'

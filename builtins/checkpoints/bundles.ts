@@ -1,5 +1,6 @@
 import { join, relative, resolve } from 'node:path'
-import { type Effect, type PluginHandle, parse, secretMasker, sentenceOf, z } from '#kernel'
+import { type Effect, type PluginHandle, parse, sentenceOf, z } from '#kernel'
+import { secretMasker } from '#lib/secrets'
 import { Agents } from '../agents/contract.ts'
 import { Models } from '../models/contract.ts'
 import { Profile, ProfileNotFoundError, Profiles } from '../profiles/contract.ts'

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { isTree, type Tree } from '#kernel'
+import { isTree, type Tree } from '#lib/tree'
 import type { CheckpointChange } from './contract.ts'
 
 /**

@@ -1,5 +1,6 @@
 import { basename, join, relative } from 'node:path'
-import { type PluginHandle, type Ports, replaceFile } from '#kernel'
+import type { PluginHandle, Ports } from '#kernel'
+import { replaceFile } from '#lib/yaml'
 import { SharedFiles } from '../store/contract.ts'
 import { Checkpoint, CheckpointNotFoundError, type CheckpointSummary, CheckpointUnreadableError } from './contract.ts'
 import { EnvelopeError, sealed, unsealed } from './envelope.ts'

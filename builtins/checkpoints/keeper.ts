@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type Effect, type PluginHandle, parse, secretMasker, sentenceOf } from '#kernel'
+import { type Effect, type PluginHandle, parse, sentenceOf } from '#kernel'
+import { secretMasker } from '#lib/secrets'
 import { AgentDeadError, Agents } from '../agents/contract.ts'
 import { appendEvent, isoTime, Store, wakeAgents } from '../store/contract.ts'
 import type { CheckpointsConfig } from './config.ts'

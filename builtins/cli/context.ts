@@ -1,4 +1,4 @@
-import type { Kernel, LogOptions, Ports, Role } from '#kernel'
+import type { Configuration, Kernel, LogOptions, Ports, Role } from '#kernel'
 import type { LocalServers } from '../cluster/contract.ts'
 import type { FoundDaemon } from '../daemon/contract.ts'
 import type { DoctorModule } from '../doctor/contract.ts'
@@ -29,6 +29,8 @@ export interface House {
     dev?: boolean
     ports?: Partial<Ports>
   }): Promise<Kernel>
+  /** Reads the configuration of the project at `root` without bringing anything up. @throws BadFileError */
+  configOf(ports: Ports, root: string): Promise<Configuration>
   /** The daemon of the project whose `.svc/` this is, found without bringing anything up. */
   findDaemon(ports: Ports, svc: string): Promise<FoundDaemon | undefined>
   /** The same of all: the project's own, and those that joined it. */

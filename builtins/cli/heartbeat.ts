@@ -1,5 +1,4 @@
-import { join } from 'node:path'
-import { Config, HeartbeatConfig } from '#kernel'
+import { HeartbeatConfig } from '#kernel'
 import type { Context } from './context.ts'
 import { UsageError } from './contract.ts'
 
@@ -14,14 +13,13 @@ export function heartbeatOf(text: unknown): number | undefined {
 
 /** Into the file, so that the first reload keeps it; nothing else of what is in force gets there. Says so where the environment overrides it. */
 export async function writeHeartbeat(
-  { ports, terminal }: Pick<Context, 'ports' | 'terminal'>,
+  { house, ports, terminal }: Pick<Context, 'house' | 'ports' | 'terminal'>,
   root: string,
   heartbeat: number | undefined,
 ): Promise<void> {
   if (heartbeat === undefined) return
-  const config = new Config(join(root, '.svc', 'config.yaml'), ports)
-  await config.open()
-  config.prepare('daemon', HeartbeatConfig, 'kernel').add()
+  const config = await house.configOf(ports, root)
+  config.section('daemon', HeartbeatConfig, 'kernel').add()
   await config.patch({ daemon: { heartbeat } })
   const over = config.keys().find(({ path, source }) => path === 'daemon.heartbeat' && source === 'env')
   if (over)

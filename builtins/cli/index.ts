@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { definePlugin, HostToken, Operations, type PluginHandle, ROLES, replaceFile, sentenceOf } from '#kernel'
+import { definePlugin, HostToken, Operations, type PluginHandle, ROLES, sentenceOf } from '#kernel'
+import { replaceFile } from '#lib/yaml'
 import type { CommandTree } from './contract.ts'
 import { commandsOf } from './tree.ts'
 

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { type LockPorts, lockFile, type Ports } from '#kernel'
+import type { Ports } from '#kernel'
+import { type LockPorts, lockFile } from '#lib/lock'
 import { isDetached } from './detached.ts'
 import { makeFolder } from './making.ts'
 import { printable } from './printable.ts'

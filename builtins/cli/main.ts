@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { type Ports, SvcError, sentenceOf, systemPorts } from '#kernel'
+import { type Ports, SvcError, sentenceOf } from '#kernel'
+import { systemPorts } from '#lib/system-ports'
 import { OWN_COMMANDS } from './commands/index.ts'
 import type { Context, House } from './context.ts'
 import type { CommandSpec, CommandTree } from './contract.ts'

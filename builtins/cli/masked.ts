@@ -12,7 +12,7 @@ export async function invokeMasked<T>(
   input: unknown,
   { progress, ...call }: Partial<Pick<OperationCall, 'signal' | 'progress'>> = {},
 ): Promise<T> {
-  const { isStream, secretMasker } = await import('#kernel')
+  const [{ isStream }, { secretMasker }] = await Promise.all([import('#kernel'), import('#lib/secrets')])
   const hide = secretMasker(kernel)
   const mask: Mask = value => (value === undefined ? value : JSON.parse(hide(JSON.stringify(value))))
   const reported = progress ? { progress: (message: string) => progress(mask(message)) } : {}

@@ -1,5 +1,6 @@
 import { dirname, resolve } from 'node:path'
-import { type Ports, replaceFile } from '#kernel'
+import type { Ports } from '#kernel'
+import { replaceFile } from '#lib/yaml'
 import { cannotWrite } from './making.ts'
 
 /** Finds out beforehand that the file that an option names cannot be written. @throws CannotWriteError */

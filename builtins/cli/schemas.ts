@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { type ConfigKeyInfo, type Ports, replaceFile } from '#kernel'
+import type { ConfigKeyInfo, Ports } from '#kernel'
+import { replaceFile } from '#lib/yaml'
 import { isChild, runInChild } from './child.ts'
 import type { Context } from './context.ts'
 import { hasPlugins } from './trust.ts'

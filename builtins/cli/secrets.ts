@@ -1,5 +1,8 @@
 import { join } from 'node:path'
-import { isTree, maskJson, maskText, type Ports, readYaml, secretsIn } from '#kernel'
+import type { Ports } from '#kernel'
+import { maskJson, maskText, secretsIn } from '#lib/secrets'
+import { isTree } from '#lib/tree'
+import { readYaml } from '#lib/yaml'
 
 /** Keys of the configuration, and variables of svc, whose values are secrets. */
 const SECRET_NAME = /key|token|secret|password/i

@@ -1,5 +1,5 @@
 import { createHash, type Hash } from 'node:crypto'
-import { crashPoint } from '#kernel'
+import { crashPoint } from '#lib/crash-point'
 import type { DatabaseImage, Statement } from '../store/contract.ts'
 import type { Result } from './connection.ts'
 import { MoveFailedError } from './contract.ts'

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { join, relative } from 'node:path'
-import { crashPoint, type PluginHandle } from '#kernel'
+import type { PluginHandle } from '#kernel'
+import { crashPoint } from '#lib/crash-point'
 import { DatabaseImages, type DatabaseReport, type EngineParts, FileExistsError, Store } from '../store/contract.ts'
 import { Connections } from './connection.ts'
 import { TargetInUseError } from './contract.ts'

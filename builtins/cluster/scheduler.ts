@@ -1,13 +1,5 @@
-import {
-  type Clock,
-  type CommitResult,
-  crashPoint,
-  type Due,
-  type Effect,
-  type Lease,
-  type Next,
-  type Scheduler,
-} from '#kernel'
+import type { Clock, CommitResult, Due, Effect, Lease, Next, Scheduler } from '#kernel'
+import { crashPoint } from '#lib/crash-point'
 import { wakeAgents } from '../store/contract.ts'
 import { type Connections, Listener } from './connection.ts'
 import { literal } from './dialect.ts'

@@ -1,4 +1,5 @@
-import { type CommitResult, crashPoint, type Effect, type PluginHandle } from '#kernel'
+import type { CommitResult, Effect, PluginHandle } from '#kernel'
+import { crashPoint } from '#lib/crash-point'
 import {
   type EffectPlanner,
   EVENT_COLUMNS,

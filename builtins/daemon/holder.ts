@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path'
-import { identityOf, type Ports } from '#kernel'
+import type { Ports } from '#kernel'
+import { identityOf } from '#lib/identity'
 import { type FoundDaemon, type Holder, OWN_NAME } from './contract.ts'
 
 /** After this long without a round of its loop a daemon counts as stalled, in milliseconds. The loop comes round every half second. */

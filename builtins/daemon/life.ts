@@ -1,16 +1,9 @@
 import { isAbsolute, join, resolve } from 'node:path'
-import {
-  crashPoint,
-  identityOf,
-  inRound,
-  type PluginHandle,
-  RestartToken,
-  replaceFile,
-  sentenceOf,
-  sleepToRound,
-  type Undo,
-} from '#kernel'
+import { inRound, type PluginHandle, RestartToken, sentenceOf, sleepToRound, type Undo } from '#kernel'
 import { counted } from '#lib/counted'
+import { crashPoint } from '#lib/crash-point'
+import { identityOf } from '#lib/identity'
+import { replaceFile } from '#lib/yaml'
 import { Rest } from '../rest/contract.ts'
 import { Store } from '../store/contract.ts'
 import { DaemonRunningError, DaemonStarts, type Holder, OWN_NAME, STOP_FILE } from './contract.ts'

@@ -1,5 +1,7 @@
 import { join } from 'node:path'
-import { DiskFullError, describeIssues, type Ports, projectAt, readYaml, SvcError, sentenceOf } from '#kernel'
+import { DiskFullError, describeIssues, type Ports, SvcError, sentenceOf } from '#kernel'
+import { projectAt } from '#lib/project'
+import { readYaml } from '#lib/yaml'
 import type { FoundDaemon } from '../daemon/contract.ts'
 import { DatabaseUnusableError } from '../store/contract.ts'
 import { type DoctorFinding, type DoctorReport, finding, type Patient } from './contract.ts'

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { type PluginHandle, replaceFile, sentenceOf, z } from '#kernel'
+import { type PluginHandle, sentenceOf, z } from '#kernel'
+import { replaceFile } from '#lib/yaml'
 import { type AgentRow, Agents } from '../agents/contract.ts'
 import { Identity, type LifeSummary } from '../identity/contract.ts'
 import { defineEffect, isoTime, Store } from '../store/contract.ts'

@@ -1,4 +1,5 @@
-import { type PluginHandle, secretMasker } from '#kernel'
+import type { PluginHandle } from '#kernel'
+import { secretMasker } from '#lib/secrets'
 
 const HIDDEN = '***'
 

@@ -1,4 +1,5 @@
-import { type PluginHandle, secretsOf } from '#kernel'
+import type { PluginHandle } from '#kernel'
+import { secretsOf } from '#lib/secrets'
 
 /** The project's own secrets by value, each once. */
 export function ownSecrets(svc: PluginHandle): () => readonly string[] {

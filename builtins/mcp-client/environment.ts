@@ -1,4 +1,4 @@
-import { maskText } from '#kernel'
+import { maskText } from '#lib/secrets'
 import type { McpServerSettings } from './config.ts'
 
 type Env = Readonly<Record<string, string | undefined>>

@@ -4,10 +4,10 @@ import {
   Operations,
   type PluginHandle,
   SvcError,
-  secretMasker,
   sentenceOf,
   UnknownOperationError,
 } from '#kernel'
+import { secretMasker } from '#lib/secrets'
 import { DaemonNotRunningError } from '../rest/contract.ts'
 import { aliases } from './aliases.ts'
 import { type McpOffer, McpPrompts, McpResources } from './contract.ts'

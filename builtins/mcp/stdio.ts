@@ -1,6 +1,7 @@
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
-import { maskJson, secretsIn, z } from '#kernel'
+import { z } from '#kernel'
+import { maskJson, secretsIn } from '#lib/secrets'
 import type { McpList, McpOffer, McpPipes, McpStdioModule } from './contract.ts'
 import { bareOffer } from './offer.ts'
 import { Peer } from './peer.ts'

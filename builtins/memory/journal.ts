@@ -1,5 +1,7 @@
 import { dirname } from 'node:path'
-import { type Log, lockFile, type Ports, replaceFile } from '#kernel'
+import type { Log, Ports } from '#kernel'
+import { lockFile } from '#lib/lock'
+import { replaceFile } from '#lib/yaml'
 
 /** Read at a time. */
 const CHUNK = 256 * 1024

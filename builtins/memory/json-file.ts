@@ -1,5 +1,7 @@
 import { dirname } from 'node:path'
-import { lockFile, replaceFile, sentenceOf, z } from '#kernel'
+import { sentenceOf, z } from '#kernel'
+import { lockFile } from '#lib/lock'
+import { replaceFile } from '#lib/yaml'
 import type { SharedFiles } from '../store/contract.ts'
 import { ValuesFullError } from './contract.ts'
 import type { JournalParts } from './journal.ts'

@@ -1,4 +1,5 @@
-import { crashPoint, type Log, MissingDependencyError, type Ports, sentenceOf } from '#kernel'
+import { type Log, MissingDependencyError, type Ports, sentenceOf } from '#kernel'
+import { crashPoint } from '#lib/crash-point'
 import type { Price } from './catalogue.ts'
 import {
   type AskedCall,

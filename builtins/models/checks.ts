@@ -1,5 +1,6 @@
-import type { ConfigCheck, PluginHandle } from '#kernel'
+import type { PluginHandle } from '#kernel'
 import { mayPluginsAdd } from '../plugins-admin/contract.ts'
+import type { ConfigCheck } from '../settings/contract.ts'
 import type { ModelConfig } from './config.ts'
 import { ModelNameError, ModelProviders } from './contract.ts'
 import { providerIn } from './names.ts'

@@ -1,5 +1,6 @@
-import { ConfigChecks, definePlugin, type PluginHandle, taken } from '#kernel'
+import { definePlugin, type PluginHandle, taken } from '#kernel'
 import { Metrics } from '../metrics/contract.ts'
+import { ConfigChecks } from '../settings/contract.ts'
 import { Caller } from './caller.ts'
 import { CATALOGUE, factsOf, tiersOf } from './catalogue.ts'
 import { namesCheck } from './checks.ts'

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { BadFileError, issuesOf, type PluginHandle, type Ports, readYaml, sentenceOf } from '#kernel'
+import { issuesOf, type PluginHandle, type Ports, sentenceOf } from '#kernel'
+import { BadFileError, readYaml } from '#lib/yaml'
 import { Catalogue, type ProjectCatalogue } from './catalogue.ts'
 
 /**

@@ -1,16 +1,5 @@
-import {
-  HostToken,
-  maskText,
-  meant,
-  Operations,
-  type PluginHandle,
-  secretsOf,
-  ToolError,
-  type Toolkit,
-  Toolkits,
-  tool,
-  z,
-} from '#kernel'
+import { HostToken, meant, Operations, type PluginHandle, ToolError, type Toolkit, Toolkits, tool, z } from '#kernel'
+import { maskText, secretsOf } from '#lib/secrets'
 import type { Applied, Plugin } from './contract.ts'
 
 const name = z.string().trim().min(1).max(200).describe('The name of a plugin, as plugins_list shows it')

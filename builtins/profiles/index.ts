@@ -1,5 +1,6 @@
-import { ConfigChecks, definePlugin, taken } from '#kernel'
+import { definePlugin, taken } from '#kernel'
 import { ModelUsers } from '../models/contract.ts'
+import { ConfigChecks } from '../settings/contract.ts'
 import { ProfilesConfig } from './config.ts'
 import { Profiles } from './contract.ts'
 import { profileOperations } from './operations.ts'

@@ -1,4 +1,6 @@
-import { BadFileError, issuesOf, isTree, parseYaml, type Tree, type YamlFile, z } from '#kernel'
+import { issuesOf, z } from '#kernel'
+import { isTree, type Tree } from '#lib/tree'
+import { BadFileError, parseYaml, type YamlFile } from '#lib/yaml'
 import { Profile } from './contract.ts'
 
 /**

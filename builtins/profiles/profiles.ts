@@ -1,6 +1,7 @@
 import { isAbsolute, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Issue, type PluginHandle, sentenceOf, type YamlFile } from '#kernel'
+import { type Issue, type PluginHandle, sentenceOf } from '#kernel'
+import type { YamlFile } from '#lib/yaml'
 import { Runtime } from '../runtime/contract.ts'
 import { type Profile, ProfileNotFoundError, type Profiles } from './contract.ts'
 import { parseProfile } from './profile.ts'

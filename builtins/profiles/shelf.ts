@@ -1,5 +1,6 @@
 import { basename, extname, join, sep } from 'node:path'
-import { BadFileError, type Ports, SvcError } from '#kernel'
+import { type Ports, SvcError } from '#kernel'
+import { BadFileError } from '#lib/yaml'
 
 const NAME = /^(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { type PluginHandle, secretsOf } from '#kernel'
+import type { PluginHandle } from '#kernel'
+import { secretsOf } from '#lib/secrets'
 import { type EventRow, FileExistsError, Store } from '../store/contract.ts'
 import { NotReplayableError, Recording, RecordingNotFoundError } from './contract.ts'
 import { Digester } from './digest.ts'

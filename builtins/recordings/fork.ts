@@ -4,8 +4,6 @@ import {
   defineError,
   definePlugin,
   HostToken,
-  keyedIds,
-  keyedRandom,
   type PluginDefinition,
   type PluginHandle,
   SchedulerToken,
@@ -13,6 +11,7 @@ import {
   taken,
 } from '#kernel'
 import { counted } from '#lib/counted'
+import { keyedIds, keyedRandom } from '#lib/keyed-random'
 import { askedIn, type CallPurpose, Models, modelOf } from '../models/contract.ts'
 import { Profiles } from '../profiles/contract.ts'
 import { isoTime, Store } from '../store/contract.ts'

@@ -1,5 +1,6 @@
-import { HostToken, inRound, maskJson, maskText, type PluginHandle, secretsIn, secretsOf, sentenceOf } from '#kernel'
+import { HostToken, inRound, type PluginHandle, sentenceOf } from '#kernel'
 import { packageVersion } from '#lib/package-version'
+import { maskJson, maskText, secretsIn, secretsOf } from '#lib/secrets'
 import { isoTime, type Overheard, Store } from '../store/contract.ts'
 import type { RecordingsConfig } from './config.ts'
 import type { Recording } from './contract.ts'

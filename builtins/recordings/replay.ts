@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
-import { HostToken, type PluginHandle, sentenceOf, systemPorts } from '#kernel'
+import { HostToken, type PluginHandle, sentenceOf } from '#kernel'
+import { systemPorts } from '#lib/system-ports'
 import { type EventRow, Store } from '../store/contract.ts'
 import { type Divergence, NotReplayableError, type ReplayOptions, type ReplayVerdict } from './contract.ts'
 import { Digester } from './digest.ts'

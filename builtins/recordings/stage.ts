@@ -6,16 +6,15 @@ import {
   HostToken,
   type Ids,
   type Kernel,
-  keyedIds,
-  keyedRandom,
   OpenerToken,
   type PluginDefinition,
   type PluginHandle,
   type Ports,
   type Tape,
   TapeToken,
-  type Tree,
 } from '#kernel'
+import { keyedIds, keyedRandom } from '#lib/keyed-random'
+import type { Tree } from '#lib/tree'
 import { Effects, Store } from '../store/contract.ts'
 import { ReplayClock } from './clock.ts'
 import { NotReplayableError, type Recording } from './contract.ts'

@@ -1,5 +1,7 @@
 import { join } from 'node:path'
-import { identityOf, type Ports, replaceFile, type Undo } from '#kernel'
+import type { Ports, Undo } from '#kernel'
+import { identityOf } from '#lib/identity'
+import { replaceFile } from '#lib/yaml'
 import type { FoundServer } from './contract.ts'
 
 /** Below `.svc/`: one file for each server, with what other processes may know of it. */

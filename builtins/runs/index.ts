@@ -1,4 +1,5 @@
-import { type Cycle, definePlugin, nobody, secretMasker } from '#kernel'
+import { type Cycle, definePlugin, nobody } from '#kernel'
+import { secretMasker } from '#lib/secrets'
 import { DaemonStarts } from '../daemon/contract.ts'
 import { Effects } from '../store/contract.ts'
 import { RunsSection, runsConfig } from './config.ts'

@@ -1,4 +1,5 @@
-import { crashPoint, type Ports } from '#kernel'
+import type { Ports } from '#kernel'
+import { crashPoint } from '#lib/crash-point'
 import { scanLines, segmentPath, segmentsOf, seqOf } from './log.ts'
 
 export interface LogLine {

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { type PluginHandle, replaceFile, within } from '#kernel'
+import { type PluginHandle, within } from '#kernel'
+import { replaceFile } from '#lib/yaml'
 import { Models } from '../models/contract.ts'
 import { isoTime, Store } from '../store/contract.ts'
 import type { RunBeginning, RunFacts } from './contract.ts'

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { type Effect, inRound, type PluginHandle, secretMasker, sentenceOf } from '#kernel'
+import { type Effect, inRound, type PluginHandle, sentenceOf } from '#kernel'
+import { secretMasker } from '#lib/secrets'
 import { isoTime, newestSeq, Store } from '../store/contract.ts'
 import type { RunsConfig } from './config.ts'
 import { countsOf } from './counts.ts'

@@ -1,4 +1,5 @@
-import { type Effect, type Issue, isTree, point, type Tool, token } from '#kernel'
+import { type Effect, type Issue, point, type Tool, token } from '#kernel'
+import { isTree } from '#lib/tree'
 import type { CallPurpose, Message, ModelRequest, Spend, ToolSpec } from '../models/contract.ts'
 import type { Profile } from '../profiles/contract.ts'
 

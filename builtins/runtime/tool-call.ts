@@ -1,9 +1,7 @@
 import {
   type Clock,
-  crashPoint,
   type Effect,
   issuesOf,
-  isTree,
   near,
   sentenceOf,
   type Tool,
@@ -12,6 +10,8 @@ import {
   within,
   z,
 } from '#kernel'
+import { crashPoint } from '#lib/crash-point'
+import { isTree } from '#lib/tree'
 import type { Message } from '../models/contract.ts'
 import { canonicalJson, isTooDeep, type PlannedCall, type RunRequest } from './contract.ts'
 

@@ -1,5 +1,6 @@
 import { isAbsolute, join } from 'node:path'
-import { type PluginHandle, secretsIn, sentenceOf } from '#kernel'
+import { type PluginHandle, sentenceOf } from '#kernel'
+import { secretsIn } from '#lib/secrets'
 import { isOfSystem, walled } from './bubblewrap.ts'
 import type { SandboxConfig } from './config.ts'
 import {

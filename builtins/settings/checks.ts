@@ -1,6 +1,7 @@
-import { type ConfigCheck, HostToken, meant, type PluginHandle, stemOf } from '#kernel'
+import { HostToken, meant, type PluginHandle, stemOf } from '#kernel'
 import { type DoctorCheck, finding } from '../doctor/contract.ts'
 import { mayPluginsAdd } from '../plugins-admin/contract.ts'
+import type { ConfigCheck } from './contract.ts'
 
 /** Checks that `plugins.disabled` names plugins that there are. */
 export function disabledNamesCheck(svc: PluginHandle): ConfigCheck {

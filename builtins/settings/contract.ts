@@ -1,4 +1,5 @@
-import { z } from '#kernel'
+import { defineError, type Issue, meant, point, type ReloadClass as Reloads, z } from '#kernel'
+import type { Tree as Values } from '#lib/tree'
 
 /** Keys below their sections, as in the file; secrets are `***`. */
 const Tree = z.record(z.string(), z.unknown())
@@ -62,3 +63,71 @@ export const ConfigChanged = z.object({
   overridden_by: z.string().nullable().describe('The environment variable whose value counts instead'),
 })
 export type ConfigChanged = z.infer<typeof ConfigChanged>
+
+/**
+ * What a fault keeps from happening. `start`: no process starts with it, and no change may cause it. `change`: no change may
+ * cause it; the service runs with it. `nothing`: it is only reported.
+ */
+export type Forbids = 'start' | 'change' | 'nothing'
+
+/** Something wrong with the configuration; `path` is the key with its file and line, or the environment variable. */
+export interface ConfigFault extends Issue {
+  forbids: Forbids
+}
+
+/** The configuration as a check sees it: as it is, or as a change would make it. */
+export interface ConfigValues {
+  /** Returns the effective value of a key; undefined for a key that no plugin has. */
+  get(key: string): unknown
+  /** Names a key with the place of its value: `approval.enabled (.svc/config.yaml:4)`. */
+  placed(key: string): string
+}
+
+/** A rule that the schema of one key cannot express, such as one over several keys, or about what plugins register. */
+export interface ConfigCheck {
+  name: string
+  forbids: Forbids
+  /** Returns what is wrong, each with the key to blame. */
+  check(values: ConfigValues): readonly Issue[] | Promise<readonly Issue[]>
+}
+export const ConfigChecks = point<ConfigCheck>('config_checks', {
+  key: check => check.name,
+  has: { name: 'text', forbids: 'text', check: 'function' },
+})
+
+/** On disk; with the environment and the defaults; in force in this process. */
+export type ConfigView = 'persisted' | 'effective' | 'live'
+
+export const UnknownConfigKeyError = defineError({
+  code: 'unknown_config_key',
+  status: 404,
+  exit: 2,
+  title: 'Unknown configuration key',
+  sentence: (p: { key: string; known: string[] }) =>
+    `"${p.key}" is not a key of the configuration; ${meant(p.key, p.known, 'svc config')}`,
+})
+
+declare module '#kernel' {
+  /** The configuration of a project: `.svc/config.yaml` with the environment over it. */
+  interface Configuration {
+    readonly file: string
+    /** Returns what is wrong with the configuration. @param levels of checks; all by default */
+    faults(levels?: readonly Forbids[]): Promise<ConfigFault[]>
+    /** Returns one of the three views as a tree, or one section of it, with secrets masked. */
+    tree(view: ConfigView, section?: string): Values
+    /** Returns the keys of the file that no section knows, with their lines. */
+    unknownKeys(): Issue[]
+    /** Returns the values that must not show anywhere: all that secret keys ever had in this process. */
+    secrets(): string[]
+    /** Deep-merges a patch into the file. @returns for each changed key whether the next heartbeat applies it */
+    patch(patch: Values): Promise<Record<string, Reloads>>
+    /** Sets one key in the file. @throws UnknownConfigKeyError, and what `patch` throws */
+    set(key: string, value: unknown): Promise<Record<string, Reloads>>
+    /** Removes a key from the file, so that its default is in force again. @throws UnknownConfigKeyError, and what `patch` throws */
+    unset(key: string): Promise<Record<string, Reloads>>
+    /** Returns the path of a key as people write it. @throws UnknownConfigKeyError */
+    pathOf(key: string): string[]
+    /** Parses a string as the value that this key takes. @throws UnknownConfigKeyError */
+    parseText(key: string, text: string): unknown
+  }
+}

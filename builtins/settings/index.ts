@@ -1,7 +1,8 @@
-import { ConfigChecks, definePlugin } from '#kernel'
+import { definePlugin } from '#kernel'
 import { DaemonStarts } from '../daemon/contract.ts'
 import { DoctorChecks } from '../doctor/contract.ts'
 import { disabledNamesCheck, settingsCheck, warnOfSettings } from './checks.ts'
+import { ConfigChecks } from './contract.ts'
 import { settingsOperations } from './operations.ts'
 
 export default definePlugin({

@@ -1,16 +1,8 @@
-import {
-  BadFileError,
-  DiskFullError,
-  FileLockedError,
-  InvalidConfigError,
-  operation,
-  type PluginHandle,
-  type ReloadClass,
-  UnknownConfigKeyError,
-  z,
-} from '#kernel'
+import { DiskFullError, InvalidConfigError, operation, type PluginHandle, type ReloadClass, z } from '#kernel'
+import { FileLockedError } from '#lib/lock'
+import { BadFileError } from '#lib/yaml'
 import { Daemon } from '../daemon/contract.ts'
-import { ConfigChanged, ConfigKey, ConfigPatched, ConfigValue, ConfigViews } from './contract.ts'
+import { ConfigChanged, ConfigKey, ConfigPatched, ConfigValue, ConfigViews, UnknownConfigKeyError } from './contract.ts'
 import { renderChange, renderValue, renderViews } from './render.ts'
 import { changeOf, keysOf, valueAt, viewsOf } from './settings.ts'
 

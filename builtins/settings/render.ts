@@ -1,4 +1,4 @@
-import { getIn } from '#kernel'
+import { getIn } from '#lib/tree'
 import type { ConfigChanged, ConfigValue, ConfigViews } from './contract.ts'
 
 /** Every key with its effective value, and where that comes from unless it is the default. */

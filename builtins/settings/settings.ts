@@ -1,8 +1,9 @@
-import { type Config, describeIssues, getIn, type ReloadClass } from '#kernel'
+import { type Configuration, describeIssues, type ReloadClass } from '#kernel'
+import { getIn } from '#lib/tree'
 import type { ConfigChanged, ConfigKey, ConfigValue, ConfigViews } from './contract.ts'
 
 /** All views, of the file as it is now. @param isLive whether there is something in force: the heartbeat runs in this process */
-export async function viewsOf(config: Config, isLive: boolean): Promise<ConfigViews> {
+export async function viewsOf(config: Configuration, isLive: boolean): Promise<ConfigViews> {
   const problem = (await config.refresh()) ?? describeIssues(await config.faults(['start']))
   const keys = config.keys()
   return {
@@ -16,7 +17,7 @@ export async function viewsOf(config: Config, isLive: boolean): Promise<ConfigVi
 }
 
 /** All keys with what an editor needs to know of each, sorted by path. */
-export async function keysOf(config: Config): Promise<ConfigKey[]> {
+export async function keysOf(config: Configuration): Promise<ConfigKey[]> {
   await config.refresh()
   const effective = config.tree('effective')
   return config.keys().map(({ path, owner, schema, source, env = null, secret = false, reload, ...info }) => ({
@@ -28,7 +29,7 @@ export async function keysOf(config: Config): Promise<ConfigKey[]> {
 }
 
 /** One key. @throws UnknownConfigKeyError */
-export async function valueAt(config: Config, key: string): Promise<ConfigValue> {
+export async function valueAt(config: Configuration, key: string): Promise<ConfigValue> {
   await config.refresh()
   const path = config.pathOf(key)
   const { path: of, source, reload, env, schema, ...info } = infoOf(config, key)!
@@ -45,7 +46,7 @@ export async function valueAt(config: Config, key: string): Promise<ConfigValue>
 }
 
 /** What became of a key that was set, or taken away. @param reload null when the file stayed as it was */
-export function changeOf(config: Config, key: string, reload: ReloadClass | null): ConfigChanged {
+export function changeOf(config: Configuration, key: string, reload: ReloadClass | null): ConfigChanged {
   const info = infoOf(config, key)
   // One that no plugin has was taken away.
   if (!info) return { key, value: null, reload, overridden_by: null }
@@ -55,6 +56,6 @@ export function changeOf(config: Config, key: string, reload: ReloadClass | null
 }
 
 /** The key itself, or the one of which it is an entry; undefined for a key that no plugin has. */
-function infoOf(config: Config, key: string) {
+function infoOf(config: Configuration, key: string) {
   return config.keys().find(({ path }) => path === key || key.startsWith(`${path}.`))
 }

@@ -1,4 +1,5 @@
-import { keyedIds, keyedRandom, type Opener } from '#kernel'
+import type { Opener } from '#kernel'
+import { keyedIds, keyedRandom } from '#lib/keyed-random'
 import { WorldTime } from './clock.ts'
 import { Dice } from './dice.ts'
 import { Disk } from './disk/disk.ts'

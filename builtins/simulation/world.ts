@@ -1,13 +1,5 @@
-import {
-  type Kernel,
-  keyedIds,
-  keyedRandom,
-  type Opener,
-  type PluginDefinition,
-  type Role,
-  SvcError,
-  type Tool,
-} from '#kernel'
+import { type Kernel, type Opener, type PluginDefinition, type Role, SvcError, type Tool } from '#kernel'
+import { keyedIds, keyedRandom } from '#lib/keyed-random'
 import { Store } from '../store/contract.ts'
 import { WorldTime } from './clock.ts'
 import {

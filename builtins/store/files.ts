@@ -1,5 +1,6 @@
 import { dirname, join } from 'node:path'
-import { crashPoint, type Ports, sentenceOf } from '#kernel'
+import { type Ports, sentenceOf } from '#kernel'
+import { crashPoint } from '#lib/crash-point'
 import { connect, identify } from './connection.ts'
 import { DatabaseInUseError, type DatabaseReport, DatabaseUnusableError, FileExistsError } from './contract.ts'
 import { FROM_BACKUP, unusable } from './damage.ts'

@@ -1,4 +1,5 @@
-import { type ConfigCheck, ConfigChecks, definePlugin, type PluginHandle, SchedulerToken } from '#kernel'
+import { definePlugin, type PluginHandle, SchedulerToken } from '#kernel'
+import { type ConfigCheck, ConfigChecks } from '../settings/contract.ts'
 import { StoreConfig } from './config.ts'
 import {
   appendEvent,

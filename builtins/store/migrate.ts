@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { Umzug } from 'umzug'
-import { crashPoint, type Ports } from '#kernel'
+import type { Ports } from '#kernel'
+import { crashPoint } from '#lib/crash-point'
 import { FileExistsError } from './contract.ts'
 import type { Database } from './database.ts'
 import { keepCopy } from './files.ts'

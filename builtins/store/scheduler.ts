@@ -1,4 +1,5 @@
-import { type CommitResult, crashPoint, type Due, type Effect, type Lease, type Next, type Scheduler } from '#kernel'
+import type { CommitResult, Due, Effect, Lease, Next, Scheduler } from '#kernel'
+import { crashPoint } from '#lib/crash-point'
 import type { Database } from './database.ts'
 
 /** How long a lease lasts without being renewed or committed, in milliseconds. */

@@ -1,4 +1,4 @@
-import { crashPoint } from '#kernel'
+import { crashPoint } from '#lib/crash-point'
 import type { Database } from './database.ts'
 import { APPLICATION_ID, MIGRATIONS } from './migrations/index.ts'
 

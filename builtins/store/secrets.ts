@@ -1,4 +1,5 @@
-import { maskJson, type PluginHandle, secretsOf } from '#kernel'
+import type { PluginHandle } from '#kernel'
+import { maskJson, secretsOf } from '#lib/secrets'
 import type { Statement } from './contract.ts'
 
 /** Rows that tell what happened: they are shown, streamed and kept. What runs does not come from them. */

@@ -1,13 +1,5 @@
-import {
-  actor,
-  type CommitResult,
-  crashPoint,
-  type Effect,
-  inRound,
-  type PluginHandle,
-  sentenceOf,
-  taken,
-} from '#kernel'
+import { actor, type CommitResult, type Effect, inRound, type PluginHandle, sentenceOf, taken } from '#kernel'
+import { crashPoint } from '#lib/crash-point'
 import {
   type EffectPlanner,
   EVENT_COLUMNS,

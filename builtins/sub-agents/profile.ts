@@ -1,7 +1,8 @@
-import { type ConfigCheck, type PluginHandle, type Toolkit, Toolkits, z } from '#kernel'
+import { type PluginHandle, type Toolkit, Toolkits, z } from '#kernel'
 import { Agents, type NewAgent, type ProfileShape } from '../agents/contract.ts'
 import type { Profile } from '../profiles/contract.ts'
 import { Runtime } from '../runtime/contract.ts'
+import type { ConfigCheck } from '../settings/contract.ts'
 import { Store } from '../store/contract.ts'
 import { standing } from './repository.ts'
 

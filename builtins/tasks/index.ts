@@ -1,4 +1,5 @@
-import { ConfigChecks, definePlugin } from '#kernel'
+import { definePlugin } from '#kernel'
+import { ConfigChecks } from '../settings/contract.ts'
 import { Effects } from '../store/contract.ts'
 import { TasksConfig } from './config.ts'
 import { TaskDriver, TaskEnded, TaskStarted, Tasks } from './contract.ts'

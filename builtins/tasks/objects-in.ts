@@ -1,4 +1,4 @@
-import { isTree } from '#kernel'
+import { isTree } from '#lib/tree'
 import { isTooDeep } from '../runtime/contract.ts'
 
 type Json = Record<string, unknown>

@@ -1,4 +1,5 @@
-import { isTree, type OperationCall, operation, Page, type PluginHandle, stream, type Tree, z } from '#kernel'
+import { type OperationCall, operation, Page, type PluginHandle, stream, z } from '#kernel'
+import { isTree, type Tree } from '#lib/tree'
 import { AgentDeadError, AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '../agents/contract.ts'
 import { BudgetExhaustedError } from '../budget/contract.ts'
 import { IdempotencyKeyReusedError } from '../rest/contract.ts'

@@ -1,5 +1,6 @@
-import type { ConfigCheck, PluginHandle } from '#kernel'
+import type { PluginHandle } from '#kernel'
 import { Runtime } from '../runtime/contract.ts'
+import type { ConfigCheck } from '../settings/contract.ts'
 import { TasksConfig } from './config.ts'
 
 const KEY = 'tasks.toolkits'

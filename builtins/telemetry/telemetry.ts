@@ -1,5 +1,6 @@
-import { type PluginHandle, SvcError, secretMasker, sentenceOf, type Undo, within } from '#kernel'
+import { type PluginHandle, SvcError, sentenceOf, type Undo, within } from '#kernel'
 import { packageVersion } from '#lib/package-version'
+import { secretMasker } from '#lib/secrets'
 import { CallObservers, ModelError, type ObservedCall, type ObservedEnd } from '../models/contract.ts'
 import { answerAttributes, inputContent, outputContent, spendAttributes } from './attributes.ts'
 import { settingsOf, type TelemetryConfig } from './config.ts'

@@ -1,6 +1,7 @@
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
-import { type Kernel, keyedIds, keyedRandom, OpenerToken, type PluginHandle, type Ports } from '#kernel'
+import { type Kernel, OpenerToken, type PluginHandle, type Ports } from '#kernel'
+import { keyedIds, keyedRandom } from '#lib/keyed-random'
 import { type CallLimit, CallLimits, type CallPurpose, ModelProviders } from '../models/contract.ts'
 import { type Trial, TrialFolderError, type TrialOptions } from './contract.ts'
 

@@ -1,6 +1,7 @@
 import { isatty } from 'node:tty'
 import { parentPort, workerData } from 'node:worker_threads'
-import { sentenceOf, systemPorts } from '#kernel'
+import { sentenceOf } from '#kernel'
+import { systemPorts } from '#lib/system-ports'
 import { HELD_UP, superviseSuccessors } from './foreground.ts'
 import { type Frame, type Halted, haltMainThread } from './halt.ts'
 import { quarantine } from './quarantine.ts'

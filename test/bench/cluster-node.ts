@@ -3,14 +3,16 @@
  * cost, waits for so many milliseconds as it was told last, as if for an answer, and books that with a message in the commit with
  * which it gives its lease back.
  */
+
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Cycle, definePlugin, Kernel, z } from '#kernel'
+import { type Cycle, definePlugin, z } from '#kernel'
 import { bookSpend } from '../../builtins/budget/contract.ts'
 import budget from '../../builtins/budget/index.ts'
 import { holdSpend } from '../../builtins/budget/repository.ts'
 import cluster from '../../builtins/cluster/index.ts'
 import { appendEvent, Store } from '../../builtins/store/contract.ts'
 import store from '../../builtins/store/index.ts'
+import { openKernel } from '../../compose.ts'
 import { instantModel } from './instant-model.ts'
 import { cpu } from './measures.ts'
 
@@ -64,7 +66,7 @@ const model = definePlugin({
   },
 })
 
-const kernel = await Kernel.open({
+const kernel = await openKernel({
   root: root!,
   roles: ['daemon'],
   builtins: [store, cluster, instantModel, budget, model],

@@ -2,7 +2,7 @@ import { copyFile, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
-import { type Cycle, definePlugin, Kernel, type PluginDefinition, tool, z } from '#kernel'
+import { type Cycle, definePlugin, type Kernel, type PluginDefinition, tool, z } from '#kernel'
 import agents from '../../builtins/agents/index.ts'
 import budget from '../../builtins/budget/index.ts'
 import goals from '../../builtins/goals/index.ts'
@@ -10,6 +10,7 @@ import { Profile, Profiles } from '../../builtins/profiles/contract.ts'
 import runtime from '../../builtins/runtime/index.ts'
 import { Database, planned } from '../../builtins/store/database.ts'
 import store from '../../builtins/store/index.ts'
+import { openKernel } from '../../compose.ts'
 import { instantModel } from './instant-model.ts'
 import { costOf, idleLag, inTurn, lagDuring, median, turnsDuring } from './measures.ts'
 import { type Row, row } from './row.ts'
@@ -79,7 +80,7 @@ function record(): { transactions: Transaction[]; stop(): void } {
 }
 
 export async function house(root: string, also: readonly PluginDefinition[] = []) {
-  return Kernel.open({
+  return openKernel({
     root,
     roles: ['daemon'],
     builtins: [store, instantModel, budget, world, agents, runtime, goals, ...also],

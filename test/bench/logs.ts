@@ -1,7 +1,7 @@
 import { mkdir, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Bench } from 'tinybench'
-import { systemPorts } from '#kernel'
+import { systemPorts } from '#lib/system-ports'
 import { Journal } from '../../builtins/events/journal.ts'
 import { latestEvents } from '../../builtins/events/repository.ts'
 import { segmentPath } from '../../builtins/runs/log.ts'

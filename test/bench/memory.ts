@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { Bench } from 'tinybench'
-import { keyedIds, keyedRandom, systemPorts } from '#kernel'
+import { keyedIds, keyedRandom } from '#lib/keyed-random'
+import { systemPorts } from '#lib/system-ports'
 import { Journal } from '../../builtins/memory/journal.ts'
 import { Memories } from '../../builtins/memory/memories.ts'
 import { termsOf } from '../../builtins/memory/terms.ts'

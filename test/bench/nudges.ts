@@ -1,12 +1,13 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { definePlugin, Kernel } from '#kernel'
+import { definePlugin } from '#kernel'
 import agents from '../../builtins/agents/index.ts'
 import { insertAgent } from '../../builtins/agents/repository.ts'
 import { Store } from '../../builtins/store/contract.ts'
 import store from '../../builtins/store/index.ts'
 import waking from '../../builtins/waking/index.ts'
+import { openKernel } from '../../compose.ts'
 import { instantModel } from './instant-model.ts'
 import { idleLag, percentile } from './measures.ts'
 import { type Row, row } from './row.ts'
@@ -16,7 +17,7 @@ const NUDGES = 60
 const profiles = definePlugin({ name: 'profiles', setup: () => {} })
 
 const open = (root: string, role: 'daemon' | 'cli') =>
-  Kernel.open({
+  openKernel({
     ...{ root, roles: [role], builtins: [store, instantModel, profiles, agents, waking], ports: { env: {} } },
     log: { level: 'error' },
   })

@@ -6,13 +6,14 @@ import { join } from 'node:path'
 import { PerformanceObserver } from 'node:perf_hooks'
 import { fileURLToPath } from 'node:url'
 import { getHeapStatistics } from 'node:v8'
-import { type Cycle, definePlugin, Kernel, type PluginHandle, type Right, type Tape, TapeToken } from '#kernel'
+import { type Cycle, definePlugin, type Kernel, type PluginHandle, type Right, type Tape, TapeToken } from '#kernel'
 import { BUILTINS } from '../../builtins/index.ts'
 import { type ModelEvent, ModelProviders, type ModelRequest } from '../../builtins/models/contract.ts'
 import { beginRecording, type LiveRecording } from '../../builtins/recordings/recording.ts'
 import { RecordingShelf } from '../../builtins/recordings/shelf.ts'
 import { Runs } from '../../builtins/runs/contract.ts'
 import runs from '../../builtins/runs/index.ts'
+import { openKernel } from '../../compose.ts'
 import { drive, house, prepare } from './cycles.ts'
 import { costOf, cpu, median, percentile, sureOf } from './measures.ts'
 import { type Row, row } from './row.ts'
@@ -191,7 +192,7 @@ async function whole(hook: Switch, default_model: string, env: Record<string, st
   const worker = { name: 'worker', role: 'takes notes', toolkits: ['notepad', 'file', 'memory'] }
   await writeFile(join(root, 'profiles', 'worker.yaml'), JSON.stringify(worker))
   const builtins = [...BUILTINS, eager, instant, hook.plugin]
-  const kernel = await Kernel.open({ root, roles: ['daemon'], builtins, ports: { env }, log: { level: 'error' } })
+  const kernel = await openKernel({ root, roles: ['daemon'], builtins, ports: { env }, log: { level: 'error' } })
   for (let n = 0; n < AGENTS; n++) await kernel.invoke('agents.spawn', { preset: 'worker' })
   return { root, kernel }
 }

@@ -8,7 +8,7 @@ import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { definePlugin, Kernel, token, z } from '#kernel'
+import { definePlugin, type Kernel, token, z } from '#kernel'
 import agents from '../../builtins/agents/index.ts'
 import { insertAgent } from '../../builtins/agents/repository.ts'
 import budget from '../../builtins/budget/index.ts'
@@ -20,6 +20,7 @@ import rest from '../../builtins/rest/index.ts'
 import runtime from '../../builtins/runtime/index.ts'
 import { Store } from '../../builtins/store/contract.ts'
 import store from '../../builtins/store/index.ts'
+import { openKernel } from '../../compose.ts'
 import { instantModel } from './instant-model.ts'
 import { percentile } from './measures.ts'
 
@@ -139,7 +140,7 @@ export async function soak(options: SoakOptions): Promise<Figures> {
   await mkdir(join(root, '.svc'))
   await writeFile(join(root, '.svc', 'config.yaml'), 'daemon:\n  heartbeat: 0.1\n  min_rest: 0\n  stop_grace: 30\n')
   await write(root, 0)
-  const kernel = await Kernel.open({
+  const kernel = await openKernel({
     root,
     roles: ['daemon', 'server'],
     builtins: [store, instantModel, budget, world(ledger), agents, runtime, goals, rest, pluginsAdmin],

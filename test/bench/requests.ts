@@ -9,7 +9,7 @@ import profiles from '../../builtins/profiles/index.ts'
 import { Rest } from '../../builtins/rest/contract.ts'
 import rest from '../../builtins/rest/index.ts'
 import store from '../../builtins/store/index.ts'
-import { Kernel } from '../../kernel/index.ts'
+import { openKernel } from '../../compose.ts'
 import { tempDir } from '../support/index.ts'
 import { populate } from './population.ts'
 import { type Row, row } from './row.ts'
@@ -42,7 +42,7 @@ const ROUNDS = 10
 export async function measureHttp(path: string, alive: number, count: number) {
   await using dir = await tempDir()
   const builtins = [store, models, profiles, agents, rest]
-  await using kernel = await Kernel.open({ root: dir.path, roles: ['server'], builtins, log: { level: 'warn' } })
+  await using kernel = await openKernel({ root: dir.path, roles: ['server'], builtins, log: { level: 'warn' } })
   populate(join(dir.path, '.svc/svc.db'), { agents: alive })
   const { url } = await kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })
   const bytes = Buffer.from(await (await fetch(url + path)).arrayBuffer())

@@ -3,9 +3,10 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import { definePlugin, Kernel, stream, z } from '#kernel'
+import { definePlugin, stream, z } from '#kernel'
 import { Rest } from '../../builtins/rest/contract.ts'
 import rest from '../../builtins/rest/index.ts'
+import { openKernel } from '../../compose.ts'
 import { tempDir } from '../support/index.ts'
 import { type Row, row } from './row.ts'
 
@@ -56,7 +57,7 @@ export async function streams(): Promise<Row[]> {
  */
 export async function measureStreams(streams: number, seconds: number) {
   await using dir = await tempDir()
-  await using kernel = await Kernel.open({
+  await using kernel = await openKernel({
     root: dir.path,
     roles: ['server'],
     builtins: [rest, teller],

@@ -1,7 +1,7 @@
 import { chmod, constants, readdir, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { systemPorts } from '#kernel'
+import { systemPorts } from '#lib/system-ports'
 import type { DoctorReport, Patient } from '../../builtins/doctor/contract.ts'
 import { diskSpace, nativeModule, nodeVersion, openFiles, permissions, watches } from '../../builtins/doctor/machine.ts'
 import { RunningSvc } from '../support/cli.ts'

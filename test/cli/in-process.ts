@@ -28,6 +28,7 @@ export async function refused(words: readonly string[], cwd: string): Promise<Ra
     const code = await main(words, {
       packageRoot: join(import.meta.dirname, '../..'),
       open: none,
+      configOf: none,
       findDaemon: async () => undefined,
       findDaemons: async () => [],
       findServers: async () => [],

@@ -1,7 +1,7 @@
 import { open, readdir, readFile, rename, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { systemPorts } from '#kernel'
+import { systemPorts } from '#lib/system-ports'
 import { openJournal } from '../../builtins/cli/journal.ts'
 import { Terminal } from '../../builtins/cli/terminal.ts'
 import { tempDir } from '../support/temp.ts'

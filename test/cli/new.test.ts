@@ -1,7 +1,7 @@
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { systemPorts } from '#kernel'
+import { systemPorts } from '#lib/system-ports'
 import { newPlugin } from '../../builtins/cli/commands/new.ts'
 import type { Context } from '../../builtins/cli/context.ts'
 import { PLUGIN_KINDS } from '../../builtins/cli/scaffold/kinds.ts'

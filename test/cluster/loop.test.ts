@@ -2,7 +2,8 @@ import { describe, expect, it, vi } from 'vitest'
 import { Connections } from '../../builtins/cluster/connection.ts'
 import { Store } from '../../builtins/store/contract.ts'
 import store from '../../builtins/store/index.ts'
-import { type Cycle, definePlugin, Kernel, SchedulerToken } from '../../kernel/index.ts'
+import { openKernel } from '../../compose.ts'
+import { type Cycle, definePlugin, SchedulerToken } from '../../kernel/index.ts'
 import { populated } from '../bench/cluster.ts'
 import { drive } from '../bench/cycles.ts'
 import { project } from '../cli/project.ts'
@@ -19,7 +20,7 @@ describe.skipIf(!server)('a loop on PostgreSQL', () => {
     const config = `store: { url: '${database.url}' }\ndaemon: { max_concurrent_agents: 2 }\n`
     const dir = await project({ '.svc/config.yaml': config })
     const builtins = [store, cluster, plugin]
-    const kernel = await Kernel.open({
+    const kernel = await openKernel({
       root: dir.path,
       roles: ['daemon'],
       builtins,

@@ -5,7 +5,7 @@
  */
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { keyedRandom } from '#kernel'
+import { keyedRandom } from '#lib/keyed-random'
 import build from '../support/build.ts'
 import type { Line } from './cable.ts'
 import { inWords, nudgeLatency } from './latency.ts'

@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { type Address, Rest } from '../../builtins/rest/contract.ts'
 import rest from '../../builtins/rest/index.ts'
-import { type Clock, Kernel, type PluginDefinition } from '../../kernel/index.ts'
+import { openKernel } from '../../compose.ts'
+import type { Clock, PluginDefinition } from '../../kernel/index.ts'
 
 export interface Answer {
   status: number
@@ -44,7 +45,7 @@ export async function restHouse(
   }
   await options.before?.(root)
   const log: string[] = []
-  const kernel = await Kernel.open({
+  const kernel = await openKernel({
     pluginFiles: 'all',
     root,
     roles: ['server'],

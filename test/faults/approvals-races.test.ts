@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
-import { definePlugin, keyedRandom, tool, z } from '#kernel'
+import { definePlugin, tool, z } from '#kernel'
+import { keyedRandom } from '#lib/keyed-random'
 import { type ApprovalSummary, Approvals } from '../../builtins/approvals/contract.ts'
 import approvals from '../../builtins/approvals/index.ts'
 

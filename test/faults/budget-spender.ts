@@ -2,14 +2,16 @@
  * A process that asks the model of its environment on eight lines at once, as long as the budget of the project lets it:
  * `budget-spender.ts <root> <seed>`. Its ids are its own by the seed.
  */
-import { Kernel, keyedIds, keyedRandom } from '#kernel'
+
+import { keyedIds, keyedRandom } from '#lib/keyed-random'
 import budget from '../../builtins/budget/index.ts'
 import { Models } from '../../builtins/models/contract.ts'
 import models from '../../builtins/models/index.ts'
 import store from '../../builtins/store/index.ts'
+import { openKernel } from '../../compose.ts'
 
 const [, , root = '', seed] = process.argv
-const kernel = await Kernel.open({
+const kernel = await openKernel({
   root,
   roles: ['server'],
   builtins: [store, models, budget],

@@ -4,8 +4,8 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, it, onTestFinished } from 'vitest'
+import { keyedRandom } from '#lib/keyed-random'
 import type { BudgetStatus } from '../../builtins/budget/contract.ts'
-import { keyedRandom } from '../../kernel/index.ts'
 import { project } from '../cli/project.ts'
 import {
   type ModelServer,

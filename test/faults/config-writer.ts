@@ -2,13 +2,16 @@
  * A process that raises one key of a project's configuration by one, again and again, and says each number once it is
  * written: `config-writer.ts <file> <key> <from>`. It goes on until it is killed.
  */
-import { Config, systemPorts, z } from '#kernel'
+
+import { z } from '#kernel'
+import { systemPorts } from '#lib/system-ports'
+import { Config } from '../../builtins/settings/config.ts'
 
 const [, , file, key = '', from] = process.argv
 const config = new Config(file!, systemPorts())
 await config.open()
 const shape = Object.fromEntries(['a', 'b', 'c', 'd'].map(name => [name, z.number().int().default(0)]))
-config.prepare('counts', z.object(shape), 'writer').add()
+config.section('counts', z.object(shape), 'writer').add()
 for (let n = Number(from) + 1; ; n++) {
   await config.patch({ counts: { [key]: n } })
   process.stdout.write(`${n}\n`)

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import { keyedRandom } from '#kernel'
+import { keyedRandom } from '#lib/keyed-random'
 import { RunningSvc, until } from '../support/index.ts'
 import { Crashing } from './crashing.ts'
 

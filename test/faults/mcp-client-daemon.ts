@@ -1,12 +1,14 @@
 /** A process of the project with an MCP server, for those who end it: writes the ids of all processes that come of it. */
-import { Kernel, Toolkits } from '#kernel'
+
+import { Toolkits } from '#kernel'
 import mcpClient from '../../builtins/mcp-client/index.ts'
 import sandbox from '../../builtins/sandbox/index.ts'
 import store from '../../builtins/store/index.ts'
+import { openKernel } from '../../compose.ts'
 import type { McpServer } from '../../index.ts'
 
 const [root = '.'] = process.argv.slice(2)
-const kernel = await Kernel.open({
+const kernel = await openKernel({
   pluginFiles: 'all',
   root,
   roles: ['server'],

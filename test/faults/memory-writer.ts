@@ -3,7 +3,7 @@
  * `memory-writer.ts <file> <name> <from>` stores `<name>-<n>`, and forgets every third of its own; it also searches, and
  * has the file written anew now and then. It goes on until it is killed.
  */
-import { systemPorts } from '#kernel'
+import { systemPorts } from '#lib/system-ports'
 import { Journal } from '../../builtins/memory/journal.ts'
 import { Memories } from '../../builtins/memory/memories.ts'
 

@@ -3,7 +3,9 @@ import { lstat, lutimes, readdir, readFile, readlink, rename, rm, stat, symlink,
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { BadFileError, definePlugin, InvalidConfigError, identityOf, z } from '#kernel'
+import { definePlugin, InvalidConfigError, z } from '#kernel'
+import { identityOf } from '#lib/identity'
+import { BadFileError } from '#lib/yaml'
 import { beat, type House, house, memoryScheduler, settled, until } from '../support/index.ts'
 
 interface Shop {

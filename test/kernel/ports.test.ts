@@ -1,5 +1,7 @@
 import { expect, it } from 'vitest'
-import { keyedIds, keyedRandom, systemPorts, TimeLimitError, within } from '#kernel'
+import { TimeLimitError, within } from '#kernel'
+import { keyedIds, keyedRandom } from '#lib/keyed-random'
+import { systemPorts } from '#lib/system-ports'
 import { heldClock, house } from '../support/index.ts'
 
 it('randomness is a function of its key: no order of drawing changes it', () => {

@@ -1,4 +1,4 @@
-import { Kernel, type Opener, type PluginDefinition } from '#kernel'
+import type { Opener, PluginDefinition } from '#kernel'
 import { BUILTINS } from '../../builtins/index.ts'
 import type { Original } from '../../builtins/recordings/replay.ts'
 import type { SimulatedRun, SimulationOptions } from '../../builtins/simulation/contract.ts'
@@ -6,12 +6,12 @@ import { Ground } from '../../builtins/simulation/ground.ts'
 import { NOTHING } from '../../builtins/simulation/rules.ts'
 import { watched } from '../../builtins/simulation/simulation.ts'
 import { World, type WorldParts } from '../../builtins/simulation/world.ts'
+import { openKernel } from '../../compose.ts'
 import { turn } from '../support/clock.ts'
 import { WorldTapes } from './tapes.ts'
 
 const opener: Opener = {
-  open: ({ also = [], ...options }) =>
-    Kernel.open({ builtins: [...BUILTINS, ...also], pluginFiles: 'all', ...options }),
+  open: ({ also = [], ...options }) => openKernel({ builtins: [...BUILTINS, ...also], pluginFiles: 'all', ...options }),
 }
 let laid: Promise<Ground> | undefined
 

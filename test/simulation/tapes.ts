@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { definePlugin, Kernel, type PluginDefinition, type PluginHandle, TapeToken } from '#kernel'
+import { definePlugin, type PluginDefinition, type PluginHandle, TapeToken } from '#kernel'
 import { DaemonStarts } from '../../builtins/daemon/contract.ts'
 import { BUILTINS } from '../../builtins/index.ts'
 import { ModelProviders } from '../../builtins/models/contract.ts'
@@ -13,6 +13,7 @@ import { type Original, replay } from '../../builtins/recordings/replay.ts'
 import { simulatedToolkit } from '../../builtins/simulation/tools.ts'
 import type { World } from '../../builtins/simulation/world.ts'
 import { isoTime, Store } from '../../builtins/store/contract.ts'
+import { openKernel } from '../../compose.ts'
 
 /** A run of the daemon in a world, as it is recorded: by one of its processes, from its start to its end or its being killed. */
 interface Tape {
@@ -167,7 +168,7 @@ export async function replayer(): Promise<{
       handle ??= svc
     },
   })
-  const kernel = await Kernel.open({
+  const kernel = await openKernel({
     pluginFiles: 'all',
     ...{ root, roles: [], builtins: [...BUILTINS, plugin], ports: { env: {} } },
     log: { level: 'silent' },

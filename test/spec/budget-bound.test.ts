@@ -1,5 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest'
-import { definePlugin, keyedRandom, z } from '#kernel'
+import { definePlugin, z } from '#kernel'
+import { keyedRandom } from '#lib/keyed-random'
 import { bookSpend } from '../../builtins/budget/contract.ts'
 import budget from '../../builtins/budget/index.ts'
 import { DaemonStarts } from '../../builtins/daemon/contract.ts'

@@ -1,7 +1,7 @@
 import { readFile, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { keyedRandom } from '#kernel'
+import { keyedRandom } from '#lib/keyed-random'
 import { Memory, type MemoryHit } from '../../builtins/memory/contract.ts'
 import { termsOf } from '../../builtins/memory/terms.ts'
 import { linesBehind, ON_POSTGRES, writeBehind } from '../support/behind.ts'

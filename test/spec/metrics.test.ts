@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { describe, expect, it } from 'vitest'
-import { definePlugin, systemPorts } from '#kernel'
+import { definePlugin } from '#kernel'
+import { systemPorts } from '#lib/system-ports'
 import daemon from '../../builtins/daemon/index.ts'
 import { Metrics } from '../../builtins/metrics/contract.ts'
 import metrics from '../../builtins/metrics/index.ts'

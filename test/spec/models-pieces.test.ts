@@ -3,7 +3,7 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { expect, onTestFinished, test } from 'vitest'
-import { systemPorts } from '#kernel'
+import { systemPorts } from '#lib/system-ports'
 import { fetchInPieces } from '../../builtins/models/providers/pieces.ts'
 import { modelHouse } from './models-house.ts'
 

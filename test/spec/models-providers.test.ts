@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { systemPorts } from '#kernel'
+import { systemPorts } from '#lib/system-ports'
 import { ModelProviders, Models } from '../../builtins/models/contract.ts'
 import models from '../../builtins/models/index.ts'
 import type { ModelsOverview } from '../../builtins/models/overview.ts'

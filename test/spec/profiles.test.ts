@@ -2,9 +2,10 @@ import { mkdir, mkdtemp, readdir, realpath, rename, rm, stat, symlink, utimes, w
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { Kernel, Operations, type SvcError } from '#kernel'
+import { type Kernel, Operations, type SvcError } from '#kernel'
 import { Profile, Profiles } from '../../builtins/profiles/contract.ts'
 import profiles from '../../builtins/profiles/index.ts'
+import { openKernel } from '../../compose.ts'
 
 const PRESETS = ['coder', 'gambler', 'hustler', 'oracle', 'philosopher', 'researcher', 'reviewer', 'tester', 'writer']
 
@@ -14,7 +15,7 @@ let lines: { level: number; msg: string }[]
 
 async function open(env: Record<string, string> = {}): Promise<void> {
   const log = { write: (line: string) => void lines.push(JSON.parse(line)) }
-  kernel = await Kernel.open({ root, roles: ['cli'], builtins: [profiles], ports: { env }, log })
+  kernel = await openKernel({ root, roles: ['cli'], builtins: [profiles], ports: { env }, log })
 }
 
 beforeEach(async () => {

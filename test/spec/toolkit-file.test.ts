@@ -16,9 +16,10 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { Kernel, type ToolCall, Toolkits } from '#kernel'
+import { type Kernel, type ToolCall, Toolkits } from '#kernel'
 import sandbox from '../../builtins/sandbox/index.ts'
 import files from '../../builtins/toolkits/file/index.ts'
+import { openKernel } from '../../compose.ts'
 
 const SECRET = 'the secret outside'
 
@@ -38,7 +39,7 @@ beforeEach(async () => {
     join(root, '.svc/config.yaml'),
     'tools: { file_max_read_bytes: 2000000, file_max_write_bytes: 1000000 }\n',
   )
-  kernel = await Kernel.open({ root, roles: ['daemon'], builtins: [sandbox, files], log: { write: () => {} } })
+  kernel = await openKernel({ root, roles: ['daemon'], builtins: [sandbox, files], log: { write: () => {} } })
 })
 
 afterEach(async () => {

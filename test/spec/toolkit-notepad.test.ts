@@ -2,9 +2,11 @@ import { appendFile, mkdir, mkdtemp, readFile, realpath, rm, stat, symlink, writ
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { definePlugin, Kernel, systemPorts, type ToolCall, Toolkits } from '#kernel'
+import { definePlugin, type Kernel, type ToolCall, Toolkits } from '#kernel'
+import { systemPorts } from '#lib/system-ports'
 import { AgentNotFoundError, type AgentRow, Agents } from '../../builtins/agents/contract.ts'
 import notepad from '../../builtins/toolkits/notepad/index.ts'
+import { openKernel } from '../../compose.ts'
 
 let root: string
 let kernel: Kernel
@@ -26,7 +28,7 @@ const agents = definePlugin({
 async function open(config = ''): Promise<void> {
   await writeFile(join(root, '.svc/config.yaml'), config)
   const clock = { ...systemPorts().clock, now: () => new Date(now), ms: () => now }
-  kernel = await Kernel.open({
+  kernel = await openKernel({
     root,
     roles: ['daemon'],
     builtins: [agents, notepad],

@@ -2,7 +2,10 @@ import { randomInt } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
-import { Kernel, keyedIds, keyedRandom, type PluginDefinition, type Ports, type Role, systemPorts } from '#kernel'
+import type { Kernel, PluginDefinition, Ports, Role } from '#kernel'
+import { keyedIds, keyedRandom } from '#lib/keyed-random'
+import { systemPorts } from '#lib/system-ports'
+import { openKernel } from '../../compose.ts'
 import { HeldClock } from './clock.ts'
 import { TempDir, tempDir } from './temp.ts'
 
@@ -116,7 +119,7 @@ export async function house(options: HouseOptions = {}): Promise<House> {
   try {
     await dir.write(filesOf(options))
     if (temporary && !elsewhere) await foundDatabase(options, dir.path)
-    const kernel = await Kernel.open({
+    const kernel = await openKernel({
       root: dir.path,
       roles: options.roles ?? ['daemon'],
       pluginFiles: 'all',

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
-import { type Kernel, replaceFile, SvcError, sentenceOf } from '#kernel'
+import { type Kernel, SvcError, sentenceOf } from '#kernel'
+import { replaceFile } from '#lib/yaml'
 import {
   BadBundleError,
   type Bundle,

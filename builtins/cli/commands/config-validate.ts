@@ -1,4 +1,5 @@
-import { type ConfigFault, InvalidConfigError, type Issue, sentenceOf } from '#kernel'
+import { InvalidConfigError, type Issue, sentenceOf } from '#kernel'
+import type { ConfigFault } from '../../settings/contract.ts'
 import { isChild, runInChild, runsPlugins } from '../child.ts'
 import type { Context, HandWritten } from '../context.ts'
 import { printable, printableJson } from '../printable.ts'

@@ -1,5 +1,5 @@
-import { replaceFile } from '#kernel'
 import { counted } from '#lib/counted'
+import { replaceFile } from '#lib/yaml'
 import { FaultLevel, type SimulatedRun, Simulation } from '../../simulation/contract.ts'
 import type { HandWritten } from '../context.ts'
 import { UsageError } from '../contract.ts'

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { defineError, type Ports, replaceFile } from '#kernel'
+import { defineError, type Ports } from '#kernel'
+import { replaceFile } from '#lib/yaml'
 import { type FoundDaemon, OWN_NAME, STOP_FILE } from '../../daemon/contract.ts'
 import type { Context, HandWritten } from '../context.ts'
 import { UsageError } from '../contract.ts'

@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
-import { BadFileError, type PluginHandle, parse, readYaml, z } from '#kernel'
+import { type PluginHandle, parse, z } from '#kernel'
+import { BadFileError, readYaml } from '#lib/yaml'
 import { CATEGORIES, LifeEvent, LifeEvents } from '../contract.ts'
 
 /** Beside this module as source, and beside the bundle that it is part of. */

@@ -1,4 +1,4 @@
-import { isTree } from '#kernel'
+import { isTree } from '#lib/tree'
 import type { Message } from '../contract.ts'
 import { textTokens } from './tokens.ts'
 

@@ -4,7 +4,8 @@ import type {
   MessageParam,
   ToolResultBlockParam,
 } from '@anthropic-ai/sdk/resources/messages'
-import { isTree, z } from '#kernel'
+import { z } from '#kernel'
+import { isTree } from '#lib/tree'
 import type { Message, ModelEvent, ModelRequest, Usage } from '../contract.ts'
 
 /** Kept for the next step of the same conversation, which begins with the same words. */

@@ -1,4 +1,4 @@
-import { isTree } from '#kernel'
+import { isTree } from '#lib/tree'
 
 /**
  * Puts a refusal into the shape that the `openai` package reads, `{"error": {"message"}}`; of another shape it reports only

@@ -1,5 +1,6 @@
 import type { ChatCompletionCreateParams, ChatCompletionMessageParam } from 'openai/resources/chat/completions'
-import { isTree, z } from '#kernel'
+import { z } from '#kernel'
+import { isTree } from '#lib/tree'
 import type { Message, ModelEvent, ModelRequest } from '../contract.ts'
 import { continues, textOfArguments } from '../repair/arguments.ts'
 import { responseFormat } from '../structured.ts'

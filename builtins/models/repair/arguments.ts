@@ -1,4 +1,4 @@
-import { isTree } from '#kernel'
+import { isTree } from '#lib/tree'
 import { adapt, type Conversion, type Schema } from './fit.ts'
 import { parsed } from './json.ts'
 import { Reader } from './reader.ts'

@@ -1,4 +1,4 @@
-import { isTree } from '#kernel'
+import { isTree } from '#lib/tree'
 import { parsed } from './json.ts'
 
 /** JSON Schema, as tools describe their parameters with it. */

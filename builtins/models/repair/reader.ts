@@ -1,4 +1,4 @@
-import { isForbiddenKey } from '#kernel'
+import { isForbiddenKey } from '#lib/yaml'
 import { Ambiguous, type Repair } from './repairs.ts'
 import { type Place, readString } from './strings.ts'
 

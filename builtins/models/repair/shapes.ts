@@ -1,4 +1,4 @@
-import { isTree } from '#kernel'
+import { isTree } from '#lib/tree'
 import { parsed } from './json.ts'
 import { Reader } from './reader.ts'
 import { Ambiguous } from './repairs.ts'

@@ -1,5 +1,5 @@
 import { basename, dirname } from 'node:path'
-import { systemPorts } from '#kernel'
+import { systemPorts } from '#lib/system-ports'
 import type { Entry } from './entry.ts'
 import { failure } from './failure.ts'
 import type { Tree } from './tree.ts'

@@ -1,5 +1,5 @@
 import { dirname, join } from 'node:path'
-import { systemPorts } from '#kernel'
+import { systemPorts } from '#lib/system-ports'
 import type { Reach } from './access.ts'
 import { direntOf, resize, statsOf } from './entry.ts'
 import { failure } from './failure.ts'

@@ -1,5 +1,6 @@
 import { dirname, resolve } from 'node:path'
-import { type Ports, systemPorts } from '#kernel'
+import type { Ports } from '#kernel'
+import { systemPorts } from '#lib/system-ports'
 import { type Fault, Reach } from './access.ts'
 import { callsOf } from './calls.ts'
 import { Stats } from './entry.ts'

@@ -1,4 +1,4 @@
-import { systemPorts } from '#kernel'
+import { systemPorts } from '#lib/system-ports'
 
 const { constants } = systemPorts().files
 const TYPES = { file: constants.S_IFREG, folder: constants.S_IFDIR, link: constants.S_IFLNK }

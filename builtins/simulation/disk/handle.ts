@@ -1,4 +1,4 @@
-import { systemPorts } from '#kernel'
+import { systemPorts } from '#lib/system-ports'
 import { bitsOf, encodingOf, type Reach } from './access.ts'
 import { resize, statsOf } from './entry.ts'
 import type { Tree } from './tree.ts'

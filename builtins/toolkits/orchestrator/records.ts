@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { type PluginHandle, replaceFile, z } from '#kernel'
+import { type PluginHandle, z } from '#kernel'
+import { replaceFile } from '#lib/yaml'
 import { PROGRAMS } from './programs.ts'
 
 export const CodeTask = z.object({

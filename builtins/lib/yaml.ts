@@ -1,9 +1,7 @@
 import { type Document, isMap, isScalar, Lexer, LineCounter, Parser, parseDocument } from 'yaml'
-import { crashPoint } from './crash.ts'
-import { defineError, sentenceOf } from './errors.ts'
-import type { Ports } from './ports.ts'
-import { readRegular } from './regular.ts'
-import { deleteIn, isTree, same, setIn, type Tree } from './tree.ts'
+import { defineError, type Ports, readRegular, sentenceOf } from '#kernel'
+import { crashPoint } from '#lib/crash-point'
+import { deleteIn, isTree, same, setIn, type Tree } from '#lib/tree'
 
 const MAX_BYTES = 1024 * 1024
 /** Parts that may stand in one another. */

@@ -1,9 +1,8 @@
+import type { Issue, Ports } from '#kernel'
+import { getIn, isTree, leaves, same, type Tree } from '#lib/tree'
+import { forbiddenPath, isForbiddenKey, type YamlChange, type YamlFile } from '#lib/yaml'
+import { type ConfigKeys, isMapping, type KnownKey, refuse } from './config-keys.ts'
 import { variableOf } from './config-values.ts'
-import type { Issue } from './errors.ts'
-import { type ConfigKey, type ConfigKeys, isMapping, refuse } from './keys.ts'
-import type { Ports } from './ports.ts'
-import { getIn, isTree, leaves, same, type Tree } from './tree.ts'
-import { forbiddenPath, isForbiddenKey, type YamlChange, type YamlFile } from './yaml.ts'
 
 /** Stands for a secret wherever configuration is shown. */
 export const MASK = '***'
@@ -49,7 +48,7 @@ function isMerged(path: readonly string[], value: Tree, keys: ConfigKeys): boole
 
 /** Whether a value of a patch only says what is so already, without the file. */
 export function isStated(
-  key: ConfigKey,
+  key: KnownKey,
   path: readonly string[],
   value: unknown,
   { values }: YamlFile,

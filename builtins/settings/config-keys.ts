@@ -1,34 +1,22 @@
-import { z } from 'zod'
-import { ConflictError, defineError, describeIssues, type Issue } from './errors.ts'
-import { meant, near } from './near.ts'
-import type { Undo } from './scope.ts'
-import { parseValue } from './yaml.ts'
-
-/** What a key's `.meta(…)` may say beside zod's own fields. */
-export interface KeyMeta {
-  /** `applied`: takes effect on the next heartbeat. Anything else needs a restart. */
-  reload?: ReloadClass
-  /** The environment variable that overrides the file. */
-  env?: string
-  /** Shown as `***` wherever configuration is shown. */
-  secret?: boolean
-  /** Its module protects while the value is another than the default: that module cannot be disabled then. */
-  protects?: boolean
-}
-
-export type ReloadClass = 'applied' | 'restart_required'
-const CONFIG_VIEWS = ['persisted', 'effective', 'live'] as const
-/** On disk; with the environment and the defaults; in force in this process. */
-export type ConfigView = (typeof CONFIG_VIEWS)[number]
-/** Where a value comes from. */
-export type ConfigSource = 'file' | 'env' | 'default'
+import {
+  ConflictError,
+  InvalidConfigError,
+  type Issue,
+  type KeyMeta,
+  near,
+  type ReloadClass,
+  type Undo,
+  z,
+} from '#kernel'
+import { parseValue } from '#lib/yaml'
+import { UnknownConfigKeyError } from './contract.ts'
 
 export interface KeyValues {
   persisted: unknown
   effective: unknown
 }
 
-export interface ConfigKey extends KeyValues {
+export interface KnownKey extends KeyValues {
   path: string
   schema: z.ZodType
   meta: KeyMeta & { reload: ReloadClass }
@@ -36,41 +24,16 @@ export interface ConfigKey extends KeyValues {
   live: unknown
 }
 
-export interface ConfigKeyInfo extends KeyMeta {
-  path: string
-  owner: string
-  default: unknown
-  schema: unknown
-  reload: ReloadClass
-  source: ConfigSource
-}
-
-export const InvalidConfigError = defineError({
-  code: 'invalid_config',
-  status: 400,
-  exit: 2,
-  title: 'Invalid configuration',
-  sentence: (p: { issues: readonly Issue[] }) => `The configuration is not valid: ${describeIssues(p.issues)}.`,
-})
-/** @throws InvalidConfigError, with nothing but the places and what is wrong there */
+/** @throws InvalidConfigError with the path and message of each issue */
 export function refuse(issues: readonly Issue[]): never {
   throw new InvalidConfigError({ issues }, { errors: issues.map(({ path, message }) => ({ path, message })) })
 }
-export const UnknownConfigKeyError = defineError({
-  code: 'unknown_config_key',
-  status: 404,
-  exit: 2,
-  title: 'Unknown configuration key',
-  sentence: (p: { key: string; known: string[] }) =>
-    `"${p.key}" is not a key of the configuration; ${meant(p.key, p.known, 'svc config')}`,
-})
-
 /** The keys that sections added, by their dotted paths. */
 export class ConfigKeys {
-  readonly #keys = new Map<string, ConfigKey>()
+  readonly #keys = new Map<string, KnownKey>()
 
   /** @throws ConflictError naming both owners when a key is there already */
-  add(keys: readonly ConfigKey[]): Undo {
+  add(keys: readonly KnownKey[]): Undo {
     for (const { path, owner } of keys) {
       const taken = this.#keys.get(path)
       if (taken)
@@ -82,16 +45,16 @@ export class ConfigKeys {
     }
   }
 
-  all(): ConfigKey[] {
+  all(): KnownKey[] {
     return [...this.#keys.values()]
   }
 
-  get(path: string): ConfigKey | undefined {
+  get(path: string): KnownKey | undefined {
     return this.#keys.get(path)
   }
 
   /** The key that a path is, or lies below. */
-  at(path: readonly string[]): ConfigKey | undefined {
+  at(path: readonly string[]): KnownKey | undefined {
     for (let depth = path.length; depth > 0; depth--) {
       const steps = path.slice(0, depth)
       const key = this.#keys.get(steps.join('.'))
@@ -129,7 +92,7 @@ export class ConfigKeys {
 }
 
 /** What a key says of itself in `.meta(…)`; without a word a change of it needs a restart. */
-export function metaOf(schema: z.ZodType): ConfigKey['meta'] {
+export function metaOf(schema: z.ZodType): KnownKey['meta'] {
   const { reload, env, secret, protects } = (schema.meta() ?? {}) as KeyMeta
   return {
     reload: reload ?? 'restart_required',

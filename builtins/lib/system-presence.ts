@@ -1,13 +1,7 @@
 import type { Server } from 'node:net'
+import type { Presence } from '#kernel'
 
-/** How the processes of one machine tell that they live: by sockets, which the system closes however a process ends. */
-export interface Presence {
-  /** Listens at a path for as long as this process lives. @returns the release. Rejects when the path is taken or cannot be made */
-  hold(path: string): Promise<() => Promise<void>>
-  /** Whether somebody listens at a path. Never rejects. */
-  held(path: string): Promise<boolean>
-}
-
+/** Presence by the sockets of this machine. */
 export const systemPresence: Presence = {
   async hold(path) {
     const { createServer } = await import('node:net')
@@ -25,7 +19,7 @@ export const systemPresence: Presence = {
         probe.destroy()
         settle(true)
       })
-      // Anything but "nobody listens" (a full backlog, a lack of rights) means that somebody does.
+      // Any other error, such as a full backlog or missing rights, means that a process listens.
       probe.once('error', (error: NodeJS.ErrnoException) => {
         settle(!['ENOENT', 'ECONNREFUSED', 'ENOTSOCK', 'ENOTDIR'].includes(error.code ?? ''))
       })

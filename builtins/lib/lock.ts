@@ -1,7 +1,6 @@
 import { hostname } from 'node:os'
-import { defineError } from './errors.ts'
-import { identityOf } from './identity.ts'
-import type { Ports } from './ports.ts'
+import { defineError, type Ports } from '#kernel'
+import { identityOf } from '#lib/identity'
 
 /** How long to wait for whoever holds a lock, in milliseconds. What is done under one takes a few. */
 const LIMIT_MS = 10_000

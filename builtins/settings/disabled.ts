@@ -1,8 +1,7 @@
-import type { z } from 'zod'
-import type { ConfigCheck } from './config-checks.ts'
-import { metaOf } from './keys.ts'
-import type { PluginDefinition } from './plugin.ts'
-import { same } from './tree.ts'
+import type { PluginDefinition, z } from '#kernel'
+import { same } from '#lib/tree'
+import { metaOf } from './config-keys.ts'
+import type { ConfigCheck } from './contract.ts'
 
 /** Most modules that a message lists. */
 const MAX_NAMES = 5

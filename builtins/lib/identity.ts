@@ -1,4 +1,4 @@
-import type { Ports } from './ports.ts'
+import type { Ports } from '#kernel'
 
 /** Where `starttime` stands in /proc/<pid>/stat, counted after the command's closing bracket (proc_pid_stat(5), field 22). */
 const START_TIME = 22 - 3

@@ -1,25 +1,18 @@
 import { basename, dirname, join } from 'node:path'
-import { z } from 'zod'
-import { type ConfigCheck, type ConfigFault, type Forbids, runChecks } from './config-checks.ts'
-import { changesOf, isStated, MASK, unknownIn } from './config-patch.ts'
-import { placed, placedValue, type ReadValues, readValues, valuesOf, variableOf } from './config-values.ts'
-import { DiskFullError, type Issue, SvcError } from './errors.ts'
 import {
-  type ConfigKey,
   type ConfigKeyInfo,
-  ConfigKeys,
   type ConfigSource,
-  type ConfigView,
-  fromText,
-  type KeyValues,
-  metaOf,
+  type Configuration,
+  DiskFullError,
+  type Issue,
+  type Ports,
   type ReloadClass,
-  refuse,
-} from './keys.ts'
-import { type LockPorts, lockFile } from './lock.ts'
-import type { Ports } from './ports.ts'
-import type { Undo } from './scope.ts'
-import { getIn, same, setIn, type Tree } from './tree.ts'
+  SvcError,
+  type Undo,
+  z,
+} from '#kernel'
+import { type LockPorts, lockFile } from '#lib/lock'
+import { getIn, same, setIn, type Tree } from '#lib/tree'
 import {
   BadFileError,
   editYaml,
@@ -30,7 +23,12 @@ import {
   replaceFile,
   type YamlChange,
   type YamlFile,
-} from './yaml.ts'
+} from '#lib/yaml'
+import { runChecks } from './config-checks.ts'
+import { ConfigKeys, fromText, type KeyValues, type KnownKey, metaOf, refuse } from './config-keys.ts'
+import { changesOf, isStated, MASK, unknownIn } from './config-patch.ts'
+import { placed, placedValue, type ReadValues, readValues, valuesOf, variableOf } from './config-values.ts'
+import type { ConfigCheck, ConfigFault, ConfigView, Forbids } from './contract.ts'
 
 export interface ConfigOptions {
   /** Takes the default in place of each invalid value, and no value of a file that is no YAML: `faults` lists what is wrong. */
@@ -38,7 +36,7 @@ export interface ConfigOptions {
 }
 
 /** Sections of configuration with their schemas; three views of their values: on disk, with the environment over it, in force. */
-export class Config {
+export class Config implements Configuration {
   readonly file: string
   /** The file's text, as it was read last. */
   readonly text = () => this.#yaml.text
@@ -106,7 +104,7 @@ export class Config {
    * @returns the values as a live object (each property is read anew), and `add`, which makes the keys known
    * @throws InvalidConfigError when the file or the environment holds a bad value, unless the configuration is lenient
    */
-  prepare<T extends object>(section: string, shape: z.ZodObject, owner: string): { view: T; add: () => Undo } {
+  section<S extends z.ZodObject>(section: string, shape: S, owner: string): { view: z.output<S>; add: () => Undo } {
     const keys = Object.entries(shape.shape).map(([name, schema]) => ({
       name,
       path: section ? `${section}.${name}` : name,
@@ -121,7 +119,7 @@ export class Config {
     })
     const view = {}
     for (const { name, key } of made) Object.defineProperty(view, name, { enumerable: true, get: () => key.live })
-    return { view: view as T, add: () => this.#keys.add(made.map(({ key }) => key)) }
+    return { view: view as z.output<S>, add: () => this.#keys.add(made.map(({ key }) => key)) }
   }
 
   get(path: string): unknown {
@@ -315,7 +313,7 @@ export class Config {
     return [...now, ...alone.filter(each => !isAmong(each, now))]
   }
 
-  #byDefault({ path, schema }: Pick<ConfigKey, 'path' | 'schema'>): KeyValues {
+  #byDefault({ path, schema }: Pick<KnownKey, 'path' | 'schema'>): KeyValues {
     return { persisted: getIn(this.#yaml.values, path.split('.')), effective: schema.safeParse(undefined).data }
   }
 
@@ -360,19 +358,19 @@ export class Config {
   }
 
   /** @throws InvalidConfigError naming the lines and the variables */
-  #valid(keys: readonly Pick<ConfigKey, 'path' | 'schema' | 'meta'>[], yaml: YamlFile): Map<string, KeyValues> {
+  #valid(keys: readonly Pick<KnownKey, 'path' | 'schema' | 'meta'>[], yaml: YamlFile): Map<string, KeyValues> {
     const { read, bad } = this.#read(keys, yaml)
     if (bad.length > 0) refuse(bad.map(each => placedValue(each, yaml)))
     return read
   }
 
-  #read(keys: readonly Pick<ConfigKey, 'path' | 'schema' | 'meta'>[], yaml: YamlFile): ReadValues {
+  #read(keys: readonly Pick<KnownKey, 'path' | 'schema' | 'meta'>[], yaml: YamlFile): ReadValues {
     const found = readValues(keys, yaml, this.#ports.env)
     for (const value of found.secrets) this.#secrets.add(value)
     return found
   }
 
-  #sourceOf({ meta, persisted }: ConfigKey): ConfigSource {
+  #sourceOf({ meta, persisted }: KnownKey): ConfigSource {
     if (variableOf(meta, this.#ports.env) !== undefined) return 'env'
     return persisted === undefined ? 'default' : 'file'
   }

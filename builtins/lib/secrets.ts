@@ -1,25 +1,24 @@
-import type { Config } from './config.ts'
-import type { Ports } from './ports.ts'
+import type { Ports } from '#kernel'
 
-/** Whose secrets they are: a plugin's handle will do. */
+/** The sources of secrets; a plugin's handle has both. */
 interface Holder {
   readonly ports: Pick<Ports, 'env'>
-  readonly config: Pick<Config, 'secrets'>
+  readonly config: { secrets(): readonly string[] }
 }
 
-/** What gives the values of all secrets: those of the environment, and all that the configuration has had until then. */
+/** Returns a function that lists all secrets: those of the environment, and all that the configuration has had until then. */
 export function secretsOf({ ports, config }: Holder): () => readonly string[] {
   const ofEnvironment = secretsIn(ports.env)
   return () => [...ofEnvironment, ...config.secrets()]
 }
 
-/** What takes these values out of JSON. */
+/** Returns a function that masks these values in JSON. */
 export function secretMasker(holder: Holder): (json: string) => string {
   const secrets = secretsOf(holder)
   return json => maskJson(json, secrets())
 }
 
-/** A text without these values. The longer ones go first: another may be their beginning, and would leave the rest. */
+/** Masks these values in a string. Longer ones go first: a shorter one may be their beginning, and would leave the rest. */
 export function maskText(text: string, secrets: readonly string[]): string {
   return secrets
     .flatMap(formsOf)

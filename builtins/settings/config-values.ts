@@ -1,11 +1,8 @@
-import type { z } from 'zod'
-import type { ConfigValues } from './config-checks.ts'
-import type { Issue } from './errors.ts'
-import { type ConfigKey, type ConfigKeys, fromText, type KeyMeta, type KeyValues } from './keys.ts'
-import { issuesOf } from './operations.ts'
-import type { Ports } from './ports.ts'
-import { getIn } from './tree.ts'
-import type { YamlFile } from './yaml.ts'
+import { type Issue, issuesOf, type KeyMeta, type Ports, type z } from '#kernel'
+import { getIn } from '#lib/tree'
+import type { YamlFile } from '#lib/yaml'
+import { type ConfigKeys, fromText, type KeyValues, type KnownKey } from './config-keys.ts'
+import type { ConfigValues } from './contract.ts'
 
 type Env = Ports['env']
 
@@ -25,7 +22,7 @@ export interface ReadValues {
 
 /** Reads keys from a file, with the environment over it. */
 export function readValues(
-  keys: Iterable<Pick<ConfigKey, 'path' | 'schema' | 'meta'>>,
+  keys: Iterable<Pick<KnownKey, 'path' | 'schema' | 'meta'>>,
   file: YamlFile,
   env: Env,
 ): ReadValues {

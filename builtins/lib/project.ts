@@ -1,0 +1,16 @@
+import { join, resolve } from 'node:path'
+import type { Project } from '#kernel'
+
+/** Returns where things lie in the project at `root`. */
+export function projectAt(root: string): Project {
+  const at = resolve(root)
+  const svc = join(at, '.svc')
+  return {
+    root: at,
+    svc,
+    config: join(svc, 'config.yaml'),
+    database: join(svc, 'svc.db'),
+    workspaces: join(svc, 'workspaces'),
+    plugins: [join(at, 'plugins'), join(svc, 'plugins')],
+  }
+}

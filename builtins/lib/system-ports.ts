@@ -1,0 +1,82 @@
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { type BigIntStats, mkdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import * as fs from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Clock, type Fetch, type Ports, sleepOn } from '#kernel'
+import { keyedRandom } from '#lib/keyed-random'
+import { systemPresence } from '#lib/system-presence'
+
+/** The machine's own clock, entropy, files, network and processes. */
+export function systemPorts(overrides: Partial<Ports> = {}): Ports {
+  return {
+    clock: systemClock,
+    random: keyedRandom(randomBytes(4).readUInt32LE()),
+    ids: { make: (prefix, digits) => `${prefix}-${hexDigits(digits)}` },
+    files: fs,
+    ...(overrides.files && overrides.files !== fs ? {} : { filesNow }),
+    inodeOf,
+    stampOf,
+    touch,
+    fetch: Object.assign((...asked: Parameters<Fetch>) => fetch(...asked), { direct: !process.env.NODE_USE_ENV_PROXY }),
+    spawn: (command, args, options) => spawn(command, args, options),
+    lookup: async host => (await import('node:dns/promises')).lookup(host, { all: true }),
+    presence: systemPresence,
+    env: process.env,
+    ...overrides,
+  }
+}
+
+function filesNow(folder: string, files: Readonly<Record<string, string | Uint8Array>>): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content, { mode: 0o600 })
+}
+
+function inodeOf(path: string): bigint | undefined {
+  return look(path)?.ino
+}
+
+function stampOf(path: string): string | undefined {
+  const found = look(path)
+  return found && `${found.dev}:${found.ino}:${found.mtimeNs}:${found.size}`
+}
+
+function touch(path: string, ms: number): void {
+  try {
+    utimesSync(path, ms / 1000, ms / 1000)
+  } catch {
+    // None, or none that may be touched.
+  }
+}
+
+/** A look is microseconds; through the pool of threads it would be many times that. */
+function look(path: string): BigIntStats | undefined {
+  try {
+    return statSync(path, { bigint: true, throwIfNoEntry: false })
+  } catch {
+    return undefined
+  }
+}
+
+/** Entropy is fetched in pieces of this many bytes: a call of its own for each id costs more than most requests. */
+const POOL_BYTES = 4096
+let pool = ''
+
+function hexDigits(count: number): string {
+  if (pool.length < count) pool = randomBytes(Math.max(POOL_BYTES, count)).toString('hex')
+  const digits = pool.slice(0, count)
+  pool = pool.slice(count)
+  return digits
+}
+
+const systemClock: Clock = {
+  now: () => new Date(),
+  ms: () => Date.now(),
+  monotonic: () => performance.now(),
+  after(ms, fn) {
+    const timer = setTimeout(fn, Math.min(ms, 2 ** 31 - 1))
+    return () => clearTimeout(timer)
+  },
+  sleep: (ms, signal) => sleepOn(systemClock, ms, signal),
+  yield: () => new Promise(resolve => setImmediate(resolve)),
+}

@@ -1,0 +1,19 @@
+import { sentenceOf } from '#kernel'
+import type { ConfigCheck, ConfigFault, ConfigValues, Forbids } from './contract.ts'
+
+/** Runs the checks of these levels, all by default. One that throws is a fault that keeps nothing from happening. */
+export async function runChecks(
+  checks: readonly ConfigCheck[],
+  values: ConfigValues,
+  levels: readonly Forbids[] = ['start', 'change', 'nothing'],
+): Promise<ConfigFault[]> {
+  const asked = checks.filter(({ forbids }) => levels.includes(forbids))
+  const found = asked.map(async (each): Promise<ConfigFault[]> => {
+    try {
+      return (await each.check(values)).map(issue => ({ ...issue, forbids: each.forbids }))
+    } catch (error) {
+      return [{ path: each.name, message: `cannot be checked: ${sentenceOf(error)}`, forbids: 'nothing' }]
+    }
+  })
+  return (await Promise.all(found)).flat().filter(({ forbids }) => levels.includes(forbids))
+}

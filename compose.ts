@@ -1,0 +1,126 @@
+/** Puts the parts of a process together: the kernel, and what it is given from outside. */
+import {
+  drawnPorts,
+  isTrusted,
+  Kernel,
+  type Log,
+  type LogOptions,
+  type Opener,
+  OpenerToken,
+  type PluginDefinition,
+  PluginsConfig,
+  type Ports,
+  type Project,
+  RestartToken,
+  type Role,
+  untrustedSentence,
+  z,
+} from '#kernel'
+import { keyedRandom } from '#lib/keyed-random'
+import { createLog } from '#lib/log'
+import { projectAt } from '#lib/project'
+import { secretsOf } from '#lib/secrets'
+import { systemPorts } from '#lib/system-ports'
+import { Config } from './builtins/settings/config.ts'
+import { ConfigChecks } from './builtins/settings/contract.ts'
+import { disabledCheck } from './builtins/settings/disabled.ts'
+
+export interface KernelOptions {
+  /** The project's folder: the one that holds `.svc/`. */
+  root: string
+  roles: readonly Role[]
+  builtins: readonly PluginDefinition[]
+  ports?: Partial<Ports>
+  log?: LogOptions
+  /**
+   * Which plugin files run, and programs that the configuration names: those of a project that this user trusts, `all` whatever
+   * the user has decided, or `none`. `trusted` by default.
+   */
+  pluginFiles?: 'trusted' | 'all' | 'none'
+  /**
+   * Opens with any configuration, to inspect or repair it: invalid values count as their defaults, all builtins are there, and
+   * `config.faults()` lists what is wrong.
+   */
+  lenient?: boolean
+  /** For plugins in the making: what changes on disk is live as soon as it is written. */
+  dev?: boolean
+  /** The command that starts this process again, where the process is the service's own and no other program's; empty to end it. */
+  restart?: readonly string[]
+  /** Called before any plugin is there: what is added to a point then comes before what they add. */
+  prepare?: (kernel: Kernel) => void
+  /** Modules that plugin files import by name. */
+  modules?: () => Promise<Record<string, unknown>>
+}
+
+const RootConfig = z.object({
+  seed: z.number().int().nullable().default(null).meta({ env: 'SVC_SEED' }).describe("Seeds the world's random layer"),
+})
+
+/** Opens a project in this process: configuration, plugins, resources. @throws SvcError with a message for the operator */
+export async function openKernel(options: KernelOptions): Promise<Kernel> {
+  const machine = systemPorts(options.ports)
+  const project = projectAt(options.root)
+  const config = new Config(project.config, machine, options)
+  await config.open()
+  const { seed } = keysOf(config, '', RootConfig)
+  const ports = drawnPorts(seed === null ? machine : { ...machine, random: keyedRandom(seed) })
+  const log = createLog({ ...options.log, secrets: secretsOf({ ports, config }) })
+  const { roles, dev = false, modules = async () => ({}) } = options
+  const plugins = pluginSettings(config, options)
+  const hindrance = hindranceOf(options, project, machine, log)
+  const kernel = new Kernel({ project, roles, ports, log, config, plugins, hindrance, modules, dev })
+  config.checkWith(() => kernel.list(ConfigChecks))
+  kernel.points.add(ConfigChecks, disabledCheck(options.builtins), 'kernel')
+  kernel.services.provide(OpenerToken, openerOf(options), 'kernel')
+  if (options.restart) kernel.services.provide(RestartToken, options.restart, 'kernel')
+  try {
+    options.prepare?.(kernel)
+    await config.verify()
+    await kernel.host.boot(options.builtins)
+    await config.verify()
+    for (const { path, message } of config.unknownKeys()) log.warn({}, `${config.file}: ${path}: ${message}`)
+    await kernel.start()
+  } catch (error) {
+    await kernel.close()
+    throw error
+  }
+  return kernel
+}
+
+function keysOf<S extends z.ZodObject>(config: Config, section: string, shape: S): z.output<S> {
+  const { view, add } = config.section(section, shape, 'kernel')
+  add()
+  return view
+}
+
+/** Returns the settings of plugins. The keys of a disabled builtin stay known, so that what asks for it is checked with the rest. */
+function pluginSettings(config: Config, { builtins, lenient = false }: KernelOptions): PluginsConfig {
+  const settings = keysOf(config, 'plugins', PluginsConfig)
+  const isBuiltin = (name: string) => builtins.some(builtin => builtin.name === name)
+  if (lenient) return { ...settings, disabled: settings.disabled.filter(name => !isBuiltin(name)) }
+  for (const { name, section = name, config: shape } of builtins)
+    if (shape && settings.disabled.includes(name)) config.section(section, shape, name).add()
+  return settings
+}
+
+/** A project that is tried out has no plugin files: what it needs of this one's plugins is in `also`. */
+function openerOf({ builtins, modules }: KernelOptions): Opener {
+  const own = { pluginFiles: 'none' as const, ...(modules ? { modules } : {}) }
+  return { open: ({ also = [], ...other }) => openKernel({ ...own, builtins: [...builtins, ...also], ...other }) }
+}
+
+/**
+ * Returns why no code of the project may run now; undefined where it may. Warns once that the project is not trusted.
+ * @param found number of plugin files that do not run for it; without any there is nothing to warn of
+ */
+function hindranceOf({ pluginFiles = 'trusted' }: KernelOptions, { root }: Project, ports: Ports, log: Log) {
+  let hasWarned = false
+  return async (found = 0): Promise<string | undefined> => {
+    if (pluginFiles === 'all') return undefined
+    if (pluginFiles === 'none') return 'is not run by this process'
+    if (await isTrusted(root, ports)) return undefined
+    if (found > 0 && !hasWarned) log.warn({}, untrustedSentence(root))
+    hasWarned ||= found > 0
+    return untrustedSentence(root)
+  }
+}
