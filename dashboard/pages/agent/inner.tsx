@@ -53,7 +53,9 @@ export function Inner({ agent: { agent_id: id } }: ViewProps) {
             </p>
           )}
           {report.crisis && (
-            <p class="trouble">It is in a crisis: its strongest stressor comes before its goals until it is resolved.</p>
+            <p class="trouble">
+              It is in a crisis: its strongest stressor comes before its goals until it is resolved.
+            </p>
           )}
           <div class="columns">
             <Stressors report={report} />
@@ -139,9 +141,7 @@ function Past({ report: { history, moments, thresholds } }: { report: Report }) 
   if (history.length === 0)
     return (
       <Card title="Over time">
-        <Empty title="No changes yet.">
-          Its load and its persona are drawn here from its first cycles on.
-        </Empty>
+        <Empty title="No changes yet.">Its load and its persona are drawn here from its first cycles on.</Empty>
       </Card>
     )
   return (
@@ -150,7 +150,14 @@ function Past({ report: { history, moments, thresholds } }: { report: Report }) 
         title="Stress over time"
         aside={<small>{history.length < moments ? `${history.length} newest of ${moments} moments` : ''}</small>}
       >
-        <Plot label="Stress over time" times={past.times} lines={past.load} write={percent} range={[0, 1]} height={220} />
+        <Plot
+          label="Stress over time"
+          times={past.times}
+          lines={past.load}
+          write={percent}
+          range={[0, 1]}
+          height={220}
+        />
       </Card>
       <Card title="Persona over time">
         <Plot

@@ -40,7 +40,9 @@ export function Messages({ agent: { agent_id: id } }: ViewProps) {
       <Loaded query={query}>
         {messages =>
           isEmpty ? (
-            <Empty title="No messages yet.">Messages that it sends and receives are listed here. Write to it above.</Empty>
+            <Empty title="No messages yet.">
+              Messages that it sends and receives are listed here. Write to it above.
+            </Empty>
           ) : (
             <Card title={title('message', 'Messages')}>
               <ul class="plain list tall">

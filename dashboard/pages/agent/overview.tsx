@@ -106,9 +106,7 @@ function Recent({ agent: { agent_id: id } }: { agent: Agent }) {
       <Loaded query={query}>
         {goals =>
           goals.length === 0 ? (
-            <Empty title="It has no goal yet.">
-              It does so when it wakes; or give it one under Goals.
-            </Empty>
+            <Empty title="It has no goal yet.">It does so when it wakes; or give it one under Goals.</Empty>
           ) : (
             <ul class="plain list">
               {goals.map(({ goal_id, objective, status, completed_at, created_at }) => (

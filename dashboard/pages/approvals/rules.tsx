@@ -21,7 +21,9 @@ export function Rules() {
       <Loaded query={query}>
         {rules =>
           rules.length === 0 ? (
-            <Empty title="No rules: every gated call asks.">Add a rule at a pending call with “Allow from now on”.</Empty>
+            <Empty title="No rules: every gated call asks.">
+              Add a rule at a pending call with “Allow from now on”.
+            </Empty>
           ) : (
             <Card title="Approval rules">
               <Table
