@@ -13,6 +13,7 @@ import {
   type Project,
   RestartToken,
   type Role,
+  TapeToken,
   untrustedSentence,
   z,
 } from '#kernel'
@@ -21,6 +22,8 @@ import { createLog } from '#lib/log'
 import { projectAt } from '#lib/project'
 import { secretsOf } from '#lib/secrets'
 import { systemPorts } from '#lib/system-ports'
+import { HeartbeatConfig, LIFECYCLE, SchedulerToken } from './builtins/heartbeat/contract.ts'
+import { Heartbeat } from './builtins/heartbeat/heartbeat.ts'
 import { Config } from './builtins/settings/config.ts'
 import { ConfigChecks } from './builtins/settings/contract.ts'
 import { disabledCheck } from './builtins/settings/disabled.ts'
@@ -68,7 +71,9 @@ export async function openKernel(options: KernelOptions): Promise<Kernel> {
   const { roles, dev = false, modules = async () => ({}) } = options
   const plugins = pluginSettings(config, options)
   const hindrance = hindranceOf(options, project, machine, log)
-  const kernel = new Kernel({ project, roles, ports, log, config, plugins, hindrance, modules, dev })
+  const daemon = keysOf(config, 'daemon', HeartbeatConfig)
+  const heartbeat = (kernel: Kernel) => heartbeatOf(kernel, daemon)
+  const kernel = new Kernel({ project, roles, ports, log, config, heartbeat, plugins, hindrance, modules, dev })
   config.checkWith(() => kernel.list(ConfigChecks))
   kernel.points.add(ConfigChecks, disabledCheck(options.builtins), 'kernel')
   kernel.services.provide(OpenerToken, openerOf(options), 'kernel')
@@ -85,6 +90,17 @@ export async function openKernel(options: KernelOptions): Promise<Kernel> {
     throw error
   }
   return kernel
+}
+
+function heartbeatOf(kernel: Kernel, config: HeartbeatConfig): Heartbeat {
+  const { hooks, points, ports, log, services } = kernel
+  kernel.declareEvents(LIFECYCLE)
+  return new Heartbeat({
+    ...{ hooks, points, ports, log, config },
+    scheduler: () => services.use(SchedulerToken),
+    tape: () => (services.has(TapeToken) ? services.use(TapeToken) : undefined),
+    onBeat: () => kernel.tick(),
+  })
 }
 
 function keysOf<S extends z.ZodObject>(config: Config, section: string, shape: S): z.output<S> {

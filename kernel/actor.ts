@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import { promiseHooks } from 'node:v8'
+import type { Lease } from './lease.ts'
 import type { Clock, Ports } from './ports.ts'
-import type { Lease } from './scheduler.ts'
 import { type Token, token } from './services.ts'
 
 /** What is drawn from the machine: the wall clock, the clock that never jumps, a new id. */

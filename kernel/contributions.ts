@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { ConflictError } from './errors.ts'
 import { verdictOf } from './fields.ts'
+import type { Busy, Effect } from './lease.ts'
 import { point } from './points.ts'
-import type { Busy, Effect } from './scheduler.ts'
 
 /** A question before a phase: may it be entered? */
 export interface Gate {

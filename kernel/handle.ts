@@ -18,7 +18,7 @@ import { type Cycle, PHASES, type Phase } from './cycle.ts'
 import { applied, type Declared } from './declared.ts'
 import { sentenceOf } from './errors.ts'
 import { checkFields, verdictOf } from './fields.ts'
-import type { HeartbeatFace } from './heartbeat.ts'
+import type { HeartbeatControl } from './heartbeat.ts'
 import {
   type EventName,
   type Events,
@@ -50,7 +50,7 @@ export interface HandleParts {
   /** Its toolkits are those of plugin files, and what it answers to cycles is recorded. */
   ofFile: boolean
   roles: ReadonlySet<Role>
-  heartbeat: HeartbeatFace
+  heartbeat: HeartbeatControl
   invoke: Invoke
   activity: Activity
   /** What the version before handed over. */
@@ -69,7 +69,7 @@ export class PluginHandle {
   readonly project: Project
   /** The roles of this process. */
   readonly roles: ReadonlySet<Role>
-  readonly heartbeat: HeartbeatFace
+  readonly heartbeat: HeartbeatControl
   /** Runs an operation by name, as a face would. */
   readonly invoke: Invoke
   /** What the version before this one handed over, where it fits `state`; else undefined. */

@@ -2,40 +2,14 @@ import { AsyncSeriesBailHook, AsyncSeriesHook } from 'tapable'
 import { z } from 'zod'
 import { actor } from './actor.ts'
 import { ConflictError, defineError } from './errors.ts'
+import type { Busy } from './lease.ts'
 import { meant } from './near.ts'
 import type { Clock } from './ports.ts'
 import { within } from './ports.ts'
-import type { Busy } from './scheduler.ts'
 import type { Undo } from './scope.ts'
 
-const agent_id = z.string()
-const cycle_num = z.number().int()
-
-/** The specification's lifecycle events with their payloads. Rooms declare more with `svc.event`. */
-export const LIFECYCLE = {
-  cycle_start: z.object({ agent_id, cycle_num }).describe('A cycle of an agent begins'),
-  cycle_end: z
-    .object({ agent_id, cycle_num, result: z.string() })
-    .describe('A cycle of an agent has ended; `result` is how'),
-  phase_enter: z.object({ agent_id, cycle_num, phase: z.string() }).describe('A phase of a cycle begins'),
-  phase_exit: z
-    .object({ agent_id, cycle_num, phase: z.string(), duration_ms: z.number(), outcome: z.string() })
-    .describe('A phase of a cycle has ended; `outcome` is how'),
-  goal_generated: z
-    .object({ agent_id, goal_id: z.string(), objective: z.string() })
-    .describe('An idle agent has found a goal'),
-  goal_completed: z.object({ agent_id, goal_id: z.string() }).describe('A goal was reached'),
-  goal_abandoned: z.object({ agent_id, goal_id: z.string() }).describe('A goal was given up'),
-  goal_max_steps: z
-    .object({ agent_id, goal_id: z.string(), steps_done: z.number().int() })
-    .describe('A cycle used up the steps of the profile; the goal stays active'),
-  suffering_changed: z
-    .object({ agent_id, suffering_state: z.record(z.string(), z.unknown()) })
-    .describe('How an agent suffers has changed'),
-  guard_failed: z
-    .object({ agent_id, cycle_num, phase: z.string(), guard: z.string(), error: z.string() })
-    .describe('A guard threw, answered no boolean or took too long'),
-  beat: z.object({ beat: z.number().int() }).describe('A heartbeat of the daemon has passed'),
+/** Events of the kernel itself, with their payloads. */
+export const KERNEL_EVENTS = {
   config_changed: z
     .object({ keys: z.array(z.string()) })
     .describe('Keys of the configuration have another value in force'),
@@ -44,9 +18,9 @@ export const LIFECYCLE = {
     .describe('A plugin was loaded, replaced, removed, refused or rolled back'),
 } as const
 
-/** Event names and payloads; a room adds its own by merging into this interface. */
-export interface Events extends LifecycleEvents {}
-type LifecycleEvents = { [K in keyof typeof LIFECYCLE]: z.infer<(typeof LIFECYCLE)[K]> }
+/** Event names and payloads; a module adds its own by merging into this interface. */
+export interface Events extends KernelEvents {}
+type KernelEvents = { [K in keyof typeof KERNEL_EVENTS]: z.infer<(typeof KERNEL_EVENTS)[K]> }
 export type EventName = keyof Events & string
 
 /** How long one handler of an event, or one guard, may take, in milliseconds. */

@@ -1,11 +1,10 @@
 import type { z } from 'zod'
-import { TapeToken } from './actor.ts'
 import type { Configuration } from './configuration.ts'
 import { GoalStrategies, Guards, Toolkits, WakeSources } from './contributions.ts'
 import { type Cycle, PHASES } from './cycle.ts'
 import { defineError, sentenceOf } from './errors.ts'
-import { Heartbeat, HeartbeatConfig } from './heartbeat.ts'
-import { HANDLER_LIMIT_MS, Hooks, LIFECYCLE } from './hooks.ts'
+import type { HeartbeatControl } from './heartbeat.ts'
+import { HANDLER_LIMIT_MS, Hooks, KERNEL_EVENTS } from './hooks.ts'
 import { Host } from './host.ts'
 import type { Log, LogOptions } from './log.ts'
 import { invoke, type OperationCall, Operations } from './operations.ts'
@@ -14,12 +13,9 @@ import type { PluginsConfig } from './plugins-config.ts'
 import { type Point, Points } from './points.ts'
 import type { Ports } from './ports.ts'
 import type { Project, Role } from './project.ts'
-import type { Scheduler } from './scheduler.ts'
 import { Services, type Token, token } from './services.ts'
 import { PluginWatch } from './watch.ts'
 
-/** The store's part of scheduling, as the heartbeat sees it. */
-export const SchedulerToken: Token<Scheduler> = token('scheduler')
 /** The plugins of this process, for those that show or steer them. */
 export const HostToken: Token<
   Pick<Host, 'list' | 'apply' | 'changed' | 'check' | 'load' | 'blame' | 'ofFiles' | 'outline' | 'hindrance'>
@@ -56,6 +52,8 @@ export interface KernelParts {
   ports: Ports
   log: Log
   config: Configuration
+  /** Returns what drives the agents; called when all but the plugins are there. */
+  heartbeat: (kernel: Kernel) => HeartbeatControl
   /** Settings of plugins. */
   plugins: PluginsConfig
   /** Returns why no code of the project may run now; undefined where it may. @param found number of plugin files there are */
@@ -77,7 +75,7 @@ export class Kernel {
   readonly points: Points
   readonly config: Configuration
   readonly host: Host
-  readonly heartbeat: Heartbeat
+  readonly heartbeat: HeartbeatControl
   readonly #watch: PluginWatch
   #cancelTurn: () => void = () => {}
   #closing: Promise<void> | undefined
@@ -91,29 +89,24 @@ export class Kernel {
     this.log = log
     this.points = new Points(this.hooks, ports.clock)
     this.#declareHooks()
-    const beat = this.#section(HeartbeatConfig, 'daemon')
-    this.heartbeat = new Heartbeat({
-      ...{ hooks: this.hooks, points: this.points, ports, log, config: beat },
-      scheduler: () => this.services.use(SchedulerToken),
-      tape: () => (this.services.has(TapeToken) ? this.services.use(TapeToken) : undefined),
-      onBeat: async () => {
-        await this.#reloadConfig()
-        this.#watch.beat()
-      },
-    })
+    this.heartbeat = parts.heartbeat(this)
     this.host = new Host({
       ...{ hooks: this.hooks, points: this.points, services: this.services, config, ports, log, project },
       settings: parts.plugins,
       roles: this.roles,
       heartbeat: this.heartbeat,
-      guardsFailClosed: () => beat.guards_fail_closed,
+      guardsFailClosed: () => config.get('daemon.guards_fail_closed') === true,
       invoke: (name, input, call) => this.invoke(name, input, call),
       modules: parts.modules,
       hindrance: parts.hindrance,
     })
     this.services.provide(HostToken, this.host, 'kernel')
     const watched = { host: this.host, folders: project.plugins, files: ports.files, clock: ports.clock, log }
-    this.#watch = new PluginWatch({ ...watched, dev: parts.dev, heartbeat: () => beat.heartbeat })
+    this.#watch = new PluginWatch({
+      ...watched,
+      dev: parts.dev,
+      heartbeat: () => Number(config.get('daemon.heartbeat')),
+    })
   }
 
   /** Starts the resources of the plugins, and follows what changes while this process serves or drives agents. */
@@ -131,27 +124,29 @@ export class Kernel {
   #turn(): void {
     this.#cancelTurn = this.ports.clock.after(Number(this.config.get('daemon.heartbeat')) * 1000, () => {
       this.#turn()
-      if (this.heartbeat.live) return
-      this.#watch.beat()
-      void this.#reloadConfig()
+      if (!this.heartbeat.live) void this.tick()
     })
   }
 
-  #section<S extends z.ZodObject>(shape: S, section: string): z.output<S> {
-    const { view, add } = this.config.section(section, shape, 'kernel')
-    add()
-    return view
+  /** Declares events with the schemas of their payloads. Errors of their handlers are logged. */
+  declareEvents(events: Readonly<Record<string, z.ZodType>>): void {
+    const failed = (tap: string, error: unknown) =>
+      this.log.error({ plugin: tap }, `a handler failed: ${sentenceOf(error)}`)
+    const options = { failed, limit_ms: HANDLER_LIMIT_MS, clock: this.ports.clock }
+    for (const [name, schema] of Object.entries(events)) this.hooks.declareEvent(name, schema, options)
   }
 
   #declareHooks(): void {
-    const failed = (tap: string, error: unknown) =>
-      this.log.error({ plugin: tap }, `a handler failed: ${sentenceOf(error)}`)
-    for (const [name, schema] of Object.entries(LIFECYCLE)) {
-      this.hooks.declareEvent(name, schema, { failed, limit_ms: HANDLER_LIMIT_MS, clock: this.ports.clock })
-    }
+    this.declareEvents(KERNEL_EVENTS)
     for (const phase of PHASES) this.hooks.declare<Cycle, void>(phase, { kind: 'series' })
     // A point comes to be when it is first looked at; those of the kernel are there to be tapped from the beginning.
     for (const point of [Guards, WakeSources, GoalStrategies, Toolkits, Operations]) this.points.list<never>(point)
+  }
+
+  /** Applies changes of configuration and plugins; called once per heartbeat, between two cycles. */
+  async tick(): Promise<void> {
+    await this.#reloadConfig()
+    this.#watch.beat()
   }
 
   async #reloadConfig(): Promise<void> {

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { type ErrorClass, InvalidInputError, type Issue } from './errors.ts'
 import { checkFaces, claimsOf, type Faced } from './faces.ts'
+import type { Effect } from './lease.ts'
 import { point } from './points.ts'
-import type { Effect } from './scheduler.ts'
 
 /** Who asks, and how to stop or follow. */
 export interface OperationCall {

@@ -1,5 +1,6 @@
-import { type Cycle, definePlugin, nobody, z } from '#kernel'
+import { type Cycle, definePlugin, z } from '#kernel'
 import { ActiveAgent } from '../goals/contract.ts'
+import { nobody } from '../heartbeat/contract.ts'
 import { ModelUsers } from '../models/contract.ts'
 import { Effects, Store } from '../store/contract.ts'
 import { AgentDirectory } from './agents.ts'

@@ -1,4 +1,4 @@
-import { HeartbeatConfig } from '#kernel'
+import { HeartbeatConfig } from '../heartbeat/contract.ts'
 import type { Context } from './context.ts'
 import { UsageError } from './contract.ts'
 

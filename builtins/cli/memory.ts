@@ -1,6 +1,7 @@
 import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { type Clock, inRound, type Undo } from '#kernel'
+import type { Clock, Undo } from '#kernel'
+import { inRound } from '#lib/poller'
 import { Frugal } from './frugal.ts'
 
 /** How often it is looked whether the process is at rest, in milliseconds. */

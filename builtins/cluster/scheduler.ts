@@ -1,5 +1,6 @@
-import type { Clock, CommitResult, Due, Effect, Lease, Next, Scheduler } from '#kernel'
+import type { Clock, CommitResult, Due, Effect, Lease } from '#kernel'
 import { crashPoint } from '#lib/crash-point'
+import type { Next, Scheduler } from '../heartbeat/contract.ts'
 import { wakeAgents } from '../store/contract.ts'
 import { type Connections, Listener } from './connection.ts'
 import { literal } from './dialect.ts'

@@ -1,4 +1,5 @@
-import { type Busy, definePlugin, idsOf, z } from '#kernel'
+import { type Busy, definePlugin, z } from '#kernel'
+import { idsOf } from '../heartbeat/contract.ts'
 import { CallLimits } from '../models/contract.ts'
 import { Effects, Store } from '../store/contract.ts'
 import { Daemon, Freeze } from './contract.ts'

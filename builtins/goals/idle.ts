@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
-import { type Cycle, type Due, type Effect, type GoalContext, idsOf, type PluginHandle, z } from '#kernel'
+import { type Cycle, type Due, type Effect, type GoalContext, type PluginHandle, z } from '#kernel'
 import { type NewAgent, ProfileShapes, shapeProfile } from '../agents/contract.ts'
+import { idsOf } from '../heartbeat/contract.ts'
 import { type Profile, Profiles } from '../profiles/contract.ts'
 import { AMONG, defineEffect, listed, Store } from '../store/contract.ts'
 import { PERSONA_FIELDS } from '../suffering/contract.ts'

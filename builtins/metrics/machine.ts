@@ -1,5 +1,6 @@
 import { type EventLoopUtilization, performance } from 'node:perf_hooks'
-import { type Clock, inRound, type PluginHandle, type Undo, untilRound } from '#kernel'
+import type { Clock, PluginHandle, Undo } from '#kernel'
+import { inRound, untilRound } from '#lib/poller'
 import type { Metric } from './contract.ts'
 
 /** How often the delay of the event loop is sampled while it is at work, in milliseconds. */

@@ -1,6 +1,7 @@
-import { CycleTimeoutError, FencedError, StoppingError, SvcError } from '#kernel'
+import { FencedError, SvcError } from '#kernel'
 import { AgentBudgetExhaustedError, BudgetExhaustedError, UnknownPriceError } from '../budget/contract.ts'
 import { DaemonFrozenError } from '../daemon/contract.ts'
+import { CycleTimeoutError, StoppingError } from '../heartbeat/contract.ts'
 import { ModelError } from '../models/contract.ts'
 
 /** What the file of a tape says of itself. */

@@ -6,12 +6,12 @@ import {
   HostToken,
   type PluginDefinition,
   type PluginHandle,
-  SchedulerToken,
   sentenceOf,
   taken,
 } from '#kernel'
 import { counted } from '#lib/counted'
 import { keyedIds, keyedRandom } from '#lib/keyed-random'
+import { SchedulerToken } from '../heartbeat/contract.ts'
 import { askedIn, type CallPurpose, Models, modelOf } from '../models/contract.ts'
 import { Profiles } from '../profiles/contract.ts'
 import { isoTime, Store } from '../store/contract.ts'

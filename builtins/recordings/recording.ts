@@ -1,5 +1,6 @@
-import { HostToken, inRound, type PluginHandle, sentenceOf } from '#kernel'
+import { HostToken, type PluginHandle, sentenceOf } from '#kernel'
 import { packageVersion } from '#lib/package-version'
+import { inRound } from '#lib/poller'
 import { maskJson, maskText, secretsIn, secretsOf } from '#lib/secrets'
 import { isoTime, type Overheard, Store } from '../store/contract.ts'
 import type { RecordingsConfig } from './config.ts'

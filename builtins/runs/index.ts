@@ -1,6 +1,7 @@
-import { type Cycle, definePlugin, nobody } from '#kernel'
+import { type Cycle, definePlugin } from '#kernel'
 import { secretMasker } from '#lib/secrets'
 import { DaemonStarts } from '../daemon/contract.ts'
+import { nobody } from '../heartbeat/contract.ts'
 import { Effects } from '../store/contract.ts'
 import { RunsSection, runsConfig } from './config.ts'
 import { CycleDone, RunRecords, Runs } from './contract.ts'

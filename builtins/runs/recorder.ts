@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { type Effect, inRound, type PluginHandle, sentenceOf } from '#kernel'
+import { type Effect, type PluginHandle, sentenceOf } from '#kernel'
+import { inRound } from '#lib/poller'
 import { secretMasker } from '#lib/secrets'
 import { isoTime, newestSeq, Store } from '../store/contract.ts'
 import type { RunsConfig } from './config.ts'

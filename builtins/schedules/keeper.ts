@@ -1,4 +1,5 @@
-import { type PluginHandle, sentenceOf, sleepToRound, untilRound, type WakeSource } from '#kernel'
+import { type PluginHandle, sentenceOf, type WakeSource } from '#kernel'
+import { sleepToRound, untilRound } from '#lib/poller'
 import { Store } from '../store/contract.ts'
 import { ringAlarms } from './alarms.ts'
 import type { SchedulesConfig } from './config.ts'

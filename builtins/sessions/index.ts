@@ -1,4 +1,5 @@
-import { definePlugin, eachRound, type PluginHandle, sentenceOf } from '#kernel'
+import { definePlugin, type PluginHandle, sentenceOf } from '#kernel'
+import { eachRound } from '#lib/poller'
 import { Effects } from '../store/contract.ts'
 import { SessionsConfig } from './config.ts'
 import { Sessions } from './contract.ts'

@@ -3,14 +3,13 @@ import {
   defineError,
   type Effect,
   type Lease,
-  type Next,
   type Ports,
   point,
-  type Scheduler,
   type SvcError,
   token,
   z,
 } from '#kernel'
+import type { Next, Scheduler } from '../heartbeat/contract.ts'
 
 /** One SQL statement with its positional parameters. */
 export interface Statement {

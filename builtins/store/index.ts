@@ -1,4 +1,5 @@
-import { definePlugin, type PluginHandle, SchedulerToken } from '#kernel'
+import { definePlugin, type PluginHandle } from '#kernel'
+import { SchedulerToken } from '../heartbeat/contract.ts'
 import { type ConfigCheck, ConfigChecks } from '../settings/contract.ts'
 import { StoreConfig } from './config.ts'
 import {

@@ -1,5 +1,6 @@
-import type { CommitResult, Due, Effect, Lease, Next, Scheduler } from '#kernel'
+import type { CommitResult, Due, Effect, Lease } from '#kernel'
 import { crashPoint } from '#lib/crash-point'
+import type { Next, Scheduler } from '../heartbeat/contract.ts'
 import type { Database } from './database.ts'
 
 /** How long a lease lasts without being renewed or committed, in milliseconds. */

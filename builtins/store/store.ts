@@ -1,5 +1,6 @@
-import { actor, type CommitResult, type Effect, inRound, type PluginHandle, sentenceOf, taken } from '#kernel'
+import { actor, type CommitResult, type Effect, type PluginHandle, sentenceOf, taken } from '#kernel'
 import { crashPoint } from '#lib/crash-point'
+import { inRound } from '#lib/poller'
 import {
   type EffectPlanner,
   EVENT_COLUMNS,

@@ -1,4 +1,5 @@
-import { type Due, idsOf, type PluginHandle } from '#kernel'
+import type { Due, PluginHandle } from '#kernel'
+import { idsOf } from '../heartbeat/contract.ts'
 import { Store } from '../store/contract.ts'
 import { Stressors } from './contract.ts'
 import { stirredAmong } from './repository.ts'

@@ -1,6 +1,7 @@
-import { type OperationCall, type PluginHandle, StoppingError, type SvcError, sentenceOf } from '#kernel'
+import { type OperationCall, type PluginHandle, type SvcError, sentenceOf } from '#kernel'
 import { AgentDeadError, AgentNotFoundError, type AgentRow, Agents } from '../agents/contract.ts'
 import { Guardrails } from '../guardrails/contract.ts'
+import { StoppingError } from '../heartbeat/contract.ts'
 import { IdempotencyKeyReusedError, problemOf, ServerStoppingError } from '../rest/contract.ts'
 import { Schemas } from '../runtime/contract.ts'
 import { Sessions, sessionUsed } from '../sessions/contract.ts'

@@ -3,7 +3,6 @@ import {
   CycleEnd,
   InternalError,
   type PluginHandle,
-  StoppingError,
   SvcError,
   sentenceOf,
   TapeToken,
@@ -13,6 +12,7 @@ import {
 import { type AgentRow, Agents } from '../agents/contract.ts'
 import { Approvals } from '../approvals/contract.ts'
 import { Guardrails, WITHHELD } from '../guardrails/contract.ts'
+import { StoppingError } from '../heartbeat/contract.ts'
 import type { Message, Spend } from '../models/contract.ts'
 import { Recordings } from '../recordings/contract.ts'
 import { problemOf } from '../rest/contract.ts'

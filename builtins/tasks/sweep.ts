@@ -1,4 +1,5 @@
-import { type PluginHandle, sentenceOf, sleepToRound } from '#kernel'
+import { type PluginHandle, sentenceOf } from '#kernel'
+import { sleepToRound } from '#lib/poller'
 import type { TaskDesk } from './desk.ts'
 
 /** How often a process looks, in milliseconds. */

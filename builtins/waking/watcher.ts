@@ -1,4 +1,5 @@
-import { type PluginHandle, sentenceOf, sleepToRound } from '#kernel'
+import { type PluginHandle, sentenceOf } from '#kernel'
+import { sleepToRound } from '#lib/poller'
 import type { WakingConfig } from './config.ts'
 import type { Watched, Watcher } from './contract.ts'
 

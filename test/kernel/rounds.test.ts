@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { inRound, sleepToRound, untilRound } from '#kernel'
+import { inRound, sleepToRound, untilRound } from '#lib/poller'
 import { HeldClock } from '../support/index.ts'
 
 describe('who looks again and again', () => {

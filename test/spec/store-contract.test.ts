@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { definePlugin, type Lease, SchedulerToken, z } from '#kernel'
+import { definePlugin, type Lease, z } from '#kernel'
 import budget from '../../builtins/budget/index.ts'
 import { holdSpend } from '../../builtins/budget/repository.ts'
 import cluster from '../../builtins/cluster/index.ts'
+import { SchedulerToken } from '../../builtins/heartbeat/contract.ts'
 import models from '../../builtins/models/index.ts'
 import {
   AMONG,

@@ -165,7 +165,7 @@ describe('wake sources together', () => {
     }
     await using home = await idlers({}, [mail])
     await started(home)
-    const { SchedulerToken } = await import('#kernel')
+    const { SchedulerToken } = await import('../../builtins/heartbeat/contract.ts')
     const scheduler = home.kernel.use(SchedulerToken)
     const wake = scheduler.wake.bind(scheduler)
     let failures = 7

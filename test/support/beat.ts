@@ -1,4 +1,4 @@
-import { SchedulerToken } from '#kernel'
+import { SchedulerToken } from '../../builtins/heartbeat/contract.ts'
 import { filesInFlight } from './clock.ts'
 import type { House } from './house.ts'
 import { until } from './until.ts'

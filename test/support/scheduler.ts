@@ -1,14 +1,5 @@
-import {
-  type Clock,
-  type CommitResult,
-  definePlugin,
-  type Effect,
-  type Lease,
-  type Next,
-  type PluginDefinition,
-  type Scheduler,
-  SchedulerToken,
-} from '#kernel'
+import { type Clock, type CommitResult, definePlugin, type Effect, type Lease, type PluginDefinition } from '#kernel'
+import { type Next, type Scheduler, SchedulerToken } from '../../builtins/heartbeat/contract.ts'
 
 interface Row {
   id: string

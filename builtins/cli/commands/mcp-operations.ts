@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { HeartbeatConfig, type Kernel, type Operation, operation, z } from '#kernel'
+import { type Kernel, type Operation, operation, z } from '#kernel'
+import { HeartbeatConfig } from '../../heartbeat/contract.ts'
 import { presetsOf, spawnMissing } from '../announce.ts'
 import type { Context, HandWritten } from '../context.ts'
 import type { Terminal } from '../terminal.ts'

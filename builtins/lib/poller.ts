@@ -1,5 +1,4 @@
-import { outside } from './actor.ts'
-import { type Clock, sleepOn } from './ports.ts'
+import { type Clock, outside, sleepOn } from '#kernel'
 
 /** What is looked at again and again is looked at at multiples of the longest of these that it waits for, in milliseconds; what waits for less has no rounds. */
 const STEPS_MS = [1_000, 500, 250]

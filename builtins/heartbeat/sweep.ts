@@ -1,10 +1,6 @@
-import { Guards } from './contributions.ts'
-import { type CycleParts, PHASES } from './cycle.ts'
-import { sentenceOf } from './errors.ts'
-import type { EventName } from './hooks.ts'
-import { HANDLER_LIMIT_MS } from './hooks.ts'
-import { within } from './ports.ts'
-import { type Busy, type Due, nobody, type Scheduler } from './scheduler.ts'
+import { type Busy, type Due, type EventName, Guards, HANDLER_LIMIT_MS, PHASES, sentenceOf, within } from '#kernel'
+import { nobody, type Scheduler } from './contract.ts'
+import type { CycleParts } from './phases.ts'
 
 /** Agents that are swept at a time: some ten milliseconds of the event loop. */
 const MOST = 1_000

@@ -1,10 +1,14 @@
-import { type WakeSource, WakeSources } from './contributions.ts'
-import { sentenceOf } from './errors.ts'
-import type { Log } from './log.ts'
-import type { Contribution, Points } from './points.ts'
-import type { Clock } from './ports.ts'
-import type { Scheduler } from './scheduler.ts'
-import type { Undo } from './scope.ts'
+import {
+  type Clock,
+  type Contribution,
+  type Log,
+  type Points,
+  sentenceOf,
+  type Undo,
+  type WakeSource,
+  WakeSources,
+} from '#kernel'
+import type { Scheduler } from './contract.ts'
 
 /** Between two wakes lies at least this, whatever their sources, in milliseconds. */
 const GAP_MS = 250

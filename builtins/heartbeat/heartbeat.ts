@@ -1,0 +1,320 @@
+import { act, Cycle, CycleEnd, FencedError, type HeartbeatControl, type Lease, sentenceOf, type Tape } from '#kernel'
+import { inRound, untilRound } from '#lib/poller'
+import { CycleTimeoutError, type HeartbeatConfig, type Scheduler, StoppingError } from './contract.ts'
+import { type CycleParts, runPhases } from './phases.ts'
+import { Sweep } from './sweep.ts'
+import { Waker } from './waker.ts'
+
+/** How often the loop looks for what other processes made due, in milliseconds. */
+const POLL_MS = 500
+/** How soon it is tried again to claim, in milliseconds. */
+const RETRY_MS = 250
+const RENEW_MS = 5_000
+
+export interface HeartbeatParts extends CycleParts {
+  config: HeartbeatConfig
+  scheduler: () => Scheduler
+  /** What records or repeats the cycles, where there is one. */
+  tape: () => Tape | undefined
+  /** Called once per heartbeat of this process, between two cycles: reloads configuration and plugins. */
+  onBeat(count: number): Promise<void>
+}
+
+interface Running {
+  cycle: Cycle
+  abort: CycleEnd
+  ended: Promise<void>
+  /** Its end is being written, and then told. */
+  ending?: true
+}
+
+/** The loop: claims what is due and runs a cycle for each, so that nobody waits for a slow neighbour. */
+export class Heartbeat implements HeartbeatControl {
+  readonly #parts: HeartbeatParts
+  /** By lease: an agent that was taken from a cycle may begin another before that one has noticed. */
+  readonly #running = new Map<Lease, Running>()
+  /** Leases whose end could not be written, with when they are due again: an agent must not wait for them to run out. */
+  readonly #owed = new Map<Lease, number>()
+  readonly #sweep: Sweep
+  #loop: Promise<void> | undefined
+  #endRenewals: () => Promise<void> = async () => {}
+  #stop = new AbortController()
+  /** Ends the rest of the loop, where it rests. */
+  #wake = () => {}
+  /** Something may have become due while the loop was not resting. */
+  #hinted = false
+  /** When the loop last came round, in milliseconds of the wall clock: how a stalled daemon is told from a resting one. */
+  lastTick = 0
+  /** Why its last round failed, as on a full disk; undefined when it did not. */
+  fault: string | undefined
+
+  constructor(parts: HeartbeatParts) {
+    this.#parts = parts
+    this.#sweep = new Sweep(parts)
+  }
+
+  get live(): boolean {
+    return this.#loop !== undefined
+  }
+
+  /** How many slots are taken; singletons take none. */
+  #agents = 0
+
+  /** Whether the loop claims as soon as a cycle has ended. */
+  get #full(): boolean {
+    return this.live && !this.#stop.signal.aborted && this.#agents >= this.#parts.config.max_concurrent_agents
+  }
+
+  /** The agents whose cycles run in this process now. */
+  get inFlight(): string[] {
+    return [...new Set([...this.#running.keys()].map(({ id }) => id))]
+  }
+
+  /** @throws ServiceMissingError without a scheduler */
+  start(): void {
+    if (this.#loop) return
+    this.#parts.scheduler()
+    this.#stop = new AbortController()
+    this.#endRenewals = this.#renewals()
+    this.#loop = this.#run()
+  }
+
+  /** Lets cycles reach their end within the grace, then aborts them. Resolves when none is left, or none that would listen. */
+  async stop(): Promise<void> {
+    if (!this.#loop) return
+    const { clock } = this.#parts.ports
+    this.#stop.abort()
+    this.#wake()
+    await this.#loop
+    const all = () => Promise.allSettled([...this.#running.values()].map(running => running.ended))
+    const calm = new AbortController()
+    const grace = () => clock.sleep(this.#parts.config.stop_grace * 1000, calm.signal)
+    const ended = all().then(() => calm.abort())
+    await Promise.race([ended, grace()])
+    for (const { abort } of this.#running.values()) abort.abort(new StoppingError())
+    await Promise.race([Promise.all([ended, this.#sweep.over()]), grace()])
+    const unclaimed = this.#parts.scheduler().unclaim?.()
+    await Promise.all([this.#giveBack().catch(() => {}), unclaimed?.catch(() => {}), this.#endRenewals()])
+    for (const agent_id of this.inFlight) this.#parts.log.warn({ agent_id }, 'a cycle does not stop; it is left behind')
+    this.#loop = undefined
+  }
+
+  /**
+   * Drives what is due now to its end, without the loop: the beat, or where that is not due one agent. For a house whose time
+   * somebody else moves. @param signal ends a cycle at its next safe point @returns what was driven; undefined for nothing
+   */
+  async step(signal?: AbortSignal): Promise<Lease['kind'] | undefined> {
+    const scheduler = this.#parts.scheduler()
+    const beats = await scheduler.claim(0)
+    const leases = beats.length > 0 ? beats : await scheduler.claim(1)
+    for (const lease of leases) {
+      this.#begin(lease)
+      const { abort, ended } = this.#running.get(lease)!
+      const stop = () => abort.abort(new StoppingError())
+      signal?.addEventListener('abort', stop, { once: true })
+      if (signal?.aborted) stop()
+      await ended
+      signal?.removeEventListener('abort', stop)
+    }
+    return leases[0]?.kind
+  }
+
+  /** Drives a cycle whose lease is held already, to its end. */
+  async drive(lease: Lease): Promise<void> {
+    this.#begin(lease)
+    await this.#running.get(lease)?.ended
+  }
+
+  /** Looks at once for what is due. */
+  hint(): void {
+    this.#hinted = true
+    this.#wake()
+  }
+
+  async #run(): Promise<void> {
+    const { clock } = this.#parts.ports
+    const { points, log } = this.#parts
+    const waker = new Waker({ points, clock, log, scheduler: this.#parts.scheduler })
+    const undo = [this.#parts.scheduler().onWake(() => this.hint()), waker.follow()]
+    let beats = 0
+    let nextBeat = clock.monotonic()
+    while (!this.#stop.signal.aborted) {
+      this.lastTick = clock.ms()
+      try {
+        if (clock.monotonic() >= nextBeat) {
+          nextBeat = clock.monotonic() + this.#parts.config.heartbeat * 1000
+          await this.#parts.onBeat(++beats)
+        }
+        await this.#tick(nextBeat)
+      } catch (error) {
+        // Once as long as it lasts: a full disk may be the one that the log is on.
+        const again = this.fault === sentenceOf(error)
+        this.fault = sentenceOf(error)
+        if (!again) log.error({ code: (error as { code?: string }).code }, `heartbeat: ${this.fault}`)
+        await clock.sleep(RETRY_MS, this.#stop.signal)
+      }
+    }
+    for (const fn of undo) await fn()
+  }
+
+  /** One round: claim up to the free slots, start them, rest until there may be more. */
+  async #tick(nextBeat: number): Promise<void> {
+    const { config, ports } = this.#parts
+    const scheduler = this.#parts.scheduler()
+    this.#hinted = false
+    if (this.#owed.size > 0) await this.#giveBack()
+    await this.#sweep.run(this.inFlight)
+    const free = Math.max(config.max_concurrent_agents - this.#agents, 0)
+    const leases = await scheduler.claim(free)
+    this.fault = undefined
+    for (const lease of leases) this.#begin(lease)
+    // Cycles without real waiting are all microtasks: without this turn of the loop nothing else would run.
+    await ports.clock.yield()
+    if (leases.length > 0 && this.#agents < config.max_concurrent_agents) return
+    if (this.#hinted || this.#stop.signal.aborted) return
+    // With all slots taken there may be something due that nobody can begin.
+    await this.#restUntilDue(nextBeat, leases.length === 0 && free > 0)
+  }
+
+  /** Rests until there may be something to do, with a glance at what other processes made due every now and then. @param looking whether to look */
+  async #restUntilDue(nextBeat: number, looking: boolean): Promise<void> {
+    const { clock } = this.#parts.ports
+    const scheduler = this.#parts.scheduler()
+    for (;;) {
+      const due = looking ? await scheduler.nextDue() : null
+      const wait = Math.min(nextBeat - clock.monotonic(), due === null ? Number.POSITIVE_INFINITY : due - clock.ms())
+      if (wait <= 0 || this.#hinted || this.#stop.signal.aborted) return
+      await this.#rest(wait, scheduler.poll_ms ?? POLL_MS)
+      if (!looking || this.#hinted || this.#stop.signal.aborted || this.#owed.size > 0) return
+      this.lastTick = clock.ms()
+    }
+  }
+
+  /** So many milliseconds, to the next look, or until it is over. */
+  #rest(ms: number, poll: number): Promise<void> {
+    const { clock } = this.#parts.ports
+    return new Promise(resolve => {
+      const cancel = ms < untilRound(clock, poll) ? clock.after(ms, resolve) : inRound(clock, poll, resolve)
+      this.#wake = () => {
+        cancel()
+        resolve()
+      }
+    })
+  }
+
+  #begin(lease: Lease): void {
+    const abort = new CycleEnd()
+    // Whoever drove it until now has lost it, as to a checkpoint that was restored.
+    const own = [...this.#running].filter(([{ id }]) => id === lease.id).map(([, running]) => running)
+    for (const { abort } of own) abort.abort(new FencedError({ agent_id: lease.id }))
+    // One that was written is over before the next begins, also for those who are told.
+    const before = own.filter(({ ending }) => ending).map(({ ended }) => ended)
+    const scheduler = this.#parts.scheduler()
+    const cycle = new Cycle(lease, effects => scheduler.commit(lease, effects, 'keep'), abort.signal)
+    const ended = (lease.kind === 'sys' ? this.#beat(cycle) : this.#taped(cycle, abort, before)).finally(() => {
+      const wasFull = this.#agents >= this.#parts.config.max_concurrent_agents
+      this.#running.delete(lease)
+      if (lease.kind === 'agent') this.#agents--
+      const again = cycle.run_at !== undefined && cycle.run_at <= this.#parts.ports.clock.ms()
+      if (wasFull || again) this.hint()
+    })
+    this.#running.set(lease, { cycle, abort, ended })
+    if (lease.kind === 'agent') this.#agents++
+  }
+
+  async #taped(cycle: Cycle, abort: CycleEnd, before: readonly Promise<void>[]): Promise<void> {
+    const telling = this.#sweep.telling(cycle.agent_id)
+    if (telling || before.length > 0) await Promise.all([...before, telling])
+    const who = this.#parts.tape()?.begin(cycle.lease, abort)
+    await (who ? act(who, () => this.#cycle(cycle, abort)) : this.#cycle(cycle, abort))
+  }
+
+  async #cycle(cycle: Cycle, abort: AbortController): Promise<void> {
+    const { config, ports, hooks, log } = this.#parts
+    const { agent_id, cycle_num } = cycle
+    const began = ports.clock.monotonic()
+    const seconds = config.cycle_timeout
+    const cancel =
+      seconds > 0
+        ? ports.clock.after(seconds * 1000, () => abort.abort(new CycleTimeoutError({ agent_id, seconds })))
+        : () => {}
+    try {
+      await runPhases(cycle, this.#parts)
+    } finally {
+      cancel()
+    }
+    let run_at = 0
+    try {
+      if (cycle.result !== 'fenced') {
+        run_at = cycle.run_at ?? this.#beatAfter(began)
+        const running = this.#running.get(cycle.lease)
+        if (running) running.ending = true
+        const next = this.#full ? { run_at, more: true } : { run_at }
+        const committed = await this.#parts.scheduler().commit(cycle.lease, cycle.effects, next)
+        if (committed === 'fenced') cycle.result = 'fenced'
+        // Somebody changed in the meantime what the cycle built on, such as its goal.
+        if (committed === 'refused') cycle.result = 'error'
+      }
+    } catch (error) {
+      cycle.result = 'error'
+      this.#owed.set(cycle.lease, run_at)
+      log.error({ agent_id, cycle_num }, `the end of the cycle was not written: ${sentenceOf(error)}`)
+    }
+    await hooks.emit('cycle_end', { agent_id, cycle_num, result: cycle.result })
+  }
+
+  /** The daemon's own lease: its count is durable, and only one process has it at a time. */
+  async #beat(cycle: Cycle): Promise<void> {
+    const { ports, hooks, log } = this.#parts
+    const began = ports.clock.monotonic()
+    await hooks.emit('beat', { beat: cycle.cycle_num })
+    const run_at = this.#beatAfter(began)
+    await this.#parts
+      .scheduler()
+      .commit(cycle.lease, cycle.effects, { run_at })
+      .catch(error => {
+        this.#owed.set(cycle.lease, run_at)
+        log.error({ beat: cycle.cycle_num }, sentenceOf(error))
+      })
+  }
+
+  /** @throws what keeps the store from being written to still */
+  async #giveBack(): Promise<void> {
+    for (const [lease, run_at] of this.#owed) {
+      await this.#parts.scheduler().commit(lease, [], { run_at })
+      this.#owed.delete(lease)
+    }
+  }
+
+  /** A heartbeat after something began, on the wall clock of now: that may have been set since. @param began monotonic */
+  #beatAfter(began: number): number {
+    const { config, ports } = this.#parts
+    return ports.clock.ms() + config.heartbeat * 1000 - (ports.clock.monotonic() - began)
+  }
+
+  /** Keeps the leases of what runs, also while that comes to its end. */
+  #renewals(): () => Promise<void> {
+    const stop = new AbortController()
+    const { clock } = this.#parts.ports
+    const loop = async () => {
+      while (!stop.signal.aborted) {
+        await clock.sleep(this.#parts.scheduler().renew_ms ?? RENEW_MS, stop.signal)
+        if (this.#running.size === 0 || stop.signal.aborted) continue
+        const held = [...this.#running.values()].map(running => running.cycle.lease)
+        const lost = await this.#parts
+          .scheduler()
+          .renew(held)
+          .catch(() => [])
+        for (const { id, epoch } of lost) {
+          const [, running] = [...this.#running].find(([held]) => held.id === id && held.epoch === epoch) ?? []
+          running?.abort.abort(new FencedError({ agent_id: id }))
+        }
+      }
+    }
+    const over = loop()
+    return () => {
+      stop.abort()
+      return over
+    }
+  }
+}
