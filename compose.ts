@@ -1,6 +1,6 @@
 /** Puts the parts of a process together: the kernel, and what it is given from outside. */
+
 import {
-  drawnPorts,
   isTrusted,
   Kernel,
   type Log,
@@ -13,13 +13,13 @@ import {
   type Project,
   RestartToken,
   type Role,
-  TapeToken,
   untrustedSentence,
   z,
 } from '#kernel'
 import { keyedRandom } from '#lib/keyed-random'
 import { createLog } from '#lib/log'
 import { projectAt } from '#lib/project'
+import { recordedPorts, recordingBoundary, TapeToken } from '#lib/recording-context'
 import { secretsOf } from '#lib/secrets'
 import { systemPorts } from '#lib/system-ports'
 import { HeartbeatConfig, LIFECYCLE, SchedulerToken } from './builtins/heartbeat/contract.ts'
@@ -66,14 +66,15 @@ export async function openKernel(options: KernelOptions): Promise<Kernel> {
   const config = new Config(project.config, machine, options)
   await config.open()
   const { seed } = keysOf(config, '', RootConfig)
-  const ports = drawnPorts(seed === null ? machine : { ...machine, random: keyedRandom(seed) })
+  const ports = recordedPorts(seed === null ? machine : { ...machine, random: keyedRandom(seed) })
   const log = createLog({ ...options.log, secrets: secretsOf({ ports, config }) })
   const { roles, dev = false, modules = async () => ({}) } = options
   const plugins = pluginSettings(config, options)
   const hindrance = hindranceOf(options, project, machine, log)
   const daemon = keysOf(config, 'daemon', HeartbeatConfig)
   const heartbeat = (kernel: Kernel) => heartbeatOf(kernel, daemon)
-  const kernel = new Kernel({ project, roles, ports, log, config, heartbeat, plugins, hindrance, modules, dev })
+  const seams = { boundary: recordingBoundary, meter: machine.clock, heartbeat, hindrance, modules }
+  const kernel = new Kernel({ project, roles, ports, log, config, plugins, dev, ...seams })
   config.checkWith(() => kernel.list(ConfigChecks))
   kernel.points.add(ConfigChecks, disabledCheck(options.builtins), 'kernel')
   kernel.services.provide(OpenerToken, openerOf(options), 'kernel')

@@ -1,6 +1,6 @@
 import { AsyncSeriesBailHook, AsyncSeriesHook } from 'tapable'
 import { z } from 'zod'
-import { actor } from './actor.ts'
+import type { CycleBoundary } from './boundary.ts'
 import { ConflictError, defineError } from './errors.ts'
 import type { Busy } from './lease.ts'
 import { meant } from './near.ts'
@@ -188,6 +188,11 @@ export class Hooks {
   readonly #orphans = new Map<string, Hook<never, unknown>>()
   readonly #handlers = new Map<string, Map<unknown, Undo>>()
   readonly #events = new Map<string, z.ZodType>()
+  readonly #boundary: CycleBoundary | undefined
+
+  constructor(boundary?: CycleBoundary) {
+    this.#boundary = boundary
+  }
 
   /** Declares a hook by name. @throws ConflictError when the name is taken */
   declare<In, Out>(name: string, options: HookOptions): Hook<In, Out> {
@@ -261,8 +266,7 @@ export class Hooks {
   emit<E extends EventName>(event: E, payload: Events[E]): void | Promise<void> {
     const hook = this.get<Events[E], void>(event)
     if (hook.taps.length === 0) return
-    const who = actor()
-    const tell = () => hook.call(payload)
-    return who ? who.aside(event, tell) : tell()
+    const emit = () => hook.call(payload)
+    return this.#boundary ? this.#boundary.emit(event, emit) : emit()
   }
 }

@@ -2,7 +2,7 @@
 
 export { z } from 'zod'
 export * from './activity.ts'
-export * from './actor.ts'
+export * from './boundary.ts'
 export * from './configuration.ts'
 export * from './contributions.ts'
 export * from './cycle.ts'

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import type { CycleBoundary } from './boundary.ts'
 import type { Configuration } from './configuration.ts'
 import { GoalStrategies, Guards, Toolkits, WakeSources } from './contributions.ts'
 import { type Cycle, PHASES } from './cycle.ts'
@@ -11,7 +12,7 @@ import { invoke, type OperationCall, Operations } from './operations.ts'
 import type { PluginDefinition } from './plugin.ts'
 import type { PluginsConfig } from './plugins-config.ts'
 import { type Point, Points } from './points.ts'
-import type { Ports } from './ports.ts'
+import type { Clock, Ports } from './ports.ts'
 import type { Project, Role } from './project.ts'
 import { Services, type Token, token } from './services.ts'
 import { PluginWatch } from './watch.ts'
@@ -52,6 +53,10 @@ export interface KernelParts {
   ports: Ports
   log: Log
   config: Configuration
+  /** Times and limits calls of plugins' code, unrecorded. */
+  meter: Pick<Clock, 'monotonic' | 'after'>
+  /** Stands around what leaves and enters cycles. */
+  boundary: CycleBoundary
   /** Returns what drives the agents; called when all but the plugins are there. */
   heartbeat: (kernel: Kernel) => HeartbeatControl
   /** Settings of plugins. */
@@ -70,7 +75,7 @@ export class Kernel {
   readonly roles: ReadonlySet<Role>
   readonly ports: Ports
   readonly log: Log
-  readonly hooks = new Hooks()
+  readonly hooks: Hooks
   readonly services = new Services()
   readonly points: Points
   readonly config: Configuration
@@ -87,11 +92,13 @@ export class Kernel {
     this.roles = new Set(parts.roles)
     this.ports = ports
     this.log = log
-    this.points = new Points(this.hooks, ports.clock)
+    this.hooks = new Hooks(parts.boundary)
+    this.points = new Points(this.hooks, ports.clock, parts.boundary)
     this.#declareHooks()
     this.heartbeat = parts.heartbeat(this)
     this.host = new Host({
       ...{ hooks: this.hooks, points: this.points, services: this.services, config, ports, log, project },
+      meter: parts.meter,
       settings: parts.plugins,
       roles: this.roles,
       heartbeat: this.heartbeat,

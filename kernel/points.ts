@@ -1,4 +1,4 @@
-import { taken } from './actor.ts'
+import type { CycleBoundary } from './boundary.ts'
 import { ConflictError } from './errors.ts'
 import { checkFields, type Fields } from './fields.ts'
 import type { Hook, Hooks } from './hooks.ts'
@@ -53,12 +53,14 @@ interface Registry {
 export class Points {
   readonly #hooks: Hooks
   readonly #clock: Clock
+  readonly #boundary: CycleBoundary | undefined
   readonly #registries = new Map<string, Registry>()
   readonly #byClaim = new Map<string, Contribution<unknown>>()
 
-  constructor(hooks: Hooks, clock: Clock) {
+  constructor(hooks: Hooks, clock: Clock, boundary?: CycleBoundary) {
     this.#hooks = hooks
     this.#clock = clock
+    this.#boundary = boundary
   }
 
   /**
@@ -71,7 +73,7 @@ export class Points {
       checkFields(point.name, point.options.has, given, owner)
       point.options.shape?.parse(given)
     }
-    const value = from.ofFile ? recorded(point, given) : given
+    const value = from.ofFile && this.#boundary ? answering(point, given, this.#boundary) : given
     point.options.check?.(value, registry.contributions as readonly Contribution<C>[])
     const key = point.options.key(value)
     const earlier = registry.byKey.get(key)
@@ -161,12 +163,12 @@ export class Points {
   }
 }
 
-/** The same contribution, whose answers to cycles are recorded. */
-function recorded<C>({ name, options: { asked, key } }: Point<C>, contribution: C): C {
+/** Returns a contribution whose answers to cycles go through their boundary. */
+function answering<C>({ name, options: { asked, key } }: Point<C>, contribution: C, boundary: CycleBoundary): C {
   const answer = asked && contribution?.[asked]
   if (!asked || typeof answer !== 'function') return contribution
   const label = `${name}: ${key(contribution)}`
-  const ask = (...question: unknown[]) => taken(label, async () => answer.apply(contribution, question))
+  const ask = (...question: unknown[]) => boundary.ask(label, async () => answer.apply(contribution, question))
   const get = (own: object, field: PropertyKey) => (field === asked ? ask : Reflect.get(own, field, own))
   return new Proxy(contribution as object, { get }) as C
 }

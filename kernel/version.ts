@@ -1,12 +1,11 @@
 import { Activity } from './activity.ts'
-import { outside } from './actor.ts'
 import { ConflictError, type SvcError, sentenceOf } from './errors.ts'
 import { type HandleParts, PluginHandle } from './handle.ts'
 import { isFile } from './loader.ts'
 import type { PluginDefinition } from './plugin.ts'
 import { whereOf } from './plugin-error.ts'
 import type { PluginTimers } from './plugin-timers.ts'
-import { within } from './ports.ts'
+import { type Clock, within } from './ports.ts'
 import type { Resource } from './project.ts'
 import { Scope } from './scope.ts'
 import type { PluginState } from './state.ts'
@@ -27,6 +26,8 @@ export interface Loaded {
 
 export interface VersionParts
   extends Omit<HandleParts, 'scope' | 'builtin' | 'ofFile' | 'activity' | 'previous' | 'where'> {
+  /** Times and limits its calls. No recording keeps what it says: a replay runs the same code uncounted. */
+  meter: Pick<Clock, 'monotonic' | 'after'>
   /** So many failures in a row suspend its code. */
   max_failures: number
   failed: (version: Version, what: string, error: unknown, suspended: boolean) => void
@@ -68,11 +69,7 @@ export class Version implements Loaded {
     this.activity = new Activity({
       plugin: name,
       max_failures: parts.max_failures,
-      // How it is counted and limited is nothing that an agent's cycle drew: a replay runs the same code uncounted.
-      clock: {
-        monotonic: () => outside(() => parts.ports.clock.monotonic()),
-        after: (ms, fn) => outside(() => parts.ports.clock.after(ms, fn)),
-      },
+      clock: parts.meter,
       where,
       failed: (what, error, suspended) => parts.failed(this, what, error, suspended),
       heir: () => parts.heir(name),

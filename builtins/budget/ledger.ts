@@ -1,4 +1,5 @@
-import { outside, type PluginHandle, SvcError, sentenceOf, taken } from '#kernel'
+import { type PluginHandle, SvcError, sentenceOf } from '#kernel'
+import { recordInput, withoutRecording } from '#lib/recording-context'
 import type { CallLimit, CallPurpose, PlannedSpend, Spend } from '../models/contract.ts'
 import { appendEvent, Store, usdOf } from '../store/contract.ts'
 import { checkPursuit, checkTotals, totalLimits } from './agent-limits.ts'
@@ -190,7 +191,7 @@ export class Ledger implements Budget, CallLimit {
 
   /** Tells, once in each window, that a limit is reached; and shows what is spent. */
   tell(): Promise<void> | undefined {
-    if (this.#config.budget_persist) void outside(() => this.#saved.show())
+    if (this.#config.budget_persist) void withoutRecording(() => this.#saved.show())
     return this.#unlimited ? undefined : this.#tell()
   }
 
@@ -255,7 +256,7 @@ export class Ledger implements Budget, CallLimit {
     if (!this.#config.budget_persist) return undefined
     try {
       // What a process once read from a file is no part of a cycle: repeated, it is as it was.
-      await taken('budget.json', () => this.#takeIn())
+      await recordInput('budget.json', () => this.#takeIn())
       return undefined
     } catch (error) {
       if (error instanceof SvcError && error.code === BudgetUnreadableError.code) return error

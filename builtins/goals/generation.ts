@@ -6,9 +6,9 @@ import {
   GoalStrategies,
   issuesOf,
   type PluginHandle,
-  taken,
   z,
 } from '#kernel'
+import { recordInput } from '#lib/recording-context'
 import { Agents, NUDGES_AT_ONCE } from '../agents/contract.ts'
 import type { Spend } from '../models/contract.ts'
 import { appendEvent, Store } from '../store/contract.ts'
@@ -47,7 +47,7 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
   // Before it hears anything: what comes from now on wakes it.
   const standing = await standingOf(svc, sleeperOf(cycle))
   // Who has nothing to do is found so at each heartbeat: without all that a strategy would be told, of which nobody asks.
-  if (isAsleep(svc, config, standing) && (await taken('asleep', () => sleepsOn(svc, agent_id)))) {
+  if (isAsleep(svc, config, standing) && (await recordInput('asleep', () => sleepsOn(svc, agent_id)))) {
     cycle.effects.push(...fared(svc, cycle))
     return
   }

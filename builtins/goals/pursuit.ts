@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto'
 import { join } from 'node:path'
-import { type Cycle, defineError, type Effect, type PluginHandle, type Tool, taken } from '#kernel'
+import { type Cycle, defineError, type Effect, type PluginHandle, type Tool } from '#kernel'
 import { counted } from '#lib/counted'
+import { recordInput } from '#lib/recording-context'
 import { Agents } from '../agents/contract.ts'
 import { Approvals } from '../approvals/contract.ts'
 import { type Message, ModelError } from '../models/contract.ts'
@@ -152,7 +153,7 @@ class Pursuit {
     const { goal_id } = this.#goal
     const runtime = this.#svc.use(Runtime)
     const workspace = join(this.#svc.project.workspaces, agent_id)
-    await taken('workspace', () => this.#makeOnce(workspace))
+    await recordInput('workspace', () => this.#makeOnce(workspace))
     return {
       agent_id,
       goal_id,

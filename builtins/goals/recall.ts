@@ -1,4 +1,5 @@
-import { type PluginHandle, sentenceOf, taken } from '#kernel'
+import { type PluginHandle, sentenceOf } from '#kernel'
+import { recordInput } from '#lib/recording-context'
 import { Memory } from '../memory/contract.ts'
 import { sanitize } from './contract.ts'
 
@@ -15,7 +16,7 @@ export async function remembered(
 ): Promise<string[]> {
   if (!svc.has(Memory)) return []
   try {
-    const lines = await taken('memory', () => svc.use(Memory).relevant(agent_id, about, { limit: 3, counts }))
+    const lines = await recordInput('memory', () => svc.use(Memory).relevant(agent_id, about, { limit: 3, counts }))
     return lines.map(line => sanitize(line).replace(/\s+/g, ' ')).filter(Boolean)
   } catch (error) {
     svc.log.warn({ agent_id }, `its memory cannot be read: ${sentenceOf(error)}`)

@@ -1,4 +1,5 @@
-import { type PluginHandle, sentenceOf, taken, within } from '#kernel'
+import { type PluginHandle, sentenceOf, within } from '#kernel'
+import { recordInput } from '#lib/recording-context'
 import { type GoalClaim, type GoalVerifier, GoalVerifiers } from './contract.ts'
 
 /** Characters of a reason that the agent is told. */
@@ -11,7 +12,7 @@ const LONGEST = 2_000
  */
 export async function refuted(svc: PluginHandle, claim: GoalClaim, limit: number): Promise<string | undefined> {
   for (const verifier of svc.list(GoalVerifiers)) {
-    const reason = await taken(`verifier ${verifier.name}`, () => reasonOf(svc, verifier, claim, limit))
+    const reason = await recordInput(`verifier ${verifier.name}`, () => reasonOf(svc, verifier, claim, limit))
     claim.signal.throwIfAborted()
     if (reason !== null) return reason
   }

@@ -1,5 +1,6 @@
-import { act, Cycle, CycleEnd, FencedError, type HeartbeatControl, type Lease, sentenceOf, type Tape } from '#kernel'
+import { Cycle, FencedError, type HeartbeatControl, type Lease, sentenceOf } from '#kernel'
 import { inRound, untilRound } from '#lib/poller'
+import { CycleEnd, runInContext, type Tape } from '#lib/recording-context'
 import { CycleTimeoutError, type HeartbeatConfig, type Scheduler, StoppingError } from './contract.ts'
 import { type CycleParts, runPhases } from './phases.ts'
 import { Sweep } from './sweep.ts'
@@ -226,7 +227,7 @@ export class Heartbeat implements HeartbeatControl {
     const telling = this.#sweep.telling(cycle.agent_id)
     if (telling || before.length > 0) await Promise.all([...before, telling])
     const who = this.#parts.tape()?.begin(cycle.lease, abort)
-    await (who ? act(who, () => this.#cycle(cycle, abort)) : this.#cycle(cycle, abort))
+    await (who ? runInContext(who, () => this.#cycle(cycle, abort)) : this.#cycle(cycle, abort))
   }
 
   async #cycle(cycle: Cycle, abort: AbortController): Promise<void> {

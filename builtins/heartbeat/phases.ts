@@ -5,7 +5,6 @@ import {
   Guards,
   type Hooks,
   type Log,
-  outside,
   PHASES,
   type Phase,
   type Points,
@@ -13,8 +12,8 @@ import {
   type RegisteredGuard,
   SvcError,
   sentenceOf,
-  taken,
 } from '#kernel'
+import { recordInput, withoutRecording } from '#lib/recording-context'
 
 export interface CycleParts {
   hooks: Hooks
@@ -50,7 +49,7 @@ export async function runPhases(cycle: Cycle, parts: CycleParts): Promise<void> 
 
 async function runPhase(phase: Phase, cycle: Cycle, { hooks, points, ports }: CycleParts): Promise<void> {
   const { agent_id, cycle_num } = cycle
-  const asked = taken('guards', () => {
+  const asked = recordInput('guards', () => {
     const gate: Gate = { phase, agent_id, cycle_num, at: ports.clock.now() }
     return points.ask<RegisteredGuard, Gate, string>(Guards, gate)
   })
@@ -64,7 +63,7 @@ async function runPhase(phase: Phase, cycle: Cycle, { hooks, points, ports }: Cy
   // A cycle that is out of time or told to stop enters nothing more, but its housekeeping runs.
   if (phase !== 'cleanup') cycle.signal.throwIfAborted()
   // Only told to others: nothing of the cycle hangs on how long it took.
-  const began = outside(() => ports.clock.monotonic())
+  const began = withoutRecording(() => ports.clock.monotonic())
   let outcome = 'ok'
   const entered = hooks.emit('phase_enter', { agent_id, cycle_num, phase })
   if (entered) await entered
@@ -75,7 +74,7 @@ async function runPhase(phase: Phase, cycle: Cycle, { hooks, points, ports }: Cy
     outcome = resultOf(error)
     throw error
   } finally {
-    const duration_ms = outside(() => ports.clock.monotonic()) - began
+    const duration_ms = withoutRecording(() => ports.clock.monotonic()) - began
     const left = hooks.emit('phase_exit', { agent_id, cycle_num, phase, duration_ms, outcome })
     if (left) await left
   }

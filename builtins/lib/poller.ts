@@ -1,4 +1,5 @@
-import { type Clock, outside, sleepOn } from '#kernel'
+import { type Clock, sleepOn } from '#kernel'
+import { withoutRecording } from '#lib/recording-context'
 
 /** What is looked at again and again is looked at at multiples of the longest of these that it waits for, in milliseconds; what waits for less has no rounds. */
 const STEPS_MS = [1_000, 500, 250]
@@ -22,7 +23,7 @@ export function untilRound(clock: Clock, ms: number): number {
 
 /** Calls `fn` in the round that `untilRound` tells of; all who wait for one have one timer. @returns what takes it back */
 export function inRound(clock: Clock, ms: number, fn: () => void): () => void {
-  return outside(() => {
+  return withoutRecording(() => {
     const now = clock.monotonic()
     const at = roundAfter(now, ms)
     const rounds = waiting.get(clock) ?? new Map<number, Round>()

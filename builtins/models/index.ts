@@ -1,4 +1,5 @@
-import { definePlugin, type PluginHandle, taken } from '#kernel'
+import { definePlugin, type PluginHandle } from '#kernel'
+import { recordInput } from '#lib/recording-context'
 import { Metrics } from '../metrics/contract.ts'
 import { ConfigChecks } from '../settings/contract.ts'
 import { Caller } from './caller.ts'
@@ -59,7 +60,7 @@ export default definePlugin({
       inUse,
       measure: call => caller.measure(call),
       call: call =>
-        taken(
+        recordInput(
           'model',
           () => caller.call(call),
           () => askedIn(call),

@@ -1,4 +1,5 @@
-import { definePlugin, taken } from '#kernel'
+import { definePlugin } from '#kernel'
+import { recordInput } from '#lib/recording-context'
 import { ModelUsers } from '../models/contract.ts'
 import { ConfigChecks } from '../settings/contract.ts'
 import { ProfilesConfig } from './config.ts'
@@ -13,11 +14,11 @@ export default definePlugin({
     const { profiles_dir } = svc.section('', ProfilesConfig)
     const profiles = new ProfileFiles(svc, profiles_dir)
     svc.provide(Profiles, {
-      read: name => taken(`profile ${name}`, () => profiles.read(name)),
+      read: name => recordInput(`profile ${name}`, () => profiles.read(name)),
       get: async (name, when) =>
-        taken(`profile ${name}`, () => (when === 'beat' && profiles.fresh(name)) || profiles.get(name)),
+        recordInput(`profile ${name}`, () => (when === 'beat' && profiles.fresh(name)) || profiles.get(name)),
       skills: async profile =>
-        profile.skills.length === 0 ? '' : taken(`skills of ${profile.name}`, () => profiles.skills(profile)),
+        profile.skills.length === 0 ? '' : recordInput(`skills of ${profile.name}`, () => profiles.skills(profile)),
       names: () => profiles.names(),
       list: () => profiles.list(),
     })

@@ -1,4 +1,5 @@
-import { actor, type Clock, outside, sleepOn } from '#kernel'
+import { type Clock, sleepOn } from '#kernel'
+import { recordingContext, withoutRecording } from '#lib/recording-context'
 
 interface Timer {
   due: number
@@ -17,7 +18,7 @@ export class ReplayClock implements Clock {
   /** @param at where it stands, in milliseconds since 1970 */
   constructor(real: Clock, at: number) {
     // It may be another house's clock, from which our actors are not to draw.
-    this.#real = { ...real, monotonic: () => outside(() => real.monotonic()) }
+    this.#real = { ...real, monotonic: () => withoutRecording(() => real.monotonic()) }
     this.#at = at
   }
 
@@ -63,7 +64,7 @@ export class ReplayClock implements Clock {
 
   /** An actor that waits has waited; what others wait for does not come while time stands still. */
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
-    return actor() && this.#base === undefined ? this.#real.yield() : sleepOn(this, ms, signal)
+    return recordingContext() && this.#base === undefined ? this.#real.yield() : sleepOn(this, ms, signal)
   }
 
   yield(): Promise<void> {

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
-import type { Asked } from '#kernel'
+import type { Asked } from '#lib/recording-context'
 
 /** Of which the order of what was asked makes multiples, so that it counts. */
 const PRIME = 31

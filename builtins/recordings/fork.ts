@@ -1,16 +1,9 @@
 import { basename, relative } from 'node:path'
 import { crc32 } from 'node:zlib'
-import {
-  defineError,
-  definePlugin,
-  HostToken,
-  type PluginDefinition,
-  type PluginHandle,
-  sentenceOf,
-  taken,
-} from '#kernel'
+import { defineError, definePlugin, HostToken, type PluginDefinition, type PluginHandle, sentenceOf } from '#kernel'
 import { counted } from '#lib/counted'
 import { keyedIds, keyedRandom } from '#lib/keyed-random'
+import { recordInput } from '#lib/recording-context'
 import { SchedulerToken } from '../heartbeat/contract.ts'
 import { askedIn, type CallPurpose, Models, modelOf } from '../models/contract.ts'
 import { Profiles } from '../profiles/contract.ts'
@@ -176,7 +169,7 @@ function askingFor(svc: PluginHandle, model: string | null): PluginDefinition {
           const planning = String(stage.config.get('model.planning_model'))
           const chosen = model === null ? { ...call, model: modelOf(call, planning) } : { ...asked, model }
           const ask = () => svc.use(Models).call({ ...chosen, purpose: ELSEWHERE, asked_for: call.purpose })
-          return taken('model', ask, () => askedIn(call))
+          return recordInput('model', ask, () => askedIn(call))
         },
       })
     },

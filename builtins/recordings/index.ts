@@ -1,4 +1,5 @@
-import { definePlugin, TapeToken } from '#kernel'
+import { definePlugin } from '#kernel'
+import { TapeToken } from '#lib/recording-context'
 import { DaemonStarts } from '../daemon/contract.ts'
 import { RetentionRules } from '../retention/contract.ts'
 import { RecordingsConfig } from './config.ts'

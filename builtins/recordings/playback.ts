@@ -1,15 +1,13 @@
+import { type Clock, type Kernel, sentenceOf } from '#kernel'
 import {
-  type Actor,
   type Asked,
-  act,
-  asActor,
-  type Clock,
   type CycleEnd,
-  type Kernel,
-  type Right,
-  sentenceOf,
+  type ExecutionIdentity,
+  inContext,
+  type RecordingContext,
+  runInContext,
   type Tape,
-} from '#kernel'
+} from '#lib/recording-context'
 import { Store } from '../store/contract.ts'
 import { TaskDriver } from '../tasks/contract.ts'
 import { type Divergence, Mirrors } from './contract.ts'
@@ -63,7 +61,7 @@ export class Playback implements Tape {
     return this.#kernel !== undefined && this.#live === undefined
   }
 
-  begin(right: Right, abort: CycleEnd): Actor | undefined {
+  begin(right: ExecutionIdentity, abort: CycleEnd): RecordingContext | undefined {
     if (this.#begins === undefined) return this.#live?.begin(right, abort)
     const id = this.#begins
     const { score } = this.#parts
@@ -170,7 +168,7 @@ export class Playback implements Tape {
       case 'f': {
         const over = await this.#until(happening, ({ timers }) => timers[happening[2]])
         await this.#rest()
-        if (over) asActor(this.#actors.get(happening[1]), over)
+        if (over) inContext(this.#actors.get(happening[1]), over)
         return
       }
       case 'a':
@@ -182,7 +180,7 @@ export class Playback implements Tape {
           return { sql: score.text(name), params: params.map(param => score.param(param)) }
         })
         try {
-          await act(BYSTANDER, async () => {
+          await runInContext(BYSTANDER, async () => {
             await this.#kernel!.use(Store).apply([statements(written)])
             for (const mirror of this.#kernel!.list(Mirrors)) await mirror.look()
           })
@@ -311,7 +309,7 @@ function told(what: string): string {
 }
 
 /** Writes what was written by others, as itself. */
-const BYSTANDER: Actor = {
+const BYSTANDER: RecordingContext = {
   draw: (_, real) => real(),
   take: (_, work) => work(),
   turn: (_, work) => work(),

@@ -1,4 +1,4 @@
-import { type Actor, type Asked, type Draw, outside } from '#kernel'
+import { type Asked, type NondeterministicValue, type RecordingContext, withoutRecording } from '#lib/recording-context'
 import { MODEL, recordOf } from './entries.ts'
 import type { Late, TapeRecorder } from './recorder.ts'
 
@@ -17,7 +17,7 @@ interface Taking {
 }
 
 /** A cycle that is being recorded. */
-export class RecordedActor implements Actor {
+export class RecordedActor implements RecordingContext {
   over = false
   readonly id: number
   readonly #tape: TapeRecorder
@@ -40,7 +40,7 @@ export class RecordedActor implements Actor {
     this.#reads = reads
   }
 
-  draw<T extends number | string>(kind: Draw, real: () => T): T {
+  draw<T extends number | string>(kind: NondeterministicValue, real: () => T): T {
     const drawn = real()
     if (kind === 'id') {
       this.#ids.push(drawn as string)
@@ -64,7 +64,7 @@ export class RecordedActor implements Actor {
     const taking = { what, name: tape.name(what), asked: asked && [...asked()] }
     let done: T | Promise<T>
     try {
-      done = outside(work)
+      done = withoutRecording(work)
     } catch (error) {
       throw this.#failed(taking, this.#earlier(taking), error)
     }
@@ -167,7 +167,7 @@ export class RecordedActor implements Actor {
   }
 
   aside<T>(_: string, work: () => T | Promise<T>): T | Promise<T> {
-    return outside(work)
+    return withoutRecording(work)
   }
 
   end(): void {

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { Actor, CycleEnd, Noted, Right, Tape } from '#kernel'
+import type { CycleEnd, ExecutionIdentity, RecordingContext, Tape, WrittenStatement } from '#lib/recording-context'
 import { Digester } from './digest.ts'
 import { type Entry, type ErrorRecord, MODEL, recordOf } from './entries.ts'
 import { type Earlier, RecordedActor } from './recorded-actor.ts'
@@ -72,7 +72,7 @@ export class TapeRecorder implements Tape {
     this.digester = new Digester(mask)
   }
 
-  begin(right: Right, end: CycleEnd): Actor | undefined {
+  begin(right: ExecutionIdentity, end: CycleEnd): RecordingContext | undefined {
     if (this.#over) return undefined
     const { id: agent, kind, owner, epoch, cycle_num } = right
     const id = this.#actors++
@@ -111,7 +111,7 @@ export class TapeRecorder implements Tape {
     this.counts.steps += entries.filter(entry => entry[0] === 'v' && entry[2] === model).length
   }
 
-  wrote(statements: readonly Noted[]): void {
+  wrote(statements: readonly WrittenStatement[]): void {
     if (this.#over) return
     const changing = statements.filter(({ sql }) => !this.#selects.has(this.name(sql)))
     if (changing.length === 0) return

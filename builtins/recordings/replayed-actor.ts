@@ -1,4 +1,11 @@
-import { type Actor, type Asked, asActor, type CycleEnd, type Draw, outside } from '#kernel'
+import {
+  type Asked,
+  type CycleEnd,
+  inContext,
+  type NondeterministicValue,
+  type RecordingContext,
+  withoutRecording,
+} from '#lib/recording-context'
 import type { Drawn } from './score.ts'
 
 /** What an actor has come to, until the tape has. */
@@ -25,7 +32,7 @@ export interface ReplayedActorParts {
 }
 
 /** A cycle that is repeated. */
-export class ReplayedActor implements Actor {
+export class ReplayedActor implements RecordingContext {
   readonly waiting: Waiting[] = []
   /** What it set timers for, in their order. */
   readonly timers: (() => void)[] = []
@@ -40,7 +47,7 @@ export class ReplayedActor implements Actor {
   #reads = 0
   #readable = 0
   #readsTold = 0
-  #live: Actor | undefined
+  #live: RecordingContext | undefined
 
   constructor(parts: ReplayedActorParts) {
     this.#parts = parts
@@ -48,7 +55,7 @@ export class ReplayedActor implements Actor {
     this.abort = parts.abort
   }
 
-  draw<T extends number | string>(kind: Draw, real: () => T): T {
+  draw<T extends number | string>(kind: NondeterministicValue, real: () => T): T {
     if (this.#live) return this.#live.draw(kind, real)
     if (kind === 'id') return (this.#drawn.ids[this.used.ids++] as T | undefined) ?? real()
     this.last[kind] = this.#drawn[kind][this.used[kind]++] ?? this.last[kind]
@@ -64,13 +71,13 @@ export class ReplayedActor implements Actor {
   turn<T>(what: string, work: () => T): T | Promise<T> {
     if (this.#live) return this.#live.turn(what, work)
     // Done by whoever moves the tape on, but in this one's name.
-    return this.#wait({ kind: 't', what, work: () => asActor(this, work) }) as Promise<T>
+    return this.#wait({ kind: 't', what, work: () => inContext(this, work) }) as Promise<T>
   }
 
   read<T>(what: string, work: () => T): T | Promise<T> {
     if (this.#live) return this.#live.read(what, work)
     if (this.#reads >= this.#readable)
-      return this.#wait({ kind: 't', what, isRead: true, work: () => asActor(this, work) }) as Promise<T>
+      return this.#wait({ kind: 't', what, isRead: true, work: () => inContext(this, work) }) as Promise<T>
     this.#reads++
     this.#parts.moved()
     return work()
@@ -108,7 +115,7 @@ export class ReplayedActor implements Actor {
     if (this.#live) return this.#live.aside(what, work)
     // That a cycle is over is known by those who keep what belongs to it; all else that they do is on the tape.
     if (what !== 'cycle_end') return undefined
-    const told = outside(work)
+    const told = withoutRecording(work)
     // Who then waits for a time does so for ever: it stands still.
     return told instanceof Promise ? Promise.race([told, this.#parts.rest().then(() => undefined)]) : told
   }
@@ -119,7 +126,7 @@ export class ReplayedActor implements Actor {
     this.#parts.moved()
   }
 
-  goLive(live: Actor): void {
+  goLive(live: RecordingContext): void {
     this.#live = live
     for (const { kind, what, isRead, asked, work, resolve, reject } of this.waiting.splice(0)) {
       const again = () => {

@@ -1,4 +1,5 @@
-import { type PluginHandle, sentenceOf, type Tape, type Undo } from '#kernel'
+import { type PluginHandle, sentenceOf, type Undo } from '#kernel'
+import type { Tape } from '#lib/recording-context'
 import { RunRecords } from '../runs/contract.ts'
 import { type EventRow, Store } from '../store/contract.ts'
 import type { RecordingsConfig } from './config.ts'

@@ -10,10 +10,9 @@ import {
   type PluginDefinition,
   type PluginHandle,
   type Ports,
-  type Tape,
-  TapeToken,
 } from '#kernel'
 import { keyedIds, keyedRandom } from '#lib/keyed-random'
+import { type Tape, TapeToken } from '#lib/recording-context'
 import type { Tree } from '#lib/tree'
 import { Effects, Store } from '../store/contract.ts'
 import { ReplayClock } from './clock.ts'

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
-import { type Issue, taken } from '#kernel'
+import type { Issue } from '#kernel'
+import { recordInput } from '#lib/recording-context'
 import type { SchemaCheck, Schemas } from './contract.ts'
 
 type Json = Record<string, unknown>
@@ -96,7 +97,7 @@ const thread = new SchemaThread()
 const TAKEN = 'json_schema: check'
 
 export const schemas: Schemas = {
-  check: (schema, value) => taken(TAKEN, async () => checkedBy(await thread.ask(withoutName(schema), value))),
+  check: (schema, value) => recordInput(TAKEN, async () => checkedBy(await thread.ask(withoutName(schema), value))),
   async admit(schema) {
     // One that leads back to itself as a whole does so with any object.
     const answer = await thread.ask(withoutName(schema), {})

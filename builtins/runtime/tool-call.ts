@@ -1,16 +1,6 @@
-import {
-  type Clock,
-  type Effect,
-  issuesOf,
-  near,
-  sentenceOf,
-  type Tool,
-  type ToolCall,
-  taken,
-  within,
-  z,
-} from '#kernel'
+import { type Clock, type Effect, issuesOf, near, sentenceOf, type Tool, type ToolCall, within, z } from '#kernel'
 import { crashPoint } from '#lib/crash-point'
+import { recordInput } from '#lib/recording-context'
 import { isTree } from '#lib/tree'
 import type { Message } from '../models/contract.ts'
 import { canonicalJson, isTooDeep, type PlannedCall, type RunRequest } from './contract.ts'
@@ -74,7 +64,7 @@ export async function executeCall(call: PlannedCall, request: RunRequest, clock:
     const isEdited = verdict !== undefined && !isSame(verdict.arguments, call.arguments)
     const { tool, args } = isEdited ? await prepare(call.name, verdict.arguments, request) : checked
     crashPoint('tool begins')
-    const { result, effects } = await taken(`tool ${tool.name}`, async () => {
+    const { result, effects } = await recordInput(`tool ${tool.name}`, async () => {
       const effects: Effect[] = []
       return { result: textOf(await run(tool, args, call, request, clock, effects)), effects }
     })

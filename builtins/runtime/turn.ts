@@ -1,4 +1,5 @@
-import { type Clock, taken } from '#kernel'
+import type { Clock } from '#kernel'
+import { recordInput } from '#lib/recording-context'
 import { MAX_TOOL_CALLS, type Message, type ModelAnswer } from '../models/contract.ts'
 import { FINISH_GOAL, type PlannedCall, type RunEvent, type RunRequest } from './contract.ts'
 import { Finish } from './finish.ts'
@@ -103,7 +104,7 @@ async function* runAll(
     while (running.size > 0) {
       const [only] = running.keys()
       // Which of several has ended first is chance: it is recorded.
-      const call = running.size > 1 ? calls[await taken('first to end', firstOf)]! : only!
+      const call = running.size > 1 ? calls[await recordInput('first to end', firstOf)]! : only!
       const { end } = await running.get(call)!
       running.delete(call)
       if (!end) continue

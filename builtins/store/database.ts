@@ -1,4 +1,5 @@
-import { actor, type Clock, DiskFullError, type Noted, outside, type Ports, type Tape } from '#kernel'
+import { type Clock, DiskFullError, type Ports } from '#kernel'
+import { recordingContext, type Tape, type WrittenStatement, withoutRecording } from '#lib/recording-context'
 import {
   type Connection,
   DATABASE_FULL,
@@ -41,7 +42,7 @@ export class Database {
   ending: AbortSignal | undefined
   /** How many writes there had been when a lock was last waited for in vain. */
   #stuck: number | undefined
-  #noted: Noted[] | undefined
+  #noted: WrittenStatement[] | undefined
 
   constructor(file: string, sqlite: Connection, clock: Clock) {
     this.file = file
@@ -123,10 +124,10 @@ export class Database {
   }
 
   #write<T>(work: () => T, what: string): Promise<T> {
-    const who = actor()
+    const who = recordingContext()
     const transact = () => {
       const tape = who ? undefined : this.tape()
-      const noted: Noted[] = []
+      const noted: WrittenStatement[] = []
       const result = this.#transact(
         () => {
           if (this.neighbours?.near) this.neighbours.heard()
@@ -167,7 +168,7 @@ export class Database {
 
   /** The same as `waiting`, between those writes where whoever is at work reads. @param sql says what it is */
   read<T>(sql: string, work: () => T): Promise<T> {
-    const who = actor()
+    const who = recordingContext()
     const once = who && this.neighbours?.near ? () => this.#alone(work) : work
     return this.waiting(who ? () => who.read(sql, once) : work)
   }
@@ -248,7 +249,7 @@ export class Database {
 
   /** The machine's, and nothing that whoever is at work draws. */
   #now(): number {
-    return outside(() => this.#clock.monotonic())
+    return withoutRecording(() => this.#clock.monotonic())
   }
 
   close(): void {

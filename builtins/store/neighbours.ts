@@ -1,4 +1,5 @@
-import { type Clock, type Noted, outside } from '#kernel'
+import type { Clock } from '#kernel'
+import { type WrittenStatement, withoutRecording } from '#lib/recording-context'
 import type { Overheard } from './contract.ts'
 import type { Database } from './database.ts'
 
@@ -120,7 +121,7 @@ export class Neighbours implements Overheard {
 
   /** Says that this process is there, and resolves when that was heard. */
   introduce(): Promise<void> {
-    this.#introducing ??= outside(() => this.#introduce()).finally(() => {
+    this.#introducing ??= withoutRecording(() => this.#introduce()).finally(() => {
       this.#introducing = undefined
     })
     return this.#introducing
@@ -143,7 +144,7 @@ export class Neighbours implements Overheard {
   }
 
   /** Tells whoever records of a transaction, as part of it. */
-  tell(noted: readonly Noted[]): void {
+  tell(noted: readonly WrittenStatement[]): void {
     const writes = noted.filter(({ sql }) => !SELECT.test(sql))
     const statements = JSON.stringify(writes.map(({ sql, params }) => [sql, ...params.map(packed)]))
     const { count } = this.#database.get<{ count: number }>(WAITING)!

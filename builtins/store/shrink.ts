@@ -1,4 +1,5 @@
-import { type Clock, outside, type Ports } from '#kernel'
+import type { Clock, Ports } from '#kernel'
+import { withoutRecording } from '#lib/recording-context'
 import type { Database } from './database.ts'
 
 /** Pages given back at a time: some milliseconds. */
@@ -56,7 +57,7 @@ export async function shortLog(database: Database, clock: Clock, signal: AbortSi
     const { log: frames, checkpointed } = await log('PASSIVE')
     return checkpointed < frames
   }
-  await outside(async () => {
+  await withoutRecording(async () => {
     for (let waited = 0; waited < PATIENCE_MS && !signal.aborted && (await isLong()); waited += LOOK_MS)
       await clock.sleep(LOOK_MS, signal)
   })

@@ -1,6 +1,7 @@
-import { actor, type CommitResult, type Effect, type PluginHandle, sentenceOf, taken } from '#kernel'
+import { type CommitResult, type Effect, type PluginHandle, sentenceOf } from '#kernel'
 import { crashPoint } from '#lib/crash-point'
 import { inRound } from '#lib/poller'
+import { recordInput, recordingContext } from '#lib/recording-context'
 import {
   type EffectPlanner,
   EVENT_COLUMNS,
@@ -59,7 +60,7 @@ export class SqliteStore implements Store {
   async write(effects: readonly Effect[], fence: Fence | undefined, now: number): Promise<CommitResult> {
     reach('before', effects)
     const planned = this.#planner.plan(effects, now)
-    const what = actor() ? this.#names.of(effects) : undefined
+    const what = recordingContext() ? this.#names.of(effects) : undefined
     let result: CommitResult
     try {
       result = await this.#database.write(() => {
@@ -91,7 +92,7 @@ export class SqliteStore implements Store {
   }
 
   unchanged<T>(key: string, read: () => Promise<T>): Promise<T> {
-    return taken(key, () => this.#unchanged(key, read))
+    return recordInput(key, () => this.#unchanged(key, read))
   }
 
   async #unchanged<T>(key: string, read: () => Promise<T>): Promise<T> {
@@ -152,7 +153,7 @@ export class SqliteStore implements Store {
   }
 
   glance<R>(sql: string, params?: readonly unknown[]): R | undefined | Promise<R | undefined> {
-    if (actor()) return this.get<R>(sql, params)
+    if (recordingContext()) return this.get<R>(sql, params)
     try {
       return this.#database.get<R>(sql, params)
     } catch {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { type Effect, type PluginHandle, sentenceOf, taken } from '#kernel'
+import { type Effect, type PluginHandle, sentenceOf } from '#kernel'
+import { recordInput } from '#lib/recording-context'
 import { bookSpend } from '../budget/contract.ts'
 import { toolResult } from '../goals/contract.ts'
 import type { Message, Spend } from '../models/contract.ts'
@@ -87,7 +88,7 @@ export class TaskJournal {
     }
     const runs = this.#svc.use(Runs)
     for (;;) {
-      const { run_id, effects } = await taken('run begins', () => runs.begins('task', about))
+      const { run_id, effects } = await recordInput('run begins', () => runs.begins('task', about))
       this.#run_id = run_id
       // Refused: a run of another process has this id.
       if (await this.#saved([...effects, ...started()])) return this.#runBegun(run_id)
@@ -96,7 +97,7 @@ export class TaskJournal {
 
   /** By this a recording knows whose run it is. */
   async #runBegun(run_id: string): Promise<void> {
-    await taken('run', async () => {
+    await recordInput('run', async () => {
       runBegun(this.#svc, run_id)
       return run_id
     })
@@ -171,14 +172,14 @@ export class TaskJournal {
   /** What is done once the end of its run is written. */
   async runEnded(): Promise<void> {
     const run = this.#run
-    if (run) await taken('run_end', async () => run.runs.ended(run.run_id))
+    if (run) await recordInput('run_end', async () => run.runs.ended(run.run_id))
   }
 
   /** The log of the run is a record beside the task: what goes wrong with it is not the task's failure. */
   async interruptRun(): Promise<void> {
     const run = this.#run
     if (!run) return
-    const ended = taken('run_end', () => run.runs.end(run.run_id, 'interrupted'))
+    const ended = recordInput('run_end', () => run.runs.end(run.run_id, 'interrupted'))
     const { agent_id, task_id, request_id } = this.#row
     await ended.catch(error =>
       this.#svc.log.warn({ agent_id, task_id, request_id }, `its run was not ended: ${sentenceOf(error)}`),
@@ -198,7 +199,7 @@ export class TaskJournal {
 
   /** The write of what the keeper has not written yet. How much that is depends on when it came, so it is recorded. */
   async #untold() {
-    return this.unwritten(this.#row.text === 'shown' ? await taken('told', () => this.#text.piece) : null)
+    return this.unwritten(this.#row.text === 'shown' ? await recordInput('told', () => this.#text.piece) : null)
   }
 
   /** Writes, as long as the task is ours. @throws LostTask */

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { type PluginHandle, taken } from '#kernel'
+import type { PluginHandle } from '#kernel'
+import { recordInput } from '#lib/recording-context'
 import type { AgentRow } from '../agents/contract.ts'
 import type { Message } from '../models/contract.ts'
 import type { Profile } from '../profiles/contract.ts'
@@ -25,7 +26,7 @@ export interface Prepared {
 
 /** Before its first tool runs: most tasks need none. */
 export async function makeWorkspace({ ports: { files } }: PluginHandle, workspace: string): Promise<void> {
-  await taken('workspace', () => files.mkdir(workspace, { recursive: true, mode: 0o700 }))
+  await recordInput('workspace', () => files.mkdir(workspace, { recursive: true, mode: 0o700 }))
 }
 
 /** Who works on a task, and on what. */

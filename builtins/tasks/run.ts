@@ -1,14 +1,5 @@
-import {
-  act,
-  CycleEnd,
-  InternalError,
-  type PluginHandle,
-  SvcError,
-  sentenceOf,
-  TapeToken,
-  taken,
-  type z,
-} from '#kernel'
+import { InternalError, type PluginHandle, SvcError, sentenceOf, type z } from '#kernel'
+import { CycleEnd, recordInput, runInContext, TapeToken } from '#lib/recording-context'
 import { type AgentRow, Agents } from '../agents/contract.ts'
 import { Approvals } from '../approvals/contract.ts'
 import { Guardrails, WITHHELD } from '../guardrails/contract.ts'
@@ -94,7 +85,7 @@ export class TaskRun {
     const right = { ...{ id, kind: 'task' as const, task_id, owner, epoch }, cycle_num: 0 }
     const tape = this.#svc.has(TapeToken) ? this.#svc.use(TapeToken) : undefined
     const who = tape?.begin(right, this.#abort)
-    await (who ? act(who, () => this.#work()) : this.#work())
+    await (who ? runInContext(who, () => this.#work()) : this.#work())
   }
 
   async #work(): Promise<void> {
@@ -120,14 +111,14 @@ export class TaskRun {
   }
 
   async #drive(): Promise<Ending> {
-    const { traceparent, begun, agent, isAlone } = await taken('task', () => this.#asWasAsked())
+    const { traceparent, begun, agent, isAlone } = await recordInput('task', () => this.#asWasAsked())
     if (begun) await this.journal.begun(begun)
     const said = await this.journal.read()
     this.#form = this.#formAfter(said)
     const question = await this.#reviewed(said.at(-1))
     if (this.#form?.value) return { status: 'completed' }
     if (this.#form?.error && !question) return { status: 'failed', error: this.#form.error }
-    const lives = await taken('lives by', async () => this.#first.lives ?? livesBy(this.#svc, agent))
+    const lives = await recordInput('lives by', async () => this.#first.lives ?? livesBy(this.#svc, agent))
     const work = { row: this.row, agent, lives, isAlone, said, form: this.#form }
     const prepared = await prepareRun(this.#svc, this.#settings.toolkits, work)
     this.#max_cost_usd = prepared.profile.max_cost_usd
@@ -270,7 +261,7 @@ export class TaskRun {
     }
     const error: unknown = aborted ? (reason instanceof StoppingError ? new TaskInterruptedError() : reason) : thrown
     // What was streamed is not said again when this is repeated.
-    const said = await taken('said', async () => this.#said)
+    const said = await recordInput('said', async () => this.#said)
     if (text?.trim() || said.trim()) this.#output = text?.trim() ? text : said
     if (error instanceof SvcError) return { status: 'failed', error }
     this.#svc.log.error(this.#fields, error instanceof Error ? (error.stack ?? error.message) : String(error))

@@ -1,4 +1,5 @@
-import { definePlugin, taken } from '#kernel'
+import { definePlugin } from '#kernel'
+import { recordInput } from '#lib/recording-context'
 import { askedIn, type ModelAnswer, type ModelCall, Models } from '../../builtins/models/contract.ts'
 
 const SPENT = {
@@ -45,7 +46,7 @@ export const instantModel = definePlugin({
       describe: () => Promise.reject(new Error('there is only one model here')),
       inUse: async () => [],
       call: call =>
-        taken(
+        recordInput(
           'model',
           () => called(call),
           () => askedIn(call),

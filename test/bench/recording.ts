@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { PerformanceObserver } from 'node:perf_hooks'
 import { fileURLToPath } from 'node:url'
 import { getHeapStatistics } from 'node:v8'
-import { type Cycle, definePlugin, type Kernel, type PluginHandle, type Right, type Tape, TapeToken } from '#kernel'
+import { type Cycle, definePlugin, type Kernel, type PluginHandle } from '#kernel'
+import { type ExecutionIdentity, type Tape, TapeToken } from '#lib/recording-context'
 import { BUILTINS } from '../../builtins/index.ts'
 import { type ModelEvent, ModelProviders, type ModelRequest } from '../../builtins/models/contract.ts'
 import { beginRecording, type LiveRecording } from '../../builtins/recordings/recording.ts'
@@ -93,7 +94,7 @@ class Pairs {
 class Switch {
   pairs = new Pairs()
   live: LiveRecording | undefined
-  readonly #kindOf: (right: Right) => number
+  readonly #kindOf: (right: ExecutionIdentity) => number
   readonly plugin = definePlugin({
     name: 'recording-switch',
     needs: ['store', 'runs'],
@@ -114,7 +115,7 @@ class Switch {
   #svc!: PluginHandle
 
   /** @param kindOf 0 or 1: whether it chooses a goal or pursues one */
-  constructor(kindOf: (right: Right) => number) {
+  constructor(kindOf: (right: ExecutionIdentity) => number) {
     this.#kindOf = kindOf
   }
 
@@ -219,9 +220,9 @@ async function stripped(hook: Switch): Promise<Opened> {
  */
 export async function recording(): Promise<Row[]> {
   const aim = { of: 'ratio', atMost: 1.05 } as const
-  const parity = ({ cycle_num }: Right) => cycle_num % 2
+  const parity = ({ cycle_num }: ExecutionIdentity) => cycle_num % 2
   // Each second one of these begins with a goal.
-  const shifted = ({ id, cycle_num }: Right) => (cycle_num + Number(id.split('-')[1])) % 2
+  const shifted = ({ id, cycle_num }: ExecutionIdentity) => (cycle_num + Number(id.split('-')[1])) % 2
   return [
     ...(await paired('a cycle of the whole program with a model over HTTP, recorded', {
       ...{ open: asking, kindOf: parity, aim },
@@ -235,7 +236,7 @@ export async function recording(): Promise<Row[]> {
 
 interface Paired {
   open(hook: Switch): Promise<Opened>
-  kindOf(right: Right): number
+  kindOf(right: ExecutionIdentity): number
   aim?: { of: 'ratio'; atMost: number }
 }
 

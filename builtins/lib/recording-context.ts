@@ -1,0 +1,175 @@
+import { setMaxListeners } from 'node:events'
+import { promiseHooks } from 'node:v8'
+import { type Clock, type CycleBoundary, type Lease, type Ports, type Token, token } from '#kernel'
+
+/** What code alone does not decide and a recording keeps: the wall clock, the clock that never jumps, a new id. */
+export type NondeterministicValue = 'ms' | 'monotonic' | 'id'
+
+/** What was asked for an answer: strings and JSON, which must not change afterwards. */
+export type Asked = readonly (string | object)[]
+
+/**
+ * What records or repeats one cycle or task: it is asked for everything that code alone does not decide. Its writes are turns
+ * in the one order of all, and a recording keeps between which of them it reads.
+ */
+export interface RecordingContext {
+  draw<T extends number | string>(kind: NondeterministicValue, real: () => T): T
+  /** Takes an input from outside, such as a model's answer. @param asked what was asked, to be compared */
+  take<T>(what: string, work: () => T | Promise<T>, asked?: () => Asked): T | Promise<T>
+  /** Writes what it shares with others. `work` runs at once when it is its turn. */
+  turn<T>(what: string, work: () => T): T | Promise<T>
+  /** Reads what it shares with others. `work` runs at once when they have come as far as when it was recorded. */
+  read<T>(what: string, work: () => T): T | Promise<T>
+  /** Registers the function of a timer. @returns what to call when the timer fires */
+  timer(fn: () => void): () => void
+  /** Runs a side channel, which changes nothing for the cycle itself. */
+  aside<T>(what: string, work: () => T | Promise<T>): T | undefined | Promise<T | undefined>
+  /** Ends the recording; what runs on is not recorded. */
+  end(): void
+  readonly over: boolean
+}
+
+/** A statement of a transaction, as it went to the database. */
+export interface WrittenStatement {
+  sql: string
+  params: readonly unknown[]
+}
+
+/** Maximum listeners for the end of a cycle. A turn has up to 32 calls at once; twice as many are a leak. */
+const MOST_LISTENERS = 64
+
+/** Ends a cycle before its time. `told` is called first, at a fraction of what a listener costs. */
+export class CycleEnd extends AbortController {
+  told: ((reason: unknown) => void) | undefined
+
+  constructor() {
+    super()
+    setMaxListeners(MOST_LISTENERS, this.signal)
+  }
+
+  override abort(reason: unknown): void {
+    if (!this.signal.aborted) this.told?.(reason)
+    super.abort(reason)
+  }
+}
+
+/** Identity under which code runs: an agent's lease, or a one-shot task. */
+export type ExecutionIdentity = Omit<Lease, 'kind'> & ({ kind: Lease['kind'] } | { kind: 'task'; task_id: string })
+
+/** Records what happens in this process, or repeats it. */
+export interface Tape {
+  /** Begins a cycle or a task; undefined leaves it unrecorded. */
+  begin(right: ExecutionIdentity, end: CycleEnd): RecordingContext | undefined
+  /** A transaction outside all cycles and tasks was committed. */
+  wrote(statements: readonly WrittenStatement[]): void
+  /** Whether writes outside cycles and tasks are skipped, because they are part of what is repeated. */
+  readonly pretends: boolean
+  /** Whether it runs in a project of its own, which no other process has open, whatever its database says. */
+  readonly repeats: boolean
+}
+export const TapeToken: Token<Tape> = token('tape')
+
+/** The context of the code that runs now. */
+let acting: RecordingContext | undefined
+const ACTING = Symbol('acting')
+type Followed = Promise<unknown> & { [ACTING]?: RecordingContext | undefined }
+
+/** The same functions each time, so that V8 optimizes them once. */
+const MARKS = {
+  // Only a promise that waits for another has a parent; the others, half of all, run no code of their own.
+  init(promise: Followed, parent: Promise<unknown> | undefined) {
+    if (acting !== undefined && parent !== undefined) promise[ACTING] = acting
+  },
+  before(promise: Followed) {
+    acting = promise[ACTING]
+  },
+  after() {
+    acting = undefined
+  },
+}
+
+let followed = 0
+let unfollow: (() => void) | undefined
+
+/**
+ * Follows the context through promises while any cycle is recorded. AsyncLocalStorage does the same, and in Node 20 costs all
+ * promises of the process six times as much.
+ */
+function follow(): void {
+  if (followed++ === 0) unfollow = promiseHooks.createHook(MARKS) as () => void
+}
+
+/** Runs `work` in a context until its promise settles, and ends the context. */
+export async function runInContext<T>(who: RecordingContext, work: () => Promise<T>): Promise<T> {
+  follow()
+  try {
+    return await inContext(who, work)
+  } finally {
+    who.end()
+    if (--followed === 0) unfollow?.()
+  }
+}
+
+/** Returns the context of the code that runs now; undefined where nothing is recorded or repeated. */
+export function recordingContext(): RecordingContext | undefined {
+  return acting?.over ? undefined : acting
+}
+
+/** Begins `work` in a context that runs already; undefined leaves the current one. */
+export function inContext<T>(who: RecordingContext | undefined, work: () => T): T {
+  const before = acting
+  acting = who
+  try {
+    return work()
+  } finally {
+    acting = before
+  }
+}
+
+/** Returns what `work` gives, or gave when this was recorded: JSON. @param asked what was asked, to be compared */
+export function recordInput<T>(what: string, work: () => Promise<T>, asked?: () => Asked): Promise<T>
+export function recordInput<T>(what: string, work: () => T | Promise<T>): T | Promise<T>
+export function recordInput<T>(what: string, work: () => T | Promise<T>, asked?: () => Asked): T | Promise<T> {
+  const who = recordingContext()
+  return who ? who.take(what, work, asked) : work()
+}
+
+/** Runs `work` unrecorded. */
+export function withoutRecording<T>(work: () => T): T {
+  return inContext(undefined, work)
+}
+
+/** Emits events beside the recording, and records the answers of plugins' files. */
+export const recordingBoundary: CycleBoundary = {
+  emit(event, work) {
+    const context = recordingContext()
+    return context ? context.aside(event, work) : work()
+  },
+  ask: (what, work) => recordInput(what, work),
+}
+
+/** Returns ports whose clock and ids are recorded, or as they were recorded, in a context. */
+export function recordedPorts(ports: Ports): Ports {
+  const { clock, ids } = ports
+  const draw = <T extends number | string>(kind: NondeterministicValue, real: () => T): T => {
+    const who = recordingContext()
+    return who ? who.draw(kind, real) : real()
+  }
+  const [wall, monotonic] = [() => clock.ms(), () => clock.monotonic()]
+  const ms = () => draw('ms', wall)
+  const drawn: Clock = {
+    ms,
+    now: () => (recordingContext() ? new Date(ms()) : clock.now()),
+    monotonic: () => draw('monotonic', monotonic),
+    after: (delay, fn) => {
+      const who = recordingContext()
+      if (!who) return clock.after(delay, fn)
+      const over = who.timer(fn)
+      return clock.after(delay, () => inContext(who, over))
+    },
+    sleep: (delay, signal) => clock.sleep(delay, signal),
+    yield: () => clock.yield(),
+    ...(clock.held ? { held: clock.held } : {}),
+  }
+  return { ...ports, clock: drawn, ids: { make: (prefix, digits) => draw('id', () => ids.make(prefix, digits)) } }
+}
