@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { constants, gunzip, gzip, gzipSync } from 'node:zlib'
 import type { PluginHandle } from '#kernel'
+import { keyedMutex } from '#lib/keyed-mutex'
 import { replaceFile } from '#lib/yaml'
 import type { EventRow } from '../store/contract.ts'
 import { NotReplayableError, Recording, RecordingNotFoundError } from './contract.ts'
@@ -38,6 +39,7 @@ export function madeAt({ started_at, forked_from }: Recording): string {
 /** Where recordings lie: a folder for each run, and the databases with which they began, each once. */
 export class RecordingShelf {
   readonly #svc: PluginHandle
+  readonly #inTurn = keyedMutex()
 
   constructor(svc: PluginHandle) {
     this.#svc = svc
@@ -59,10 +61,13 @@ export class RecordingShelf {
     return join(this.#root, 'states', `${sha}.gz`)
   }
 
-  async write(about: Recording): Promise<void> {
-    const folder = this.folderOf(about.run_id)
-    await this.#files.mkdir(folder, { recursive: true, mode: 0o700 })
-    await replaceFile(this.#files, join(folder, ABOUT), `${JSON.stringify(about, null, 2)}\n`)
+  /** Writes what a recording says of itself, one write after another. */
+  write(about: Recording): Promise<void> {
+    return this.#inTurn(about.run_id, async () => {
+      const folder = this.folderOf(about.run_id)
+      await this.#files.mkdir(folder, { recursive: true, mode: 0o700 })
+      await replaceFile(this.#files, join(folder, ABOUT), `${JSON.stringify(about, null, 2)}\n`)
+    })
   }
 
   /** Writes what another recording says again, with its tape and its state: lost, it is missed by nobody. */
