@@ -15,7 +15,6 @@ import {
   WakeSources,
 } from './contributions.ts'
 import { type Cycle, PHASES, type Phase } from './cycle.ts'
-import { applied, type Declared } from './declared.ts'
 import { sentenceOf } from './errors.ts'
 import { checkFields, verdictOf } from './fields.ts'
 import type { HeartbeatControl } from './heartbeat.ts'
@@ -32,12 +31,13 @@ import { type Invoke, type Operation, Operations, operation } from './operations
 import type { Contribution, Point, Points } from './points.ts'
 import { type Ports, within } from './ports.ts'
 import type { Project, Resource, Role } from './project.ts'
-import type { Scope, Undo } from './scope.ts'
+import type { Registrations } from './registrations.ts'
+import type { Undo } from './scope.ts'
 import type { Services, Token } from './services.ts'
 import { countedTool } from './tool-code.ts'
 
 export interface HandleParts {
-  scope: Scope
+  registrations: Registrations
   hooks: Hooks
   points: Points
   services: Services
@@ -75,19 +75,11 @@ export class PluginHandle {
   /** What the version before this one handed over, where it fits `state`; else undefined. */
   readonly previous: unknown
   readonly #parts: HandleParts
-  #scope: Scope
-  #handOver: (() => unknown) | undefined
-  readonly #declared = new Set<Declared>()
   readonly #listening = new Map<unknown, Map<string, Undo>>()
-  /** From then on, what is added is added at once. */
-  #active = false
-  /** What `start` recorded. */
-  readonly resources: Resource[] = []
 
   constructor(name: string, parts: HandleParts) {
     this.name = name
     this.#parts = parts
-    this.#scope = parts.scope
     this.previous = parts.previous
     this.log = parts.log.child({ plugin: name })
     this.ports = parts.ports
@@ -101,43 +93,15 @@ export class PluginHandle {
     return this.ports.clock
   }
 
-  /** Makes what was recorded visible, in two rounds: first everything that others may name, then what names it. */
-  activate(rank: 0 | 1): void {
-    for (const declared of this.#declared) {
-      if (declared.rank === rank) declared.undo = this.#scope.hold(declared.label, applied(declared))
-    }
-    this.#active = rank === 1
-  }
-
-  /** What is added from now on is only recorded, until the next activation. */
-  rest(): void {
-    this.#active = false
-  }
-
-  /** Registers into another scope from the next activation on, the first one being closed. */
-  moveTo(scope: Scope): Scope {
-    this.#scope = scope
-    return scope
-  }
-
   /** Says what the next version of this plugin gets as `svc.previous`, asked at the moment in which it takes over. */
   handOver(state: () => unknown): void {
-    this.#handOver = state
+    this.#parts.registrations.handOver = state
   }
 
-  /** @internal */
-  handedOver(): unknown {
-    return this.#handOver?.()
-  }
-
-  /** Records during `setup`, does at once afterwards; the result takes it back before the scope would. */
+  /** Records during `setup`, does at once afterwards; the result takes it back before the plugin leaves. */
   #declare(label: string, apply: () => Undo, rank: 0 | 1 = 0): Undo {
-    const declared: Declared = { label, rank, apply, place: this.#parts.builtin ? {} : new Error(label) }
-    // What comes later is not repeated when this version is shown again: what it did then, it does again. Into a closed
-    // scope, that of a plugin that is gone, nothing goes: `hold` says so.
-    if (this.#active || this.#scope.closed) return this.#scope.hold(label, apply())
-    this.#declared.add(declared)
-    return () => (this.#declared.delete(declared) ? declared.undo?.() : undefined)
+    const { builtin, registrations } = this.#parts
+    return registrations.add(label, apply, rank, builtin ? {} : new Error(label))
   }
 
   /** A builtin's code is called as it is; a plugin's through its activity, which counts its calls and its failures. */
@@ -372,7 +336,7 @@ export class PluginHandle {
   /** Holds a resource (socket, timer, child process) while the plugin is live, in processes of these roles. Returns its undoing. */
   start(fn: Resource['start'], options: { in?: readonly Role[] } = {}): void {
     checkFields('resources', { start: 'function' }, { start: fn }, this.name)
-    this.resources.push({ start: fn, in: options.in ?? ['daemon'] })
+    this.#parts.registrations.resources.push({ start: fn, in: options.in ?? ['daemon'] })
   }
 }
 

@@ -7,6 +7,7 @@ import { whereOf } from './plugin-error.ts'
 import type { PluginTimers } from './plugin-timers.ts'
 import { type Clock, within } from './ports.ts'
 import type { Resource } from './project.ts'
+import { Registrations } from './registrations.ts'
 import { Scope } from './scope.ts'
 import type { PluginState } from './state.ts'
 import type { Supervisor } from './supervisor.ts'
@@ -25,7 +26,7 @@ export interface Loaded {
 }
 
 export interface VersionParts
-  extends Omit<HandleParts, 'scope' | 'builtin' | 'ofFile' | 'activity' | 'previous' | 'where'> {
+  extends Omit<HandleParts, 'registrations' | 'builtin' | 'ofFile' | 'activity' | 'previous' | 'where'> {
   /** Times and limits its calls. No recording keeps what it says: a replay runs the same code uncounted. */
   meter: Pick<Clock, 'monotonic' | 'after'>
   /** So many failures in a row suspend its code. */
@@ -51,8 +52,7 @@ export class Version implements Loaded {
   since = 0
   readonly #timers: PluginTimers | undefined
   readonly #parts: VersionParts
-  readonly #handle: PluginHandle
-  #shown: Scope
+  readonly #registrations: Registrations
   #resources: Scope
 
   /** Runs `setup`, which only records. @throws what `setup` throws, and for a bad configuration */
@@ -75,7 +75,7 @@ export class Version implements Loaded {
       heir: () => parts.heir(name),
       watch: what => (builtin ? undefined : parts.watch(name, origin, what)),
     })
-    this.#shown = new Scope(name)
+    this.#registrations = new Registrations(name)
     this.#resources = new Scope(name)
     const previous = definition.state?.safeParse(state)
     if (previous && !previous.success && state !== undefined) {
@@ -85,9 +85,9 @@ export class Version implements Loaded {
       )
     }
     const section = definition.section ?? (builtin ? name : `plugins.config.${name}`)
-    this.#handle = new PluginHandle(name, {
+    const handle = new PluginHandle(name, {
       ...parts,
-      scope: this.#shown,
+      registrations: this.#registrations,
       builtin,
       // One that is tried out in another house comes with the program there; by its keys it is known.
       ofFile: !builtin || section.startsWith('plugins.config.'),
@@ -95,8 +95,8 @@ export class Version implements Loaded {
       previous: previous?.data,
       where,
     })
-    const config = definition.config ? this.#handle.section(section, definition.config) : {}
-    const returned: unknown = this.activity.enter('setup', () => definition.setup(this.#handle, config))
+    const config = definition.config ? handle.section(section, definition.config) : {}
+    const returned: unknown = this.activity.enter('setup', () => definition.setup(handle, config))
     if (returned instanceof Promise) {
       returned.catch(() => {})
       throw new TypeError(
@@ -111,7 +111,7 @@ export class Version implements Loaded {
 
   /** What it holds now, in words. */
   get labels(): string[] {
-    return [...this.#shown.labels, ...this.#resources.labels]
+    return [...this.#registrations.labels, ...this.#resources.labels]
   }
 
   /** What people are shown of it. */
@@ -138,13 +138,13 @@ export class Version implements Loaded {
 
   /** What `setup` recorded to be started, in processes of any role. */
   get resources(): readonly Resource[] {
-    return this.#handle.resources
+    return this.#registrations.resources
   }
 
   /** What it hands over to the next version. What throws, or does not fit there, is a fresh start. */
   handOver(): unknown {
     try {
-      return this.activity.enter('hand-over', () => this.#handle.handedOver())
+      return this.activity.enter('hand-over', () => this.#registrations.handOver?.())
     } catch (error) {
       this.#parts.log.warn({ plugin: this.name }, `its state was not handed over: ${sentenceOf(error)}`)
       return undefined
@@ -153,8 +153,7 @@ export class Version implements Loaded {
 
   /** Makes visible what it registered, in two rounds: what others may name, then what names it. @throws ConflictError, UnknownHookError; then nothing is shown */
   show(rank: 0 | 1): void {
-    if (this.#shown.closed) this.#shown = this.#handle.moveTo(new Scope(this.name))
-    this.#handle.activate(rank)
+    this.#registrations.show(rank)
     this.activity.revive()
     this.#timers?.open()
     this.since = this.#parts.ports.clock.monotonic()
@@ -163,8 +162,7 @@ export class Version implements Loaded {
   /** Takes back what is visible, at once. */
   hide(): void {
     this.activity.retire()
-    this.#handle.rest()
-    void this.#shown.close().then(failures => this.#tell(failures))
+    void this.#registrations.hide().then(failures => this.#tell(failures))
   }
 
   /** Ends what it is still at: calls, for their callers, and timers. */
@@ -197,7 +195,7 @@ export class Version implements Loaded {
   }
 
   #startable() {
-    return this.#handle.resources.filter(resource => resource.in.some(role => this.#parts.roles.has(role)))
+    return this.#registrations.resources.filter(resource => resource.in.some(role => this.#parts.roles.has(role)))
   }
 
   #tell(failures: readonly unknown[]): void {

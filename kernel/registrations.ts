@@ -1,0 +1,83 @@
+import type { Resource } from './project.ts'
+import { Scope, type Undo } from './scope.ts'
+
+/** A registration that can be shown and hidden again. */
+interface Registration {
+  label: string
+  /** Listeners are applied after what they listen to. */
+  rank: 0 | 1
+  apply: () => Undo
+  /** Where it was declared; the stack of an error on applying does not reach that far. */
+  declaredAt: { readonly stack?: string }
+  /** Set once it is applied. */
+  undo?: Undo
+}
+
+/**
+ * All that one version of a plugin registers: recorded during `setup`, shown and hidden by the host. The plugin itself only
+ * sees its handle.
+ */
+export class Registrations {
+  readonly #owner: string
+  readonly #recorded = new Set<Registration>()
+  #scope: Scope
+  #isLive = false
+  /** What `start` recorded, in processes of any role. */
+  readonly resources: Resource[] = []
+  /** Returns the state for the next version of the plugin. */
+  handOver: (() => unknown) | undefined
+
+  constructor(owner: string) {
+    this.#owner = owner
+    this.#scope = new Scope(owner)
+  }
+
+  /** What is held now, oldest first. */
+  get labels(): string[] {
+    return this.#scope.labels
+  }
+
+  /**
+   * Records during `setup`, applies at once afterwards. What is applied later is not repeated when this version is shown
+   * again: the code that added it runs again.
+   * @param declaredAt an error whose stack is added to one on applying
+   * @returns the undoing
+   * @throws what applying throws; ScopeClosedError once the plugin is gone
+   */
+  add(label: string, apply: () => Undo, rank: 0 | 1 = 0, declaredAt: Registration['declaredAt'] = {}): Undo {
+    if (this.#isLive || this.#scope.closed) return this.#scope.hold(label, apply())
+    const registration: Registration = { label, rank, apply, declaredAt }
+    this.#recorded.add(registration)
+    return () => (this.#recorded.delete(registration) ? registration.undo?.() : undefined)
+  }
+
+  /**
+   * Applies what was recorded, in two rounds: first what others may name, then what names it.
+   * @throws what applying throws, its stack followed by that of the declaration
+   */
+  show(rank: 0 | 1): void {
+    if (this.#scope.closed) this.#scope = new Scope(this.#owner)
+    for (const registration of this.#recorded) {
+      if (registration.rank !== rank) continue
+      registration.undo = this.#scope.hold(registration.label, applied(registration))
+    }
+    this.#isLive = rank === 1
+  }
+
+  /** Takes back all that is applied, last first. @returns what the undoings threw */
+  hide(): Promise<unknown[]> {
+    this.#isLive = false
+    return this.#scope.close()
+  }
+}
+
+function applied({ apply, declaredAt }: Registration): Undo {
+  try {
+    return apply()
+  } catch (error) {
+    if (error instanceof Error && declaredAt.stack) {
+      error.stack += `\n  declared as ${declaredAt.stack.replace(/^Error: /, '')}`
+    }
+    throw error
+  }
+}
