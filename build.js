@@ -32,9 +32,7 @@ const ENTRIES = {
 }
 
 /** The kernel's files that need no package. */
-const LIGHT = ['errors', 'near', 'ports', 'regular', 'scope', 'services'].map(name =>
-  join(root, 'kernel', `${name}.ts`),
-)
+const LIGHT = ['errors', 'near', 'ports', 'scope', 'services'].map(name => join(root, 'kernel', `${name}.ts`))
 /**
  * A file that takes only these files' exports from `#kernel` gets only them: esbuild puts whole files into pieces, so the
  * command line would otherwise load zod to print its help.

@@ -1,19 +1,14 @@
 /** Puts the parts of a process together: the kernel, and what it is given from outside. */
 
 import {
-  isTrusted,
+  HostToken,
   Kernel,
-  type Log,
   type LogOptions,
   type Opener,
   OpenerToken,
   type PluginDefinition,
-  PluginsConfig,
   type Ports,
-  type Project,
-  RestartToken,
   type Role,
-  untrustedSentence,
   z,
 } from '#kernel'
 import { keyedRandom } from '#lib/keyed-random'
@@ -24,6 +19,10 @@ import { secretsOf } from '#lib/secrets'
 import { systemPorts } from '#lib/system-ports'
 import { HeartbeatConfig, LIFECYCLE, SchedulerToken } from './builtins/heartbeat/contract.ts'
 import { Heartbeat } from './builtins/heartbeat/heartbeat.ts'
+import { DisabledPlugins, PluginsConfig } from './builtins/plugin-files/config.ts'
+import { RestartToken } from './builtins/plugin-files/contract.ts'
+import { hindranceOf, type PluginFilesAllowed } from './builtins/plugin-files/hindrance.ts'
+import { PluginFiles, type PluginFilesOptions } from './builtins/plugin-files/plugin-files.ts'
 import { Config } from './builtins/settings/config.ts'
 import { ConfigChecks } from './builtins/settings/contract.ts'
 import { disabledCheck } from './builtins/settings/disabled.ts'
@@ -39,7 +38,7 @@ export interface KernelOptions {
    * Which plugin files run, and programs that the configuration names: those of a project that this user trusts, `all` whatever
    * the user has decided, or `none`. `trusted` by default.
    */
-  pluginFiles?: 'trusted' | 'all' | 'none'
+  pluginFiles?: PluginFilesAllowed
   /**
    * Opens with any configuration, to inspect or repair it: invalid values count as their defaults, all builtins are there, and
    * `config.faults()` lists what is wrong.
@@ -68,13 +67,16 @@ export async function openKernel(options: KernelOptions): Promise<Kernel> {
   const { seed } = keysOf(config, '', RootConfig)
   const ports = recordedPorts(seed === null ? machine : { ...machine, random: keyedRandom(seed) })
   const log = createLog({ ...options.log, secrets: secretsOf({ ports, config }) })
-  const { roles, dev = false, modules = async () => ({}) } = options
-  const plugins = pluginSettings(config, options)
-  const hindrance = hindranceOf(options, project, machine, log)
+  const { roles, dev = false, modules = async () => ({}), pluginFiles = 'trusted' } = options
+  const settings = keysOf(config, 'plugins', PluginsConfig)
+  const disabled = disabledPlugins(config, options)
+  const hindrance = hindranceOf(pluginFiles, { project, ports: machine, log })
+  const files = { settings, modules, hindrance, dev, meter: machine.clock }
   const daemon = keysOf(config, 'daemon', HeartbeatConfig)
   const heartbeat = (kernel: Kernel) => heartbeatOf(kernel, daemon)
-  const seams = { boundary: recordingBoundary, meter: machine.clock, heartbeat, hindrance, modules }
-  const kernel = new Kernel({ project, roles, ports, log, config, plugins, dev, ...seams })
+  const support = (kernel: Kernel) => pluginFilesOf(kernel, files)
+  const seams = { boundary: recordingBoundary, heartbeat, support }
+  const kernel = new Kernel({ project, roles, ports, log, config, disabled, ...seams })
   config.checkWith(() => kernel.list(ConfigChecks))
   kernel.points.add(ConfigChecks, disabledCheck(options.builtins), 'kernel')
   kernel.services.provide(OpenerToken, openerOf(options), 'kernel')
@@ -104,40 +106,33 @@ function heartbeatOf(kernel: Kernel, config: HeartbeatConfig): Heartbeat {
   })
 }
 
+function pluginFilesOf(kernel: Kernel, options: PluginFilesOptions): PluginFiles {
+  const files = new PluginFiles(kernel, options)
+  kernel.services.provide(HostToken, files.service, 'kernel')
+  return files
+}
+
 function keysOf<S extends z.ZodObject>(config: Config, section: string, shape: S): z.output<S> {
   const { view, add } = config.section(section, shape, 'kernel')
   add()
   return view
 }
 
-/** Returns the settings of plugins. The keys of a disabled builtin stay known, so that what asks for it is checked with the rest. */
-function pluginSettings(config: Config, { builtins, lenient = false }: KernelOptions): PluginsConfig {
-  const settings = keysOf(config, 'plugins', PluginsConfig)
+/**
+ * Returns the names of the plugins that are switched off, as they are now. The keys of such a builtin stay known: what asks for
+ * it is checked with the rest.
+ */
+function disabledPlugins(config: Config, { builtins, lenient = false }: KernelOptions): () => readonly string[] {
+  const settings = keysOf(config, 'plugins', DisabledPlugins)
   const isBuiltin = (name: string) => builtins.some(builtin => builtin.name === name)
-  if (lenient) return { ...settings, disabled: settings.disabled.filter(name => !isBuiltin(name)) }
+  if (lenient) return () => settings.disabled.filter(name => !isBuiltin(name))
   for (const { name, section = name, config: shape } of builtins)
     if (shape && settings.disabled.includes(name)) config.section(section, shape, name).add()
-  return settings
+  return () => settings.disabled
 }
 
 /** A project that is tried out has no plugin files: what it needs of this one's plugins is in `also`. */
 function openerOf({ builtins, modules }: KernelOptions): Opener {
   const own = { pluginFiles: 'none' as const, ...(modules ? { modules } : {}) }
   return { open: ({ also = [], ...other }) => openKernel({ ...own, builtins: [...builtins, ...also], ...other }) }
-}
-
-/**
- * Returns why no code of the project may run now; undefined where it may. Warns once that the project is not trusted.
- * @param found number of plugin files that do not run for it; without any there is nothing to warn of
- */
-function hindranceOf({ pluginFiles = 'trusted' }: KernelOptions, { root }: Project, ports: Ports, log: Log) {
-  let hasWarned = false
-  return async (found = 0): Promise<string | undefined> => {
-    if (pluginFiles === 'all') return undefined
-    if (pluginFiles === 'none') return 'is not run by this process'
-    if (await isTrusted(root, ports)) return undefined
-    if (found > 0 && !hasWarned) log.warn({}, untrustedSentence(root))
-    hasWarned ||= found > 0
-    return untrustedSentence(root)
-  }
 }

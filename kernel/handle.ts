@@ -1,5 +1,4 @@
 import type { z } from 'zod'
-import { type Activity, type CallOptions, PluginGoneError, PluginSuspendedError } from './activity.ts'
 import type { Configuration } from './configuration.ts'
 import {
   type Gate,
@@ -9,6 +8,8 @@ import {
   type Guard,
   type GuardOptions,
   Guards,
+  type Tool,
+  type ToolCall,
   type Toolkit,
   Toolkits,
   type WakeSource,
@@ -26,6 +27,7 @@ import {
   type TapOptions,
   UnknownHookError,
 } from './hooks.ts'
+import { type Interceptor, type PluginCall, PluginSuspendedError } from './interceptor.ts'
 import type { Log } from './log.ts'
 import { type Invoke, type Operation, Operations, operation } from './operations.ts'
 import type { Contribution, Point, Points } from './points.ts'
@@ -34,7 +36,6 @@ import type { Project, Resource, Role } from './project.ts'
 import type { Registrations } from './registrations.ts'
 import type { Undo } from './scope.ts'
 import type { Services, Token } from './services.ts'
-import { countedTool } from './tool-code.ts'
 
 export interface HandleParts {
   registrations: Registrations
@@ -52,11 +53,10 @@ export interface HandleParts {
   roles: ReadonlySet<Role>
   heartbeat: HeartbeatControl
   invoke: Invoke
-  activity: Activity
+  /** Stands around the plugin's code, which is called as it is without one. */
+  interceptor: Interceptor | undefined
   /** What the version before handed over. */
   previous: unknown
-  /** The place in the plugin's file that an error points at. */
-  where: (error: unknown) => string
 }
 
 const TOLD = Promise.resolve()
@@ -104,26 +104,9 @@ export class PluginHandle {
     return registrations.add(label, apply, rank, builtin ? {} : new Error(label))
   }
 
-  /** A builtin's code is called as it is; a plugin's through its activity, which counts its calls and its failures. */
-  #counted<A extends unknown[], R>(
-    what: string,
-    fn: (...args: A) => R,
-    options: CallOptions<A> = {},
-  ): (...args: A) => R | Promise<Awaited<R>> {
-    return this.#parts.builtin ? fn : this.#parts.activity.wrap(what, fn, options)
-  }
-
-  /** The same for code whose failure must stop nothing else: it is logged, and counts as no answer. */
-  #watched<I, R>(what: string, fn: (input: I) => R): (input: I) => R | Promise<Awaited<R> | undefined> {
-    const { builtin, activity, where } = this.#parts
-    if (builtin) return fn
-    const call = activity.wrap(what, fn, { limit_ms: HANDLER_LIMIT_MS })
-    return input =>
-      call(input).catch(error => {
-        if (!(error instanceof PluginSuspendedError || error instanceof PluginGoneError))
-          this.log.error({}, `${where(error)}: ${what}: ${sentenceOf(error)}`)
-        return undefined
-      })
+  /** Returns the function with which the program calls one of the plugin. */
+  #wrap<A extends unknown[], R>(call: PluginCall<A>, fn: (...args: A) => R): (...args: A) => R | Promise<Awaited<R>> {
+    return this.#parts.interceptor?.wrap(call, fn) ?? fn
   }
 
   /** Adds a contribution to a point; like everything here it leaves with the scope, or earlier by the undoing returned. */
@@ -163,10 +146,10 @@ export class PluginHandle {
     this.off(event, handler)
     const byEvent = this.#listening.get(handler) ?? new Map<string, Undo>()
     this.#listening.set(handler, byEvent)
-    const watched = this.#watched(`on ${event}`, handler)
+    const listener = this.#wrap({ kind: 'handler', name: event }, handler)
     byEvent.set(
       event,
-      this.#declare(`on ${event}`, () => this.#parts.hooks.on(event, watched, this.name), 1),
+      this.#declare(`on ${event}`, () => this.#parts.hooks.on(event, listener, this.name), 1),
     )
   }
 
@@ -222,8 +205,8 @@ export class PluginHandle {
     checkFields(hook, { fn: 'function' }, { fn }, this.name)
     const given = typeof options === 'string' ? { name: options } : options
     const named = { ...given, name: given.name === this.name ? given.name : `${this.name}/${given.name}` }
-    const watched = this.#watched(`tap of ${hook}`, fn) as (input: In) => never
-    return this.#declare(`tap of ${hook}`, () => this.#parts.hooks.get<In>(hook).tap(named, watched), 1)
+    const handler = this.#wrap({ kind: 'tap', name: hook }, fn) as (input: In) => never
+    return this.#declare(`tap of ${hook}`, () => this.#parts.hooks.get<In>(hook).tap(named, handler), 1)
   }
 
   /**
@@ -237,20 +220,17 @@ export class PluginHandle {
     if (!phases.includes(phase)) throw new UnknownHookError({ name: phase, known: [...phases] })
     checkFields(Guards.name, { shouldProceed: 'function' }, guard, this.name)
     const name = options.name ?? guard.name ?? `${this.name}${this.#guards++ || ''}`
-    const failClosed = () => options.failClosed ?? (this.#parts.builtin && this.#parts.guardsFailClosed())
-    const ask = this.#counted(`guard of ${phase}`, (gate: Gate) => verdictOf(name, guard.shouldProceed(gate)), {
-      limit_ms: HANDLER_LIMIT_MS,
-    })
+    const { builtin, interceptor } = this.#parts
+    const failClosed = () => options.failClosed ?? (builtin && this.#parts.guardsFailClosed())
+    const ask = this.#wrap({ kind: 'guard', name: phase }, (gate: Gate) => verdictOf(name, guard.shouldProceed(gate)))
     return this.add(Guards, {
       name,
       phase,
       guard: {
         shouldProceed: gate => {
           const verdict = ask(gate)
-          if (!(verdict instanceof Promise)) return verdict
-          // One that left in the meantime keeps nobody.
-          if (!this.#parts.builtin)
-            return verdict.catch(error => error instanceof PluginGoneError || Promise.reject(error))
+          // An interceptor has limits of its own.
+          if (interceptor || !(verdict instanceof Promise)) return verdict
           return within(this.clock, HANDLER_LIMIT_MS, `The guard "${name}"`, verdict)
         },
       },
@@ -270,9 +250,7 @@ export class PluginHandle {
   /** Adds something that wakes the daemon between two heartbeats. */
   wakeSource(source: WakeSource): Undo {
     checkFields(WakeSources.name, WakeSources.options.has, source, this.name)
-    if (this.#parts.builtin) return this.add(WakeSources, source)
-    const wait = (signal: AbortSignal) =>
-      this.#parts.activity.pass(`wake source ${source.name}`, () => source.wait(signal))
+    const wait = this.#wrap({ kind: 'wake_source', name: source.name }, (signal: AbortSignal) => source.wait(signal))
     return this.add(WakeSources, { name: source.name, wait })
   }
 
@@ -283,28 +261,37 @@ export class PluginHandle {
       name: strategy.name ?? this.name,
       ...(strategy.stage === undefined ? {} : { stage: strategy.stage }),
       ...(strategy.no_duplicates ? { no_duplicates: true } : {}),
-      generateGoal: this.#watched('goal strategy', (context: GoalContext) => strategy.generateGoal(context)),
+      generateGoal: this.#wrap({ kind: 'goal_strategy', name: this.name }, (context: GoalContext) =>
+        strategy.generateGoal(context),
+      ),
     })
   }
 
   /** Adds tools that agents may be given. */
   toolkit(toolkit: Toolkit): Undo {
     checkFields(Toolkits.name, Toolkits.options.has, toolkit, this.name)
-    const { builtin, ofFile, activity, where } = this.#parts
+    const { ofFile, interceptor } = this.#parts
     const given: Toolkit = ofFile ? { everyday: true, ...toolkit, group: 'plugins' } : toolkit
-    if (builtin) return this.add(Toolkits, given)
-    const tools = toolkit.tools.map(tool => countedTool(tool, { activity, where, log: this.log }))
+    if (!interceptor) return this.add(Toolkits, given)
+    const tools = toolkit.tools.map((tool): Tool => {
+      const call: PluginCall<[never, ToolCall]> = {
+        ...{ kind: 'tool', name: tool.name },
+        fit: (args, call) => [tool.parameters.parse(args) as never, call],
+      }
+      return { ...tool, execute: interceptor.wrap(call, (args, call) => tool.execute(args, call)) }
+    })
     return this.add(Toolkits, { ...given, tools })
   }
 
   /** Adds what an operator can do: a REST route, a command, an MCP tool and a line of the OpenAPI document at once. */
   operation<I extends z.ZodObject, O extends z.ZodType>(definition: Operation<I, O>): Undo {
     checkFields(Operations.name, { run: 'function' }, definition, this.name)
-    const run = this.#counted(`operation ${definition.name}`, definition.run.bind(definition), {
-      fit: (input, call): Parameters<typeof definition.run> => [definition.input.parse(input), call],
-      streams: definition.events !== undefined,
-    })
-    return this.add(Operations, operation({ ...definition, run: run as typeof definition.run }))
+    const call: PluginCall<Parameters<typeof definition.run>> = {
+      ...{ kind: 'operation', name: definition.name, streams: definition.events !== undefined },
+      fit: (input, call) => [definition.input.parse(input), call],
+    }
+    const run = this.#wrap(call, definition.run.bind(definition)) as typeof definition.run
+    return this.add(Operations, operation({ ...definition, run }))
   }
 
   /** Provides a service, in place of whoever provided it before. */

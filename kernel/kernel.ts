@@ -6,21 +6,19 @@ import { type Cycle, PHASES } from './cycle.ts'
 import { defineError, sentenceOf } from './errors.ts'
 import type { HeartbeatControl } from './heartbeat.ts'
 import { HANDLER_LIMIT_MS, Hooks, KERNEL_EVENTS } from './hooks.ts'
-import { Host } from './host.ts'
+import { Host } from './host/host.ts'
 import type { Log, LogOptions } from './log.ts'
 import { invoke, type OperationCall, Operations } from './operations.ts'
 import type { PluginDefinition } from './plugin.ts'
-import type { PluginsConfig } from './plugins-config.ts'
 import { type Point, Points } from './points.ts'
-import type { Clock, Ports } from './ports.ts'
+import type { Ports } from './ports.ts'
 import type { Project, Role } from './project.ts'
 import { Services, type Token, token } from './services.ts'
-import { PluginWatch } from './watch.ts'
+import type { PluginSupport } from './source.ts'
 
-/** The plugins of this process, for those that show or steer them. */
-export const HostToken: Token<
-  Pick<Host, 'list' | 'apply' | 'changed' | 'check' | 'load' | 'blame' | 'ofFiles' | 'outline' | 'hindrance'>
-> = token('host')
+/** The plugins of this process, for what shows or steers them; modules add to it. */
+export interface PluginHost extends Pick<Host, 'list' | 'apply' | 'changed' | 'outline'> {}
+export const HostToken: Token<PluginHost> = token('host')
 
 /** Opens another project with the same builtins and some more, apart from this one: for what is tried out. */
 export interface Opener {
@@ -53,20 +51,14 @@ export interface KernelParts {
   ports: Ports
   log: Log
   config: Configuration
-  /** Times and limits calls of plugins' code, unrecorded. */
-  meter: Pick<Clock, 'monotonic' | 'after'>
   /** Stands around what leaves and enters cycles. */
   boundary: CycleBoundary
   /** Returns what drives the agents; called when all but the plugins are there. */
   heartbeat: (kernel: Kernel) => HeartbeatControl
-  /** Settings of plugins. */
-  plugins: PluginsConfig
-  /** Returns why no code of the project may run now; undefined where it may. @param found number of plugin files there are */
-  hindrance: (found?: number) => Promise<string | undefined>
-  /** Modules that plugin files import by name. */
-  modules: () => Promise<Record<string, unknown>>
-  /** For plugins in the making: what changes on disk is live as soon as it is written. */
-  dev: boolean
+  /** Returns the names of the plugins that are switched off. */
+  disabled: () => readonly string[]
+  /** Returns what the process has beside its builtins; called when all but the plugins are there. */
+  support: (kernel: Kernel) => PluginSupport
 }
 
 /** One project in one process: its hooks, services, points, plugins and heartbeat. */
@@ -81,7 +73,8 @@ export class Kernel {
   readonly config: Configuration
   readonly host: Host
   readonly heartbeat: HeartbeatControl
-  readonly #watch: PluginWatch
+  readonly #support: PluginSupport
+  #unfollow: () => Promise<void> = async () => {}
   #cancelTurn: () => void = () => {}
   #closing: Promise<void> | undefined
 
@@ -96,36 +89,23 @@ export class Kernel {
     this.points = new Points(this.hooks, ports.clock, parts.boundary)
     this.#declareHooks()
     this.heartbeat = parts.heartbeat(this)
+    this.#support = parts.support(this)
     this.host = new Host({
       ...{ hooks: this.hooks, points: this.points, services: this.services, config, ports, log, project },
-      meter: parts.meter,
-      settings: parts.plugins,
+      ...{ disabled: parts.disabled, support: this.#support },
       roles: this.roles,
       heartbeat: this.heartbeat,
       guardsFailClosed: () => config.get('daemon.guards_fail_closed') === true,
       invoke: (name, input, call) => this.invoke(name, input, call),
-      modules: parts.modules,
-      hindrance: parts.hindrance,
-    })
-    this.services.provide(HostToken, this.host, 'kernel')
-    const watched = { host: this.host, folders: project.plugins, files: ports.files, clock: ports.clock, log }
-    this.#watch = new PluginWatch({
-      ...watched,
-      dev: parts.dev,
-      heartbeat: () => Number(config.get('daemon.heartbeat')),
     })
   }
 
   /** Starts the resources of the plugins, and follows what changes while this process serves or drives agents. */
   async start(): Promise<void> {
     await this.host.start()
-    if (['daemon', 'server', 'mcp'].some(role => this.roles.has(role as Role))) this.#follow()
-  }
-
-  /** Plugins are followed by the beat; a process that has none has a timer of the same length. */
-  #follow(): void {
-    if (this.config.get('plugins.enabled')) void this.#watch.start()
-    if (!this.roles.has('daemon')) this.#turn()
+    this.#unfollow = this.host.follow()
+    // Without a heartbeat, a process that lasts has a timer of the same length.
+    if (!this.roles.has('daemon') && (this.roles.has('server') || this.roles.has('mcp'))) this.#turn()
   }
 
   #turn(): void {
@@ -153,7 +133,7 @@ export class Kernel {
   /** Applies changes of configuration and plugins; called once per heartbeat, between two cycles. */
   async tick(): Promise<void> {
     await this.#reloadConfig()
-    this.#watch.beat()
+    for (const source of this.#support.sources) source.tick()
   }
 
   async #reloadConfig(): Promise<void> {
@@ -196,7 +176,7 @@ export class Kernel {
   /** Stops the heartbeat, then undoes all plugins. Calling it again waits for the first call. */
   close(): Promise<void> {
     this.#cancelTurn()
-    this.#closing ??= Promise.allSettled([this.#watch.close(), this.heartbeat.stop()]).then(() => this.host.close())
+    this.#closing ??= Promise.allSettled([this.#unfollow(), this.heartbeat.stop()]).then(() => this.host.close())
     return this.#closing
   }
 

@@ -22,17 +22,3 @@ export interface PluginDefinition<C extends z.ZodObject = z.ZodObject> {
 export function definePlugin<C extends z.ZodObject>(definition: PluginDefinition<C>): PluginDefinition {
   return definition as unknown as PluginDefinition
 }
-
-/** The files that may stand for the folder in which they lie, in the order in which they are looked for. */
-export const INDEX_FILES = ['ts', 'mts', 'cts', 'js', 'mjs', 'cjs'].map(ending => `index.${ending}`)
-
-/** A plugin as it stands on disk: its file, and a hash over all that it is made of. */
-export interface PluginFile {
-  /** The file, or the index of its folder. */
-  file: string
-  /** Its name without ending, or its folder's: how people refer to it. */
-  stem: string
-  fingerprint: string
-  /** When one of its files was last written, in milliseconds of the wall clock. */
-  written_ms: number
-}

@@ -19,8 +19,8 @@ const PARTNERS = [
 const HOMES: Record<string, string> = {
   zod: 'kernel/',
   tapable: 'kernel/hooks.ts',
-  jiti: 'kernel/compiler.ts',
-  chokidar: 'kernel/watch.ts',
+  jiti: 'builtins/plugin-files/compiler.ts',
+  chokidar: 'builtins/plugin-files/watch.ts',
   pino: 'builtins/lib/log.ts',
   yaml: 'builtins/lib/yaml.ts',
   'better-sqlite3': 'builtins/store/',
@@ -141,7 +141,7 @@ describe('who may import whom', () => {
 
 describe('what a run must be able to hold still', () => {
   /** The ports, the timers that plugins' own code uses, and a thread that no run has to hold still. */
-  const FREE = ['builtins/lib/system-ports.ts', 'kernel/plugin-timers.ts', 'builtins/runtime/schema-thread.js']
+  const FREE = ['builtins/lib/system-ports.ts', 'builtins/plugin-files/plugin-timers.ts', 'builtins/runtime/schema-thread.js']
   const held = within('kernel', 'builtins', 'plugins').filter(({ path }) => !FREE.includes(path))
 
   it('nobody but the ports reaches for raw globals', async () => {

@@ -1,4 +1,5 @@
-import { type Guards, type Operation, type Point, type Rehearsal, type Toolkit, z } from '#kernel'
+import { type Guards, type Operation, type Point, type Toolkit, z } from '#kernel'
+import type { Rehearsal } from '../plugin-files/contract.ts'
 import type { PluginCheck } from './contract.ts'
 
 type Registered = PluginCheck['registers'][number]

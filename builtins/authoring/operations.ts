@@ -1,5 +1,6 @@
 import { join, relative, resolve } from 'node:path'
-import { HostToken, INDEX_FILES, operation, PluginError, type PluginHandle, z } from '#kernel'
+import { HostToken, operation, PluginError, type PluginHandle, z } from '#kernel'
+import { INDEX_FILES } from '#lib/plugin-file'
 import { describeRehearsal } from './check.ts'
 import { PluginCheck, PluginFileMissingError } from './contract.ts'
 import { renderCheck } from './render.ts'

@@ -1,4 +1,5 @@
-import { isTrusted, SvcError } from '#kernel'
+import { SvcError } from '#kernel'
+import { isTrusted } from '#lib/trust'
 import type { Context } from './context.ts'
 import { hasPlugins, SPAWNED } from './trust.ts'
 

@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path'
-import { isTrusted, type Ports, sentenceOf, TRUST_VARIABLE, trust, untrustedSentence } from '#kernel'
+import { type Ports, sentenceOf } from '#kernel'
+import { isTrusted, TRUST_VARIABLE, trust, untrustedSentence } from '#lib/trust'
 import type { Context } from './context.ts'
 import { printable } from './printable.ts'
 import { findProject } from './project.ts'

@@ -1,7 +1,8 @@
 import { type Document, isMap, isScalar, Lexer, LineCounter, Parser, parseDocument } from 'yaml'
-import { defineError, type Ports, readRegular, sentenceOf } from '#kernel'
+import { defineError, type Ports, sentenceOf } from '#kernel'
 import { crashPoint } from '#lib/crash-point'
 import { deleteIn, isTree, same, setIn, type Tree } from '#lib/tree'
+import { readRegular } from './regular.ts'
 
 const MAX_BYTES = 1024 * 1024
 /** Parts that may stand in one another. */

@@ -1,4 +1,5 @@
-import { HostToken, meant, type PluginHandle, stemOf } from '#kernel'
+import { HostToken, meant, type PluginHandle } from '#kernel'
+import { stemOf } from '#lib/plugin-file'
 import { type DoctorCheck, finding } from '../doctor/contract.ts'
 import { mayPluginsAdd } from '../plugins-admin/contract.ts'
 import type { ConfigCheck } from './contract.ts'

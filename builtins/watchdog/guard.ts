@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { type PluginHandle, RestartToken, type Supervisor, type Undo } from '#kernel'
+import type { PluginHandle, Undo } from '#kernel'
+import { RestartToken, type Supervisor } from '../plugin-files/contract.ts'
 import type { WatchdogConfig } from './config.ts'
 import type { Watchdog } from './contract.ts'
 import { refuseExit } from './exit.ts'

@@ -1,4 +1,5 @@
-import { definePlugin, ROLES, SupervisorToken } from '#kernel'
+import { definePlugin, ROLES } from '#kernel'
+import { SupervisorToken } from '../plugin-files/contract.ts'
 import { WatchdogConfig } from './config.ts'
 import { Watchdog } from './contract.ts'
 import { Guard } from './guard.ts'

@@ -1,8 +1,9 @@
 import { url as debuggerUrl } from 'node:inspector'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { type PluginHandle, RestartToken, sentenceOf } from '#kernel'
+import { type PluginHandle, sentenceOf } from '#kernel'
 import { STOP_FILE } from '../daemon/contract.ts'
+import { RestartToken } from '../plugin-files/contract.ts'
 import { SUCCESSOR } from './foreground.ts'
 import { CELL, CELLS, type Notice, STEPS, type Watch } from './shared.ts'
 

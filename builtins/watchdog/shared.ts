@@ -1,5 +1,5 @@
 import { basename, dirname } from 'node:path'
-import { INDEX_FILES } from '#kernel'
+import { INDEX_FILES } from '#lib/plugin-file'
 
 // What the main thread and the watching one have in common.
 

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { HostToken } from '#kernel'
 import { house, RunningSvc, tempDir, until } from '../support/index.ts'
 
 /** Writes a line by each kind of timer, at the top level and in `setup`. */
@@ -63,7 +64,7 @@ it('a check leaves no timers behind', async () => {
   await using home = await house({ clock: 'system' })
   const log = join(home.root, 'ticks')
   await home.write(ticking(log))
-  await home.kernel.host.check(join(home.root, 'plugins/ticking.ts'))
+  await home.kernel.use(HostToken).check(join(home.root, 'plugins/ticking.ts'))
   expect(await isStill(log)).toBe(true)
 })
 

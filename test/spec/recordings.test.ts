@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
 import { expect, test, vi } from 'vitest'
-import { FencedError, Operations, Toolkits } from '#kernel'
+import { FencedError, HostToken, Operations, Toolkits } from '#kernel'
 import { CycleEnd } from '#lib/recording-context'
 import { DaemonStarts } from '../../builtins/daemon/contract.ts'
 import { type Recording, Recordings } from '../../builtins/recordings/contract.ts'
@@ -842,7 +842,7 @@ test('plugins that come and go while a run goes on do so in its replays: in thei
   expect(verdict, JSON.stringify(verdict)).toMatchObject({ same: true, divergence: null, notes: [] })
   await home.kernel.use(Recordings).save(run, join(home.root, 'night.svcrec'))
   const plugins = await Promise.all(
-    ['mug', 'cup'].map(name => home.kernel.host.load(join(home.root, `plugins/${name}.ts`))),
+    ['mug', 'cup'].map(name => home.kernel.use(HostToken).load(join(home.root, `plugins/${name}.ts`))),
   )
   expect(await replayed(join(home.root, 'night.svcrec'), plugins)).toMatchObject({ same: true, notes: [] })
 }, 60_000)

@@ -1,6 +1,6 @@
 import type { PluginDefinition } from '#kernel'
 import type { ReplayVerdict } from '../../builtins/recordings/contract.ts'
-import { order } from '../../kernel/order.ts'
+import { order } from '../../kernel/host/order.ts'
 import { house } from './house.ts'
 
 /**

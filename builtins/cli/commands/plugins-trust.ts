@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { revokeTrust, trust, trustedProjects } from '#kernel'
+import { revokeTrust, trust, trustedProjects } from '#lib/trust'
 import type { HandWritten } from '../context.ts'
 import { printable } from '../printable.ts'
 import { findProject } from '../project.ts'

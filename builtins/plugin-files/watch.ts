@@ -1,42 +1,47 @@
 import { basename, dirname } from 'node:path'
 import { type FSWatcher, watch } from 'chokidar'
-import { sentenceOf } from './errors.ts'
-import type { Host } from './host.ts'
+import { type Clock, type Log, type Ports, sentenceOf } from '#kernel'
 import { SETTLE_MS } from './loader.ts'
-import type { Log } from './log.ts'
-import type { Clock, Ports } from './ports.ts'
 
-/** Plugins are looked at every so many beats. */
-const BEATS = 10
+/** Number of heartbeats from one look at the plugins to the next. */
+const HEARTBEATS = 10
 
 export interface PluginWatchParts {
-  host: Host
+  /** Returns the names of the plugins that changed on disk. */
+  changed: () => Promise<string[]>
   folders: readonly string[]
   files: Ports['files']
   clock: Clock
   log: Log
   /** Apply what changed as soon as it has settled. */
   dev: boolean
-  /** Seconds from beat to beat; for the announcement. */
+  /** Seconds from one heartbeat to the next; for the announcement. */
   heartbeat: () => number
 }
 
-/** Which plugins changed on disk since last asked. Chokidar tells at once; what it misses is found at the next round all the same. */
+/** Has applied what changed on disk. Chokidar reports it at once; what it misses is found at the next tenth heartbeat. */
 export class PluginWatch {
   readonly #parts: PluginWatchParts
+  #apply: () => Promise<unknown> = async () => {}
   #watcher: FSWatcher | undefined
   #cancel: (() => void) | undefined
   #closed = false
-  #beats = 0
-  #applying = false
+  #ticks = 0
+  #isApplying = false
   #again = false
 
   constructor(parts: PluginWatchParts) {
     this.#parts = parts
   }
 
+  /** @param apply has applied what changed @param atOnce whether changes are noticed as they are written, or at a heartbeat only */
+  start(apply: () => Promise<unknown>, atOnce: boolean): void {
+    this.#apply = apply
+    if (atOnce) void this.#follow()
+  }
+
   /** Instead of a folder that is missing chokidar watches the one above, and reads it anew at each change: there the database lies. */
-  async start(): Promise<void> {
+  async #follow(): Promise<void> {
     const { folders, files, log } = this.#parts
     const besideDatabase = folders.filter(folder => basename(dirname(folder)) === '.svc')
     await Promise.all(besideDatabase.map(folder => files.mkdir(folder, { mode: 0o700 }).catch(() => {})))
@@ -51,13 +56,13 @@ export class PluginWatch {
     // What came before it was watching.
     this.#watcher.on('ready', () => void this.#look())
     this.#watcher.on('error', error =>
-      log.warn({}, `plugins are looked at every ${BEATS} beats only: ${sentenceOf(error)}`),
+      log.warn({}, `plugins are looked at every ${HEARTBEATS} heartbeats only: ${sentenceOf(error)}`),
     )
   }
 
-  /** Counts a beat, and on every tenth has applied what changed. The beat waits for none of it: a file may take long to load. */
-  beat(): void {
-    if (++this.#beats % BEATS === 0) void this.#apply()
+  /** Counts a heartbeat, and on every tenth has applied what changed. It waits for none of it: a file may take long to load. */
+  tick(): void {
+    if (++this.#ticks % HEARTBEATS === 0) void this.#applyChanges()
   }
 
   async close(): Promise<void> {
@@ -72,26 +77,26 @@ export class PluginWatch {
   }
 
   #look(): Promise<void> {
-    return this.#parts.dev ? this.#apply() : this.#announce()
+    return this.#parts.dev ? this.#applyChanges() : this.#announce()
   }
 
-  async #apply(): Promise<void> {
+  async #applyChanges(): Promise<void> {
     this.#again = true
-    if (this.#applying) return
-    this.#applying = true
+    if (this.#isApplying) return
+    this.#isApplying = true
     while (this.#again) {
       this.#again = false
-      await this.#parts.host.apply().catch((error: unknown) => {
+      await this.#apply().catch((error: unknown) => {
         this.#parts.log.error({}, `the plugins could not be looked at: ${sentenceOf(error)}`)
       })
     }
-    this.#applying = false
+    this.#isApplying = false
   }
 
   async #announce(): Promise<void> {
-    const { host, log, heartbeat } = this.#parts
-    const seconds = Math.ceil((BEATS - (this.#beats % BEATS)) * heartbeat())
-    for (const plugin of await host.changed().catch(() => [])) {
+    const { changed, log, heartbeat } = this.#parts
+    const seconds = Math.ceil((HEARTBEATS - (this.#ticks % HEARTBEATS)) * heartbeat())
+    for (const plugin of await changed().catch(() => [])) {
       log.info({ plugin }, `changed; live in about ${seconds} s, or now with: svc plugins reload ${plugin}`)
     }
   }

@@ -1,15 +1,15 @@
-import { near } from './near.ts'
-import { PluginError } from './plugin-error.ts'
-import type { Loaded } from './version.ts'
+import { PluginError } from '../errors.ts'
+import { near } from '../near.ts'
+import type { LoadedPlugin } from '../source.ts'
 
 /**
  * Plugins after those they need, otherwise in the order given. Where files' plugins need each other, some order.
  * @throws PluginError when a builtin needs what is not there, or itself
  */
-export function order(plugins: readonly Loaded[]): Loaded[] {
+export function order(plugins: readonly LoadedPlugin[]): LoadedPlugin[] {
   const byName = new Map(plugins.map(each => [each.definition.name, each]))
-  const ordered = new Set<Loaded>()
-  const visit = (each: Loaded, path: readonly Loaded[]) => {
+  const ordered = new Set<LoadedPlugin>()
+  const visit = (each: LoadedPlugin, path: readonly LoadedPlugin[]) => {
     if (ordered.has(each)) return
     if (path.includes(each)) {
       if (each.origin !== 'builtin') return

@@ -1,17 +1,22 @@
 import { createHash } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { basename, dirname, extname, join, relative, resolve } from 'node:path'
-import { z } from 'zod'
+import {
+  absent,
+  checkDefinition,
+  type LoadedPlugin,
+  type Log,
+  type PluginState,
+  type Ports,
+  type Project,
+  sentenceOf,
+  within,
+} from '#kernel'
+import { INDEX_FILES, stemOf } from '#lib/plugin-file'
+import { readRegular } from '#lib/regular'
 import { compile, openRunner, type Runner, type Source } from './compiler.ts'
-import { sentenceOf } from './errors.ts'
-import type { Log } from './log.ts'
-import { INDEX_FILES, type PluginDefinition, type PluginFile } from './plugin.ts'
+import type { PluginFile, Supervisor } from './contract.ts'
 import { PluginTimers } from './plugin-timers.ts'
-import { type Ports, within } from './ports.ts'
-import type { Project } from './project.ts'
-import { readRegular } from './regular.ts'
-import { absent, type PluginState } from './state.ts'
-import type { Supervisor } from './supervisor.ts'
 
 /** How long a file may take to load, in milliseconds. */
 const LOAD_LIMIT_MS = 5_000
@@ -31,13 +36,13 @@ export interface LoaderParts {
   modules: () => Promise<Record<string, unknown>>
   /** Why no plugin file may run now; undefined where they may. Asked where there are some. */
   hindrance: (found?: number) => Promise<string | undefined>
-  /** Told what code is about to run, and when it gave back control. */
+  /** Called with what code is about to run, and when it gave back control. */
   watch: Supervisor['watch']
 }
 
 /** What is compiled and run. */
 const SCRIPT = /\.[cm]?[jt]s$/
-/** What authors take for it too: it is told, and not passed over. */
+/** What authors take for it too: it is reported, and not passed over. */
 const LIKE_SCRIPT = /\.[cm]?[jt]sx?$/i
 /** The endings of scripts, in the order in which they are looked for. */
 const ENDINGS = INDEX_FILES.map(extname)
@@ -80,7 +85,7 @@ export class Loader {
     return reason === undefined ? found : []
   }
 
-  /** The same, once nobody writes on those files any more that `concerns` picks out. */
+  /** Returns the same, once the files that `concerns` picks out are written to their end. */
   async settled(concerns: (each: PluginFile) => boolean): Promise<PluginFile[]> {
     const { clock } = this.#parts.ports
     for (let looks = 1; ; looks++) {
@@ -95,8 +100,7 @@ export class Loader {
 
   /** A plugin file wherever it lies, as it stands now. */
   async look(file: string): Promise<PluginFile> {
-    const { fingerprint, written_ms } = await this.#look(file)
-    return { file, stem: stemOf(file), fingerprint, written_ms }
+    return pluginFile(file, await this.#look(file))
   }
 
   /** One that is there and cannot be read: loading it will say why. Undefined where it is gone again since its folder was read. */
@@ -105,17 +109,17 @@ export class Loader {
       () => true,
       () => false,
     )
-    return isThere ? { file, stem: stemOf(file), fingerprint: sentenceOf(error), written_ms: 0 } : undefined
+    return isThere ? pluginFile(file, { fingerprint: sentenceOf(error), written_ms: 0 }) : undefined
   }
 
   /**
-   * Runs the file. The caller closes the timers of what it does not keep.
+   * Runs the file. The caller closes what remains of a plugin that it does not keep.
    * @throws what it throws; TimeLimitError; TypeError when it exports no plugin; why no file may run
    */
-  async load(plugin: PluginFile): Promise<{ definition: PluginDefinition; load_ms: number; timers: PluginTimers }> {
+  async load(plugin: PluginFile): Promise<LoadedPlugin> {
     const timers = new PluginTimers()
     try {
-      return { ...(await this.#load(plugin, timers)), timers }
+      return { ...(await this.#load(plugin, timers)), origin: plugin.file, stem: plugin.stem, remains: timers }
     } catch (error) {
       timers.close()
       throw error
@@ -131,7 +135,7 @@ export class Loader {
     const runner = await this.#getRunner()
     const { sources } = await this.#look(file)
     await compile(sources, this.#cache)
-    // Told before it runs: a file that ends the process must have been named.
+    // Logged before it runs: a file that ends the process must have been named.
     this.#parts.log.info({ plugin: stem }, `runs ${file}`)
     const module = await this.#run(file, stem, () => runner.import(file, sources, timers))
     const definition = checkDefinition(exportOf(module))
@@ -267,42 +271,12 @@ function exists(files: Ports['files'], path: string): Promise<boolean> {
   )
 }
 
-/** What a plugin's file is called: its name without the ending, for an index its folder's name. */
-export function stemOf(file: string): string {
-  const name = basename(file)
-  return isIndex(file) ? basename(dirname(file)) : name.slice(0, name.length - extname(name).length)
+function pluginFile(file: string, { fingerprint, written_ms }: Omit<Look, 'sources'>): PluginFile {
+  return { ...{ file, origin: file, stem: stemOf(file), fingerprint, revision: fingerprint }, written_ms }
 }
 
 /** What a module exports as its plugin: its default, or all of it where CommonJS's `module.exports` and TypeScript's `export =` are set. */
 function exportOf(module: unknown): unknown {
   const { __esModule, default: own, setup } = Object(module) as Record<string, unknown>
   return own === undefined && setup && !__esModule ? module : own
-}
-
-/** @throws TypeError that shows what would be right */
-export function checkDefinition(value: unknown): PluginDefinition {
-  const right = `write: export default definePlugin({ name: 'my-plugin', setup(svc) { … } })`
-  if (value === undefined || value === null) throw new TypeError(`has no default export; ${right}`)
-  if (typeof value !== 'object') throw new TypeError(`its default export is a ${typeof value}, and no plugin; ${right}`)
-  const { name, setup } = value as Partial<PluginDefinition>
-  if (typeof name !== 'string' || !/^[a-z0-9][a-z0-9-]{0,63}$/.test(name)) {
-    throw new TypeError(
-      `its name must be lower-case letters, digits and hyphens, not ${JSON.stringify(name)}; ${right}`,
-    )
-  }
-  if (typeof setup !== 'function') throw new TypeError(`has no setup function; ${right}`)
-  const { needs, config, state } = value as { [K in keyof PluginDefinition]?: unknown }
-  if (needs !== undefined && !(Array.isArray(needs) && needs.every(need => typeof need === 'string'))) {
-    throw new TypeError("its needs must be a list of plugins' names, such as needs: ['memory']")
-  }
-  if (config !== undefined && !(config instanceof z.ZodObject))
-    throw new TypeError("its config must be a z.object({ … }) with the z of 'svc'")
-  if (state !== undefined && !(state instanceof z.ZodType))
-    throw new TypeError("its state must be a schema of the z of 'svc'")
-  return value as PluginDefinition
-}
-
-/** Whether a plugin came from a file, and is not part of the program. */
-export function isFile(origin: string): boolean {
-  return origin !== 'builtin' && origin !== 'code'
 }

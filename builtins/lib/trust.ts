@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
-import type { Ports } from './ports.ts'
+import type { Ports } from '#kernel'
 
 /** Trusts the project of this process, for where no user has decided: a container, a systemd unit, a build. */
 export const TRUST_VARIABLE = 'SVC_TRUST_PROJECT'

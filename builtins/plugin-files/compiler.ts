@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { Worker } from 'node:worker_threads'
 import type { Jiti, TransformOptions } from 'jiti'
-import { meant } from './near.ts'
+import { meant } from '#kernel'
 import { PluginTimers } from './plugin-timers.ts'
 
 /** A source file as jiti compiles it. */
@@ -27,7 +27,7 @@ const PROGRAM = `
   parentPort.on('message', ({ id, sources, options }) => {
     clearTimeout(end)
     const jiti = createJiti(__filename, options)
-    // A mistake in a file is told by whoever loads it.
+    // Loading the file reports its mistakes.
     for (const each of sources) try { jiti.transform(each) } catch {}
     parentPort.postMessage(id)
     end = setTimeout(() => process.exit(), idle)
@@ -110,7 +110,7 @@ function modulesOf(jiti: Jiti, sources: readonly Source[]): Record<string, { exp
           cache: cache as never,
         })
         const module = { exports: async ? exports : withDefault(exports) }
-        // For whoever asks now. Who asks while it runs is in a circle, and gets what is there so far.
+        // For imports that come now. One that comes while it runs is in a circle, and gets what is there so far.
         begun.set(path, module)
         queueMicrotask(() => begun.delete(path))
         return module
@@ -131,7 +131,7 @@ function withDefault(exports: unknown): unknown {
 function strict(name: string, module: object): object {
   return new Proxy(module, {
     get(target, key) {
-      // Whoever waits for a module looks for `then`.
+      // Awaiting a module looks for `then`.
       if (typeof key === 'symbol' || key in target || key === 'then') return Reflect.get(target, key)
       throw new TypeError(`"${name}" exports no "${key}"; ${meant(key, Object.keys(target), 'your editor')}`)
     },
@@ -140,8 +140,8 @@ function strict(name: string, module: object): object {
 
 /**
  * Compiles what is not in jiti's cache yet, beside the event loop: jiti's compiler takes hundreds of milliseconds and a
- * dozen megabytes to come up. A file with a mistake stays out of the cache; whoever loads it compiles it again, and tells
- * the mistake.
+ * dozen megabytes to come up. A file with a mistake stays out of the cache; loading it compiles it again, and reports the
+ * mistake.
  * @param fsCache the cache's folder
  */
 export async function compile(sources: readonly Source[], fsCache: string): Promise<void> {

@@ -1,4 +1,4 @@
-import type { Ports } from './ports.ts'
+import type { Ports } from '#kernel'
 
 /**
  * Reads a file that a person may have put there. A named pipe would be waited on for ever, and a device may never end.

@@ -1,15 +1,5 @@
 import { dirname } from 'node:path'
-import { z } from 'zod'
-import { defineError, describeIssues, SvcError, sentenceOf } from './errors.ts'
-import { issuesOf } from './operations.ts'
-
-export const PluginError = defineError({
-  code: 'plugin_error',
-  status: 409,
-  title: 'Plugin error',
-  sentence: (p: { plugin: string; where: string; problem: string }) =>
-    `Plugin "${p.plugin}" (${p.where}): ${p.problem}`,
-})
+import { describeIssues, issuesOf, PluginError, SvcError, sentenceOf, z } from '#kernel'
 
 /** The place in the plugin's own files that an error points at: the file, with the line where that is known. */
 export function whereOf(error: unknown, origin: string): string {

@@ -1,80 +1,49 @@
-import { Activity } from './activity.ts'
-import { ConflictError, type SvcError, sentenceOf } from './errors.ts'
-import { type HandleParts, PluginHandle } from './handle.ts'
-import { isFile } from './loader.ts'
-import type { PluginDefinition } from './plugin.ts'
-import { whereOf } from './plugin-error.ts'
-import type { PluginTimers } from './plugin-timers.ts'
-import { type Clock, within } from './ports.ts'
-import type { Resource } from './project.ts'
-import { Registrations } from './registrations.ts'
-import { Scope } from './scope.ts'
+import { ConflictError, type SvcError, sentenceOf } from '../errors.ts'
+import { type HandleParts, PluginHandle } from '../handle.ts'
+import type { Interceptor } from '../interceptor.ts'
+import type { PluginDefinition } from '../plugin.ts'
+import { within } from '../ports.ts'
+import { Registrations } from '../registrations.ts'
+import { Scope } from '../scope.ts'
+import { isOfProgram, type LoadedPlugin } from '../source.ts'
 import type { PluginState } from './state.ts'
-import type { Supervisor } from './supervisor.ts'
 
 /** How long one resource of a file's plugin may take to start, and an undoing to end, in milliseconds. */
 const RESOURCE_LIMIT_MS = 5_000
 
-/** A definition with where it came from. */
-export interface Loaded {
-  definition: PluginDefinition
-  /** `builtin`, `code`, or the file. */
-  origin: string
-  load_ms: number
-  /** Those that its files see, where it came from files. */
-  timers?: PluginTimers
-}
-
-export interface VersionParts
-  extends Omit<HandleParts, 'registrations' | 'builtin' | 'ofFile' | 'activity' | 'previous' | 'where'> {
-  /** Times and limits its calls. No recording keeps what it says: a replay runs the same code uncounted. */
-  meter: Pick<Clock, 'monotonic' | 'after'>
-  /** So many failures in a row suspend its code. */
-  max_failures: number
-  failed: (version: Version, what: string, error: unknown, suspended: boolean) => void
-  /** The version that is live under a name. */
-  heir: (name: string) => Activity | undefined
-  watch: Supervisor['watch']
-}
+export type VersionParts = Omit<HandleParts, 'registrations' | 'builtin' | 'ofFile' | 'interceptor' | 'previous'>
 
 /**
  * One version of a plugin, from its setup to its end. What it registered can be shown and hidden at once, without an await
  * in between; its resources start after that and stop before.
  */
-export class Version implements Loaded {
+export class Version implements LoadedPlugin {
   readonly definition: PluginDefinition
   readonly origin: string
+  readonly stem: string | undefined
   readonly load_ms: number
-  readonly activity: Activity
+  readonly interceptor: Interceptor | undefined
   /** The one that this one replaced, to go back to. */
   previous: Version | undefined
-  /** When it was shown last, in monotonic milliseconds. */
-  since = 0
-  readonly #timers: PluginTimers | undefined
+  /** Whether what it registered is visible. */
+  isShown = false
+  readonly #remains: LoadedPlugin['remains']
   readonly #parts: VersionParts
   readonly #registrations: Registrations
   #resources: Scope
 
   /** Runs `setup`, which only records. @throws what `setup` throws, and for a bad configuration */
-  constructor(loaded: Loaded, parts: VersionParts, state?: unknown) {
-    const { definition, origin, load_ms, timers } = loaded
+  constructor(loaded: LoadedPlugin, parts: VersionParts, interceptor?: Interceptor, state?: unknown) {
+    const { definition, origin, stem, load_ms, remains } = loaded
     const { name } = definition
     const builtin = origin === 'builtin'
     this.definition = definition
     this.origin = origin
+    this.stem = stem
     this.load_ms = load_ms
-    this.#timers = timers
+    this.#remains = remains
     this.#parts = parts
-    const where = (error: unknown) => whereOf(error, origin)
-    this.activity = new Activity({
-      plugin: name,
-      max_failures: parts.max_failures,
-      clock: parts.meter,
-      where,
-      failed: (what, error, suspended) => parts.failed(this, what, error, suspended),
-      heir: () => parts.heir(name),
-      watch: what => (builtin ? undefined : parts.watch(name, origin, what)),
-    })
+    this.interceptor = interceptor
     this.#registrations = new Registrations(name)
     this.#resources = new Scope(name)
     const previous = definition.state?.safeParse(state)
@@ -89,14 +58,13 @@ export class Version implements Loaded {
       ...parts,
       registrations: this.#registrations,
       builtin,
-      // One that is tried out in another house comes with the program there; by its keys it is known.
+      // A simulation or a replay brings up the plugins of files as builtins; their section still says what they are.
       ofFile: !builtin || section.startsWith('plugins.config.'),
-      activity: this.activity,
+      interceptor,
       previous: previous?.data,
-      where,
     })
     const config = definition.config ? handle.section(section, definition.config) : {}
-    const returned: unknown = this.activity.enter('setup', () => definition.setup(handle, config))
+    const returned: unknown = this.#run('setup', () => definition.setup(handle, config))
     if (returned instanceof Promise) {
       returned.catch(() => {})
       throw new TypeError(
@@ -117,17 +85,22 @@ export class Version implements Loaded {
   /** What people are shown of it. */
   get outline(): Pick<PluginState, 'name' | 'version' | 'origin' | 'state'> {
     const { name, definition, origin } = this
-    return { name, version: definition.version ?? '', origin, state: this.activity.suspended ? 'suspended' : 'live' }
+    return {
+      name,
+      version: definition.version ?? '',
+      origin,
+      state: this.interceptor?.report().isSuspended ? 'suspended' : 'live',
+    }
   }
 
   get state(): Omit<PluginState, 'error' | 'swaps' | 'swap_ms' | 'swapped_at'> {
     const { definition, labels, load_ms } = this
-    const { calls, failures, lastFailure } = this.activity
+    const { calls = 0, failures = 0, last_failure = null } = this.interceptor?.report() ?? {}
     return {
       ...this.outline,
       description: definition.description ?? '',
       registered: labels,
-      ...{ calls, failures, last_failure: lastFailure, load_ms },
+      ...{ calls, failures, last_failure, load_ms },
     }
   }
 
@@ -137,14 +110,14 @@ export class Version implements Loaded {
   }
 
   /** What `setup` recorded to be started, in processes of any role. */
-  get resources(): readonly Resource[] {
+  get resources() {
     return this.#registrations.resources
   }
 
   /** What it hands over to the next version. What throws, or does not fit there, is a fresh start. */
   handOver(): unknown {
     try {
-      return this.activity.enter('hand-over', () => this.#registrations.handOver?.())
+      return this.#run('hand-over', () => this.#registrations.handOver?.())
     } catch (error) {
       this.#parts.log.warn({ plugin: this.name }, `its state was not handed over: ${sentenceOf(error)}`)
       return undefined
@@ -154,21 +127,22 @@ export class Version implements Loaded {
   /** Makes visible what it registered, in two rounds: what others may name, then what names it. @throws ConflictError, UnknownHookError; then nothing is shown */
   show(rank: 0 | 1): void {
     this.#registrations.show(rank)
-    this.activity.revive()
-    this.#timers?.open()
-    this.since = this.#parts.ports.clock.monotonic()
+    this.isShown = true
+    this.interceptor?.open()
+    this.#remains?.open()
   }
 
   /** Takes back what is visible, at once. */
   hide(): void {
-    this.activity.retire()
+    this.isShown = false
+    this.interceptor?.close()
     void this.#registrations.hide().then(failures => this.#tell(failures))
   }
 
-  /** Ends what it is still at: calls, for their callers, and timers. */
+  /** Ends what still runs: calls, for their callers, and what came into being by loading it. */
   dispose(): void {
-    this.activity.dispose()
-    this.#timers?.close()
+    this.interceptor?.dispose()
+    this.#remains?.close()
   }
 
   /** @throws what a resource throws, or TimeLimitError; call `stop` then */
@@ -177,7 +151,7 @@ export class Version implements Loaded {
     const scope = this.#resources
     for (const resource of this.#startable()) {
       const started = (async () => {
-        const undo = await this.activity.enter('start', () => resource.start(signal))
+        const undo = await this.#run('start', () => resource.start(signal))
         if (undo) scope.hold('resource', undo)
       })()
       // A builtin may take its time, as for a migration; a file that hangs must not keep the rest from starting.
@@ -194,6 +168,10 @@ export class Version implements Loaded {
     this.#tell(await limit.catch(error => [error]))
   }
 
+  #run<R>(what: string, fn: () => R): R {
+    return this.interceptor ? this.interceptor.run(what, fn) : fn()
+  }
+
   #startable() {
     return this.#registrations.resources.filter(resource => resource.in.some(role => this.#parts.roles.has(role)))
   }
@@ -204,7 +182,7 @@ export class Version implements Loaded {
 }
 
 /** Why a plugin cannot be live: another one has its name. */
-export function taken({ name, origin }: Pick<Version, 'name' | 'origin'>): SvcError {
-  const by = isFile(origin) ? origin : 'a part of the program'
+export function nameTakenError({ name, origin }: Pick<Version, 'name' | 'origin'>): SvcError {
+  const by = isOfProgram(origin) ? 'a part of the program' : origin
   return new ConflictError({ sentence: `the name "${name}" is taken by ${by}; give this plugin another` })
 }

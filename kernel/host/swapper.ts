@@ -1,6 +1,6 @@
-import { sentenceOf } from './errors.ts'
-import type { Log } from './log.ts'
-import type { Clock } from './ports.ts'
+import { sentenceOf } from '../errors.ts'
+import type { Log } from '../log.ts'
+import type { Clock } from '../ports.ts'
 import type { Version } from './version.ts'
 
 /** How long a replaced version may go on with what it is at, in milliseconds. */
@@ -8,7 +8,7 @@ const DRAIN_MS = 30_000
 /** How long calls wait for those of the version before, when resources must change hands, in milliseconds. */
 const GATE_MS = 2_000
 
-export interface StageParts {
+export interface SwapperParts {
   clock: Clock
   log: Log
   /** Aborted when the process ends. */
@@ -16,13 +16,13 @@ export interface StageParts {
 }
 
 /** The versions that are live, in their order, and how one takes the place of another. */
-export class Stage {
+export class PluginSwapper {
   readonly live = new Map<string, Version>()
-  readonly #parts: StageParts
+  readonly #parts: SwapperParts
   /** Versions that still have calls to end, with that end. */
   readonly #leaving = new Map<Version, Promise<void>>()
 
-  constructor(parts: StageParts) {
+  constructor(parts: SwapperParts) {
     this.#parts = parts
   }
 
@@ -35,7 +35,7 @@ export class Stage {
   async replace(old: Version | undefined, next: Version, started: boolean): Promise<void> {
     this.#exchange(old, next)
     if (!started) return
-    const open = next.hasResources || old?.hasResources ? next.activity.hold() : () => {}
+    const open = next.hasResources || old?.hasResources ? next.interceptor?.hold() : undefined
     try {
       if (old) await this.#release(old)
       await next.start(this.#parts.signal)
@@ -45,7 +45,7 @@ export class Stage {
       else this.#drop(next)
       throw error
     } finally {
-      open()
+      open?.()
     }
   }
 
@@ -92,14 +92,14 @@ export class Stage {
 
   async #restore(failed: Version, old: Version): Promise<void> {
     this.#exchange(failed, old)
-    const open = old.activity.hold()
+    const open = old.interceptor?.hold()
     try {
       await old.start(this.#parts.signal)
     } catch (error) {
       await this.end(old)
       this.#parts.log.error({ plugin: old.name }, `the version before does not start again: ${sentenceOf(error)}`)
     } finally {
-      open()
+      open?.()
     }
   }
 
@@ -108,7 +108,7 @@ export class Stage {
     const calm = this.#calm(version, DRAIN_MS)
       .then(() => {
         // Unless it was brought back.
-        if (version.activity.retired) version.dispose()
+        if (!version.isShown) version.dispose()
       })
       .finally(() => this.#leaving.delete(version))
     this.#leaving.set(version, calm)
@@ -118,9 +118,9 @@ export class Stage {
   }
 
   async #calm(version: Version, limit_ms: number): Promise<void> {
-    if (version.activity.running === 0) return
+    const idle = version.interceptor?.idle()
+    if (!idle) return
     const ended = new AbortController()
-    const idle = version.activity.idle().then(() => ended.abort())
-    await Promise.race([idle, this.#parts.clock.sleep(limit_ms, ended.signal)])
+    await Promise.race([idle.then(() => ended.abort()), this.#parts.clock.sleep(limit_ms, ended.signal)])
   }
 }

@@ -1,0 +1,226 @@
+import { type Clock, PluginGoneError, PluginSuspendedError, TimeLimitError } from '#kernel'
+import type { CircuitBreaker } from './circuit-breaker.ts'
+
+export interface CallsParts {
+  plugin: string
+  breaker: CircuitBreaker
+  clock: Pick<Clock, 'after'>
+  /** The calls of the version that is live under the plugin's name now: those that come too late for this one go there. */
+  heir: () => Calls | undefined
+  /** Called with what code is about to run, and with undefined when it gave back control. */
+  watch: (what: string | undefined) => void
+}
+
+export interface CallOptions<A extends unknown[]> {
+  /** Returns whether what a call threw is a failure of the plugin's code. */
+  isFailure: (error: unknown, args: A) => boolean
+  /** Time limit of one call, in milliseconds; waiting while calls are held does not count. */
+  limit_ms?: number
+  fit?: ((...args: A) => A) | undefined
+  streams?: boolean | undefined
+}
+
+type Code = (...args: unknown[]) => Promise<unknown>
+
+/** The calls of one version of a plugin: counted, limited, held while resources change hands, and ended with the version. */
+export class Calls {
+  readonly #parts: CallsParts
+  /** What `setup` declared, by what it is: the same thing of another version has the same name. */
+  readonly #code = new Map<string, Code>()
+  readonly #ended = new Set<() => void>()
+  readonly #waiting = new Set<(error: unknown) => void>()
+  #running = 0
+  #gate: Promise<void> | undefined
+  #isOpen = false
+  #isSealed = false
+
+  constructor(parts: CallsParts) {
+    this.#parts = parts
+  }
+
+  /** Takes calls, for the first time or again. */
+  open(): void {
+    this.#isOpen = true
+    this.#isSealed = true
+  }
+
+  /** Takes no new calls; what runs goes on. */
+  close(): void {
+    this.#isOpen = false
+  }
+
+  /** Holds calls back until the result is called. */
+  hold(): () => void {
+    let open = () => {}
+    this.#gate = new Promise(resolve => {
+      open = () => {
+        this.#gate = undefined
+        resolve()
+      }
+    })
+    return open
+  }
+
+  /** Resolves when no call runs any more; undefined when none runs now. */
+  idle(): Promise<void> | undefined {
+    if (this.#running === 0) return undefined
+    return new Promise(resolve => {
+      const ended = () => {
+        this.#ended.delete(ended)
+        resolve()
+      }
+      this.#ended.add(ended)
+    })
+  }
+
+  /** Ends what still runs, for its callers, with an error. */
+  dispose(): void {
+    const error = new PluginGoneError({ plugin: this.#parts.plugin })
+    for (const abandon of this.#waiting) abandon(error)
+  }
+
+  /**
+   * Wraps a function of the plugin so that each of its calls is counted and limited. Once another version is live, a call
+   * that comes late, out of something that began before, runs the same thing of that one.
+   * @returns a function that throws PluginSuspendedError, PluginGoneError, TimeLimitError, and what `fn` throws
+   */
+  wrap<A extends unknown[], R>(
+    what: string,
+    fn: (...args: A) => R,
+    options: CallOptions<A>,
+  ): (...args: A) => Promise<Awaited<R>> {
+    let key = what
+    for (let n = 2; this.#code.has(key); n++) key = `${what} ${n}`
+    const call = (...args: A): Promise<Awaited<R>> => this.#call(key, what, fn, args, options)
+    const late = async (...args: A) => call(...(options.fit?.(...args) ?? args))
+    if (!this.#isSealed) this.#code.set(key, late as unknown as Code)
+    return call
+  }
+
+  /** Runs code that is not counted, such as what waits for long, once calls are not held. */
+  async pass<R>(what: string, fn: () => R): Promise<Awaited<R>> {
+    if (this.#gate) await this.#gate
+    return await this.run(what, fn)
+  }
+
+  /** Runs code, and reports it to the watch until it gives back control. */
+  run<R>(what: string, fn: () => R): R {
+    this.#parts.watch(what)
+    try {
+      return fn()
+    } finally {
+      this.#parts.watch(undefined)
+    }
+  }
+
+  async #call<A extends unknown[], R>(
+    key: string,
+    what: string,
+    fn: (...args: A) => R,
+    args: A,
+    { isFailure, limit_ms, streams }: CallOptions<A>,
+  ): Promise<Awaited<R>> {
+    if (this.#gate) await this.#gate
+    const { plugin, breaker, heir } = this.#parts
+    if (!this.#isOpen) {
+      const next = heir()
+      const code = next === undefined ? undefined : next.#code.get(key)
+      if (!code) throw new PluginGoneError({ plugin })
+      return (await code(...args)) as Awaited<R>
+    }
+    if (breaker.isSuspended) throw new PluginSuspendedError({ plugin, failures: breaker.maxFailures })
+    this.#running++
+    breaker.calls++
+    const failed = (error: unknown) => {
+      if (isFailure(error, args)) breaker.recordFailure(what, error)
+    }
+    let goesOn = false
+    try {
+      const result = await this.#ending(
+        what,
+        this.run(what, () => fn(...args)),
+        limit_ms,
+      )
+      breaker.recordSuccess()
+      if (!streams) return result
+      goesOn = true
+      return this.#followed(what, result as AsyncIterable<unknown>, failed) as Awaited<R>
+    } catch (error) {
+      failed(error)
+      throw error
+    } finally {
+      if (!goesOn) this.#left()
+    }
+  }
+
+  #left(): void {
+    this.#running--
+    if (this.#running === 0) for (const ended of this.#ended) ended()
+  }
+
+  /** A stream of the plugin, which counts as running until it has ended, was left, or is cut off with its version. */
+  #followed(
+    what: string,
+    source: AsyncIterable<unknown>,
+    failed: (error: unknown) => void,
+  ): AsyncIterableIterator<unknown> {
+    const values = source[Symbol.asyncIterator]()
+    let gone: unknown
+    const disposed = (error: unknown) => {
+      gone = error
+    }
+    let over = false
+    const leave = () => {
+      if (over) return
+      over = true
+      this.#waiting.delete(disposed)
+      this.#left()
+    }
+    this.#waiting.add(disposed)
+    return {
+      [Symbol.asyncIterator]() {
+        return this
+      },
+      next: async () => {
+        try {
+          if (gone) throw gone
+          const step = await this.#ending(
+            what,
+            this.run(what, () => values.next()),
+            undefined,
+          )
+          if (step.done) leave()
+          return step
+        } catch (error) {
+          if (!over) failed(error)
+          leave()
+          values.return?.().catch(() => {})
+          throw error
+        }
+      },
+      return: async () => {
+        leave()
+        await values.return?.()
+        return { done: true, value: undefined }
+      },
+    }
+  }
+
+  /** Waits for the work, its limit, or the end of this version. No promise outlives the call: a race with a lasting one would. */
+  async #ending<R>(what: string, work: R, limit_ms: number | undefined): Promise<Awaited<R>> {
+    if (!(work instanceof Promise)) return work as Awaited<R>
+    let abandon: (error: unknown) => void = () => {}
+    const cut = new Promise<never>((_, reject) => {
+      abandon = reject
+    })
+    this.#waiting.add(abandon)
+    const tooLong = () => abandon(new TimeLimitError({ what: `The plugin's ${what}`, ms: limit_ms ?? 0 }))
+    const cancel = limit_ms === undefined ? () => {} : this.#parts.clock.after(limit_ms, tooLong)
+    try {
+      return (await Promise.race([work, cut])) as Awaited<R>
+    } finally {
+      cancel()
+      this.#waiting.delete(abandon)
+    }
+  }
+}

@@ -1,0 +1,71 @@
+import { type Clock, sentenceOf } from '#kernel'
+
+/** How long a suspension lasts at first, in milliseconds; it doubles from one to the next. */
+const COOL_DOWN_MS = 30_000
+/** Share of failed calls from which on a plugin is ailing. */
+const AILING = 0.25
+
+export interface CircuitBreakerParts {
+  clock: Pick<Clock, 'monotonic'>
+  /** Number of failures in a row that suspend the plugin. */
+  max_failures: number
+  /** Returns the place in the plugin's file that an error points at. */
+  where: (error: unknown) => string
+  /** Called with each failure. */
+  failed: (what: string, error: unknown, suspends: boolean) => void
+}
+
+/** Counts how the calls of one version of a plugin go, and suspends it when too many fail in a row. */
+export class CircuitBreaker {
+  readonly #parts: CircuitBreakerParts
+  #failuresInRow = 0
+  #suspensions = 0
+  #suspendedUntil = 0
+  calls = 0
+  failures = 0
+  /** Place and message of the last failure. */
+  lastFailure: string | null = null
+
+  constructor(parts: CircuitBreakerParts) {
+    this.#parts = parts
+  }
+
+  get isSuspended(): boolean {
+    return this.#suspendedUntil > this.#parts.clock.monotonic()
+  }
+
+  get maxFailures(): number {
+    return this.#parts.max_failures
+  }
+
+  /** Whether it fails often, without failing each time. */
+  get isAiling(): boolean {
+    return this.failures >= this.#parts.max_failures && failureRate(this) >= AILING
+  }
+
+  recordSuccess(): void {
+    this.#failuresInRow = 0
+  }
+
+  recordFailure(what: string, error: unknown): void {
+    this.failures++
+    this.lastFailure = `${this.#parts.where(error)}: ${what}: ${sentenceOf(error)}`
+    const suspends = ++this.#failuresInRow >= this.#parts.max_failures
+    if (suspends) {
+      this.#failuresInRow = 0
+      this.#suspendedUntil = this.#parts.clock.monotonic() + COOL_DOWN_MS * 2 ** this.#suspensions++
+    }
+    this.#parts.failed(what, error, suspends)
+  }
+
+  /** Lets calls through again. */
+  reset(): void {
+    this.#failuresInRow = 0
+    this.#suspendedUntil = 0
+  }
+}
+
+/** The share of calls that failed, from 0 to 1. */
+export function failureRate({ calls, failures }: { calls: number; failures: number }): number {
+  return failures === 0 ? 0 : failures / Math.max(calls, failures)
+}

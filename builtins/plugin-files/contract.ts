@@ -1,0 +1,60 @@
+import { type ConfigKeyInfo, type FoundPlugin, type PluginDefinition, type Role, type Token, token } from '#kernel'
+
+/** A plugin as it stands on disk: its file, and a hash over all that it is made of. */
+export interface PluginFile extends FoundPlugin {
+  /** The file, or the index of its folder. */
+  file: string
+  /** Its name without ending, or its folder's: how people refer to it. */
+  stem: string
+  fingerprint: string
+  /** When one of its files was last written, in milliseconds of the wall clock. */
+  written_ms: number
+}
+
+/** What a plugin would hold if it were live. */
+export interface DryRun {
+  definition: PluginDefinition
+  /** The names of all that it registers, in its order, as in the list of plugins. */
+  registered: string[]
+  /** What it adds to points, by the label under which it stands in `registered`. */
+  contributions: ReadonlyMap<string, unknown>
+  config: ConfigKeyInfo[]
+  /** The roles of the processes in which each of its resources would start. */
+  resources: (readonly Role[])[]
+}
+/** @deprecated Use `DryRun`. */
+export type Rehearsal = DryRun
+
+/** Watches over the code of plugin files: a module may provide it. */
+export interface Supervisor {
+  /**
+   * Called before a file is run.
+   * @param asked whether an operator named it
+   * @throws with the reason, when it must not be run
+   */
+  admit(file: PluginFile, asked: boolean): Promise<void>
+  /** Watches a file that is about to be run to examine it, also one that may not go live. */
+  examine(file: PluginFile): void
+  /** Called with what code of a plugin is about to run, and with undefined when it gave back control. Calls nest. */
+  watch(plugin: string, origin: string, what: string | undefined): void
+}
+export const SupervisorToken: Token<Supervisor> = token('supervisor')
+
+/** The command that starts this process again; empty where it only ends. Not provided inside a program that embeds the service. */
+export const RestartToken: Token<readonly string[]> = token('restart')
+
+declare module '#kernel' {
+  /** What `HostToken` gives of plugin files. */
+  interface PluginHost {
+    /** Returns what a plugin's file would register in this process, without it going live. @throws PluginError that says where it would fail */
+    check(file: string): Promise<DryRun>
+    /** Returns what a plugin's file, wherever it lies, defines. It does not go live. @throws PluginError that says where it fails */
+    load(file: string): Promise<PluginDefinition>
+    /** Counts a failure that reached the process itself against the plugin that it comes from. One that is not live is passed over. */
+    blame(plugin: string, what: string, error: unknown): void
+    /** Returns the definitions of the live plugins of files, with their own keys: to be tried out in another project. */
+    ofFiles(): PluginDefinition[]
+    /** Returns why no plugin file may run now; undefined where they may. @param found number of files that do not run for it */
+    hindrance(found?: number): Promise<string | undefined>
+  }
+}

@@ -1,0 +1,24 @@
+import type { Kernel } from '#kernel'
+import { isTrusted, untrustedSentence } from '#lib/trust'
+
+/** Which plugin files run: those of a project that this user trusts, all of them, or none. */
+export type PluginFilesAllowed = 'trusted' | 'all' | 'none'
+
+/**
+ * Returns a function that returns why no code of the project may run now; undefined where it may. Warns once that the project
+ * is not trusted: `found` is the number of plugin files that do not run for it; without any there is nothing to warn of.
+ */
+export function hindranceOf(
+  allowed: PluginFilesAllowed,
+  { project: { root }, ports, log }: Pick<Kernel, 'project' | 'ports' | 'log'>,
+) {
+  let hasWarned = false
+  return async (found = 0): Promise<string | undefined> => {
+    if (allowed === 'all') return undefined
+    if (allowed === 'none') return 'is not run by this process'
+    if (await isTrusted(root, ports)) return undefined
+    if (found > 0 && !hasWarned) log.warn({}, untrustedSentence(root))
+    hasWarned ||= found > 0
+    return untrustedSentence(root)
+  }
+}

@@ -1,0 +1,143 @@
+import {
+  type CallReport,
+  HANDLER_LIMIT_MS,
+  type Interceptor,
+  type Log,
+  type PluginCall,
+  PluginGoneError,
+  PluginSuspendedError,
+  SvcError,
+  sentenceOf,
+  type ToolCall,
+} from '#kernel'
+import type { Calls } from './calls.ts'
+import type { CircuitBreaker } from './circuit-breaker.ts'
+
+/** How logs name a call. */
+const LABELS: Readonly<Record<PluginCall<[]>['kind'], (name: string) => string>> = {
+  handler: event => `on ${event}`,
+  tap: hook => `tap of ${hook}`,
+  goal_strategy: () => 'goal strategy',
+  guard: phase => `guard of ${phase}`,
+  tool: name => `tool ${name}`,
+  operation: name => `operation ${name}`,
+  wake_source: name => `wake source ${name}`,
+}
+
+export interface PluginInterceptorParts {
+  calls: Calls
+  breaker: CircuitBreaker
+  /** Returns the place in the plugin's file that an error points at. */
+  where: (error: unknown) => string
+  log: Log
+  /** Called when the version takes calls, and when it does not any more. */
+  onOpen: () => void
+  onClose: () => void
+}
+
+/** Counts and limits the calls of one version of a plugin, and logs its failures with their place. */
+export class PluginInterceptor implements Interceptor {
+  readonly calls: Calls
+  readonly breaker: CircuitBreaker
+  readonly #parts: PluginInterceptorParts
+
+  constructor(parts: PluginInterceptorParts) {
+    this.calls = parts.calls
+    this.breaker = parts.breaker
+    this.#parts = parts
+  }
+
+  wrap<A extends unknown[], R>(call: PluginCall<A>, fn: (...args: A) => R): (...args: A) => R | Promise<Awaited<R>> {
+    const label = LABELS[call.kind](call.name)
+    switch (call.kind) {
+      case 'wake_source':
+        // Waits for as long as nothing happens.
+        return (...args) => this.calls.pass(label, () => fn(...args))
+      case 'tool':
+        return this.#tool(label, call, fn)
+      case 'operation':
+        return this.calls.wrap(label, fn, { isFailure, ...call })
+      case 'guard':
+        return this.#unlessGone(this.calls.wrap(label, fn, { isFailure, limit_ms: HANDLER_LIMIT_MS }))
+      default:
+        return this.#ignoringFailures(label, this.calls.wrap(label, fn, { isFailure, limit_ms: HANDLER_LIMIT_MS }))
+    }
+  }
+
+  /** All that a tool throws reaches the model; what is no ToolError is also a failure. A cancelled call ends by throwing. */
+  #tool<A extends unknown[], R>(label: string, { name, fit }: PluginCall<A>, fn: (...args: A) => R) {
+    const isFailed = (error: unknown, [, call]: readonly unknown[]) =>
+      !(call as ToolCall | undefined)?.signal?.aborted && isFailure(error)
+    const run = this.calls.wrap(label, fn, { isFailure: isFailed, fit })
+    return async (...args: A): Promise<Awaited<R>> => {
+      try {
+        return await run(...args)
+      } catch (error) {
+        if (isFailed(error, args)) {
+          const { stack } = Object(error) as { stack?: string }
+          this.#parts.log.error({ tool: name, stack }, this.#failureOf(label, error))
+        }
+        throw error
+      }
+    }
+  }
+
+  /** A guard that left in the meantime forbids nothing. */
+  #unlessGone<A extends unknown[], R>(ask: (...args: A) => Promise<Awaited<R>>) {
+    return (...args: A) =>
+      ask(...args).catch(error => {
+        if (error instanceof PluginGoneError) return true as Awaited<R>
+        throw error
+      })
+  }
+
+  #ignoringFailures<A extends unknown[], R>(label: string, call: (...args: A) => Promise<Awaited<R>>) {
+    return (...args: A) =>
+      call(...args).catch(error => {
+        if (!(error instanceof PluginSuspendedError || error instanceof PluginGoneError))
+          this.#parts.log.error({}, this.#failureOf(label, error))
+        return undefined as Awaited<R>
+      })
+  }
+
+  #failureOf(label: string, error: unknown): string {
+    return `${this.#parts.where(error)}: ${label}: ${sentenceOf(error)}`
+  }
+
+  run<R>(what: string, fn: () => R): R {
+    return this.calls.run(what, fn)
+  }
+
+  open(): void {
+    this.calls.open()
+    this.breaker.reset()
+    this.#parts.onOpen()
+  }
+
+  close(): void {
+    this.calls.close()
+    this.#parts.onClose()
+  }
+
+  hold(): () => void {
+    return this.calls.hold()
+  }
+
+  idle(): Promise<void> | undefined {
+    return this.calls.idle()
+  }
+
+  dispose(): void {
+    this.calls.dispose()
+  }
+
+  report(): CallReport {
+    const { isSuspended, calls, failures, lastFailure } = this.breaker
+    return { isSuspended, calls, failures, last_failure: lastFailure }
+  }
+}
+
+/** Returns whether what a plugin's code threw is a failure of it: a domain error is an answer. */
+function isFailure(error: unknown): boolean {
+  return !(error instanceof SvcError) || error.code === 'time_limit'
+}

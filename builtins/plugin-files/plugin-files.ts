@@ -1,0 +1,208 @@
+import {
+  type Clock,
+  isOfProgram,
+  type Kernel,
+  type LoadedPlugin,
+  type PluginDefinition,
+  type PluginHost,
+  type PluginSource,
+  type PluginState,
+  type PluginSupport,
+  type Retry,
+  type SvcError,
+  sentenceOf,
+  type Undo,
+} from '#kernel'
+import { stemOf } from '#lib/plugin-file'
+import { Calls } from './calls.ts'
+import { CircuitBreaker, failureRate } from './circuit-breaker.ts'
+import type { PluginsConfig } from './config.ts'
+import { type DryRun, type PluginFile, type Supervisor, SupervisorToken } from './contract.ts'
+import { dryRun } from './dry-run.ts'
+import { PluginInterceptor } from './interceptor.ts'
+import { Loader, type LoaderParts } from './loader.ts'
+import { failureOf, whereOf } from './plugin-failure.ts'
+import { retryAfter } from './retry.ts'
+import { PluginWatch } from './watch.ts'
+
+/** A version that fails within this time of its swap gives way to the one that it replaced, in milliseconds. */
+const PROBATION_MS = 300_000
+
+export interface PluginFilesOptions extends Pick<LoaderParts, 'modules' | 'hindrance'> {
+  settings: PluginsConfig
+  /** Times and limits calls of plugins' code. No recording keeps what it says: a replay runs the same code uncounted. */
+  meter: Pick<Clock, 'monotonic' | 'after'>
+  /** Whether what changes on disk is live as soon as it is written. */
+  dev: boolean
+}
+
+/** The plugins of files: found, loaded and watched; their calls counted; their failures explained. */
+export class PluginFiles implements PluginSource, PluginSupport {
+  readonly sources = [this]
+  readonly hindrance: LoaderParts['hindrance']
+  readonly #kernel: Kernel
+  readonly #settings: PluginsConfig
+  readonly #meter: PluginFilesOptions['meter']
+  readonly #loader: Loader
+  readonly #watch: PluginWatch
+  /** What takes the calls of each plugin now, by name. */
+  readonly #taking = new Map<string, PluginInterceptor>()
+
+  constructor(kernel: Kernel, { settings, meter, modules, hindrance, dev }: PluginFilesOptions) {
+    this.#kernel = kernel
+    this.hindrance = hindrance
+    const { config, ports, project, log } = kernel
+    this.#settings = settings
+    this.#meter = meter
+    const allowlist = () => settings.allowlist
+    const watch: Supervisor['watch'] = (...code) => this.#supervisor?.watch(...code)
+    this.#loader = new Loader({ ports, project, log, modules, hindrance, watch, allowlist })
+    this.#watch = new PluginWatch({
+      ...{ files: ports.files, clock: ports.clock, folders: project.plugins, log, dev },
+      changed: () => kernel.host.changed(),
+      heartbeat: () => Number(config.get('daemon.heartbeat')),
+    })
+  }
+
+  get #supervisor(): Supervisor | undefined {
+    const { services } = this.#kernel
+    return services.has(SupervisorToken) ? services.use(SupervisorToken) : undefined
+  }
+
+  /** What `HostToken` gives: the host's own, and that of plugin files. */
+  get service(): PluginHost {
+    const kernel = this.#kernel
+    return {
+      list: () => kernel.host.list(),
+      outline: () => kernel.host.outline(),
+      apply: only => kernel.host.apply(only),
+      changed: () => kernel.host.changed(),
+      check: file => this.check(file),
+      load: file => this.definitionIn(file),
+      blame: (...failure) => this.blame(...failure),
+      ofFiles: () => this.definitions(),
+      hindrance: found => this.hindrance(found),
+    }
+  }
+
+  get unloaded(): readonly PluginState[] {
+    return this.#loader.unloaded
+  }
+
+  async find(concerns?: (file: PluginFile) => boolean): Promise<PluginFile[]> {
+    if (!this.#settings.enabled) return []
+    return concerns ? this.#loader.settled(concerns) : this.#loader.find()
+  }
+
+  async load(file: PluginFile, asked: boolean): Promise<LoadedPlugin> {
+    await this.#supervisor?.admit(file, asked)
+    return this.#loader.load(file)
+  }
+
+  retryAfter(cause: unknown, { origin }: PluginFile): Retry | undefined {
+    return retryAfter(cause, origin, this.#kernel)
+  }
+
+  changed(apply: () => Promise<unknown>): Undo {
+    const lasts = (['daemon', 'server', 'mcp'] as const).some(role => this.#kernel.roles.has(role))
+    this.#watch.start(apply, lasts && this.#settings.enabled)
+    return () => this.#watch.close()
+  }
+
+  tick(): void {
+    this.#watch.tick()
+  }
+
+  explain(plugin: string, origin: string, cause: unknown): SvcError {
+    return failureOf(plugin, origin, cause)
+  }
+
+  intercept({ definition: { name }, origin }: LoadedPlugin): PluginInterceptor | undefined {
+    if (origin === 'builtin') return undefined
+    const clock = this.#meter
+    const where = (error: unknown) => whereOf(error, origin)
+    let since = 0
+    const breaker = new CircuitBreaker({
+      max_failures: this.#settings.max_failures,
+      ...{ clock, where },
+      failed: (what, error, suspends) =>
+        this.#failed(name, interceptor, { problem: `${what}: ${sentenceOf(error)}`, suspends, since }),
+    })
+    const calls = new Calls({
+      ...{ plugin: name, breaker, clock },
+      heir: () => this.#taking.get(name)?.calls,
+      watch: what => this.#supervisor?.watch(name, origin, what),
+    })
+    const interceptor = new PluginInterceptor({
+      ...{ calls, breaker, where, log: this.#kernel.log.child({ plugin: name }) },
+      onOpen: () => {
+        since = clock.monotonic()
+        this.#taking.set(name, interceptor)
+      },
+      onClose: () => {
+        if (this.#taking.get(name) === interceptor) this.#taking.delete(name)
+      },
+    })
+    return interceptor
+  }
+
+  /** A plugin's code failed. When it does so too often, it gives way to the version that it replaced and that did better, or is suspended. */
+  #failed(
+    plugin: string,
+    interceptor: PluginInterceptor,
+    { problem, suspends, since }: { problem: string; suspends: boolean; since: number },
+  ): void {
+    const { host, log } = this.#kernel
+    const version = host.live.get(plugin)
+    if (version?.interceptor !== interceptor) return
+    const { breaker } = interceptor
+    const before = version.previous?.interceptor?.report()
+    const isYoung = this.#meter.monotonic() - since < PROBATION_MS
+    const isWorse = before !== undefined && failureRate(breaker) > 2 * failureRate(before)
+    if (isYoung && isWorse && (suspends || breaker.isAiling)) host.rollBack(version, problem)
+    else if (suspends) log.error({ plugin }, `is suspended: its code failed several times in a row (${problem})`)
+  }
+
+  /** Counts a failure that reached the process itself against the plugin that it comes from. One that is not live is passed over. */
+  blame(plugin: string, what: string, error: unknown): void {
+    this.#taking.get(plugin)?.breaker.recordFailure(what, error)
+  }
+
+  /** Returns what a plugin's file would register in this process, without it going live. @throws PluginError that says where it would fail */
+  check(file: string): Promise<DryRun> {
+    return this.#tryOut(file, loaded => {
+      try {
+        return dryRun(loaded, this.#kernel)
+      } finally {
+        loaded.remains?.close()
+      }
+    })
+  }
+
+  /** Returns what a plugin's file, wherever it lies, defines. It does not go live. @throws PluginError that says where it fails */
+  definitionIn(file: string): Promise<PluginDefinition> {
+    return this.#tryOut(file, ({ definition }) => definition)
+  }
+
+  #tryOut<T>(path: string, work: (loaded: LoadedPlugin) => T): Promise<T> {
+    return this.#kernel.host.inTurn(async () => {
+      let plugin = stemOf(path)
+      try {
+        const file = await this.#loader.look(path)
+        this.#supervisor?.examine(file)
+        const loaded = await this.#loader.load(file)
+        plugin = loaded.definition.name
+        return work(loaded)
+      } catch (cause) {
+        throw failureOf(plugin, path, cause)
+      }
+    })
+  }
+
+  /** Returns the definitions of the live plugins of files, with their own keys: to be tried out in another project. */
+  definitions(): PluginDefinition[] {
+    return [...this.#kernel.host.live.values()]
+      .filter(({ origin }) => !isOfProgram(origin))
+      .map(({ definition }) => ({ section: `plugins.config.${definition.name}`, ...definition }))
+  }
+}

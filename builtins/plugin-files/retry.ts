@@ -1,0 +1,48 @@
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import {
+  type Configuration,
+  ConflictError,
+  type Hooks,
+  InvalidConfigError,
+  type Ports,
+  type Retry,
+  ServiceMissingError,
+  type Services,
+  UnknownHookError,
+} from '#kernel'
+import { lackingPackage } from './plugin-failure.ts'
+
+/** Returns when a plugin's file that was refused for this cause is tried again; undefined where only its own change can help. */
+export function retryAfter(
+  cause: unknown,
+  origin: string,
+  { config, hooks, services, ports }: { config: Configuration; hooks: Hooks; services: Services; ports: Ports },
+): Retry | undefined {
+  if (cause instanceof ConflictError) return went
+  if (cause instanceof UnknownHookError) return isAnother(() => String(hooks.names()))
+  if (cause instanceof ServiceMissingError) return isAnother(() => JSON.stringify(services.list()))
+  if (cause instanceof InvalidConfigError) return isAnother(() => config.text())
+  const lacking = lackingPackage(cause)
+  return lacking === undefined ? undefined : hasCome(ports.files, origin, lacking)
+}
+
+const went: Retry = outcomes => outcomes.some(({ outcome }) => outcome === 'removed' || outcome === 'reloaded')
+
+function isAnother(look: () => string): Retry {
+  const before = look()
+  return () => look() !== before
+}
+
+/** Whether a package that a file could not import has come since. */
+function hasCome(files: Ports['files'], file: string, name: string): Retry {
+  const folders = createRequire(file).resolve.paths(name) ?? []
+  const timeIn = (folder: string) =>
+    files.stat(join(folder, name, 'package.json')).then(
+      ({ mtimeMs }) => mtimeMs,
+      () => 0,
+    )
+  const look = async () => String(await Promise.all(folders.map(timeIn)))
+  const before = look()
+  return async () => (await look()) !== (await before)
+}
