@@ -75,6 +75,11 @@ async function plugins(svc: PluginHandle) {
   const [first] = bad
   if (first)
     return warn(`${first.name} is ${first.state}: ${first.error ?? first.last_failure}`, 'svc plugins says more')
+  const [left] = svc.use(HostToken).leftTimers()
+  if (left) {
+    const started = `${counted(left.timers, 'timer')} of the npm package ${left.package} (${left.place})`
+    return warn(`${started} still run, which the removed plugin ${left.plugin} used`, 'restart it: svc restart')
+  }
   const hindrance = await svc.use(HostToken).hindrance()
   if (svc.config.get('plugins.enabled') === true && hindrance === undefined) return ok(`${foreign.length} live`)
   return ok('not run to be looked at; try one with: svc plugins check <file>')

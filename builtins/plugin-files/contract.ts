@@ -25,6 +25,16 @@ export interface DryRun {
 /** @deprecated Use `DryRun`. */
 export type Rehearsal = DryRun
 
+/** Timers of an npm package that go on after the last plugin that used it has left. */
+export interface LeftTimers {
+  /** The plugin that used it last. */
+  plugin: string
+  package: string
+  timers: number
+  /** Where the package last started one, as `file:line`. */
+  place: string
+}
+
 /** Watches over the code of plugin files: a module may provide it. */
 export interface Supervisor {
   /**
@@ -54,6 +64,8 @@ declare module '#kernel' {
     blame(plugin: string, what: string, error: unknown): void
     /** Returns the definitions of the live plugins of files, with their own keys: to be tried out in another project. */
     ofFiles(): PluginDefinition[]
+    /** Returns the timers that packages of removed plugins still run in this process. */
+    leftTimers(): LeftTimers[]
     /** Returns why no plugin file may run now; undefined where they may. @param found number of files that do not run for it */
     hindrance(found?: number): Promise<string | undefined>
   }

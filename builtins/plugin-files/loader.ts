@@ -16,6 +16,8 @@ import { INDEX_FILES, stemOf } from '#lib/plugin-file'
 import { readRegular } from '#lib/regular'
 import { compile, openRunner, type Runner, type Source } from './compiler.ts'
 import type { PluginFile, Supervisor } from './contract.ts'
+import { packageTimers } from './package-timers.ts'
+import { packagesOf } from './packages.ts'
 import { PluginTimers } from './plugin-timers.ts'
 
 /** How long a file may take to load, in milliseconds. */
@@ -117,17 +119,8 @@ export class Loader {
    * @throws what it throws; TimeLimitError; TypeError when it exports no plugin; why no file may run
    */
   async load(plugin: PluginFile): Promise<LoadedPlugin> {
-    const timers = new PluginTimers()
-    try {
-      return { ...(await this.#load(plugin, timers)), origin: plugin.file, stem: plugin.stem, remains: timers }
-    } catch (error) {
-      timers.close()
-      throw error
-    }
-  }
-
-  async #load({ file, stem, fingerprint }: PluginFile, timers: PluginTimers) {
     const { clock } = this.#parts.ports
+    const { file, stem, fingerprint } = plugin
     if (!SCRIPT.test(file)) throw new TypeError(`is no plugin by its name, which must end in ${ENDINGS.join(', ')}`)
     const reason = await this.#parts.hindrance()
     if (reason !== undefined) throw new Error(reason)
@@ -135,14 +128,36 @@ export class Loader {
     const runner = await this.#getRunner()
     const { sources } = await this.#look(file)
     await compile(sources, this.#cache)
-    // Logged before it runs: a file that ends the process must have been named.
-    this.#parts.log.info({ plugin: stem }, `runs ${file}`)
-    const module = await this.#run(file, stem, () => runner.import(file, sources, timers))
-    const definition = checkDefinition(exportOf(module))
-    if ((await this.#look(file)).fingerprint !== fingerprint) {
-      throw new Error('was written while it was loaded; it is loaded again at the next round')
+    const remains = await this.#timersOf(stem, sources)
+    try {
+      // Logged before it runs: a file that ends the process must have been named.
+      this.#parts.log.info({ plugin: stem }, `runs ${file}`)
+      const module = await this.#run(file, stem, () => runner.import(file, sources, remains.own))
+      const definition = checkDefinition(exportOf(module))
+      if ((await this.#look(file)).fingerprint !== fingerprint) {
+        throw new Error('was written while it was loaded; it is loaded again at the next round')
+      }
+      return { definition, origin: file, stem, load_ms: Math.round(clock.monotonic() - began), remains }
+    } catch (error) {
+      remains.close()
+      throw error
     }
-    return { definition, load_ms: Math.round(clock.monotonic() - began) }
+  }
+
+  /** The timers that a version starts: its own, and those of the packages that it uses. */
+  async #timersOf(plugin: string, sources: readonly Source[]) {
+    const own = new PluginTimers()
+    const { folders, shared } = await packagesOf(this.#parts.ports.files, sources)
+    const open = () => {
+      own.open()
+      packageTimers.use(own, plugin, folders)
+    }
+    const close = () => {
+      own.close()
+      packageTimers.release(own, shared)
+    }
+    open()
+    return { own, open, close }
   }
 
   /** The plugins' folder that a file is in. */

@@ -21,6 +21,7 @@ import { type DryRun, type PluginFile, type Supervisor, SupervisorToken } from '
 import { dryRun } from './dry-run.ts'
 import { PluginInterceptor } from './interceptor.ts'
 import { Loader, type LoaderParts } from './loader.ts'
+import { packageTimers } from './package-timers.ts'
 import { failureOf, whereOf } from './plugin-failure.ts'
 import { retryAfter } from './retry.ts'
 import { PluginWatch } from './watch.ts'
@@ -81,6 +82,7 @@ export class PluginFiles implements PluginSource, PluginSupport {
       load: file => this.definitionIn(file),
       blame: (...failure) => this.blame(...failure),
       ofFiles: () => this.definitions(),
+      leftTimers: () => packageTimers.left(),
       hindrance: found => this.hindrance(found),
     }
   }

@@ -1,14 +1,18 @@
-import timers from 'node:timers'
-import promises from 'node:timers/promises'
+import nodeTimers from 'node:timers'
+import nodePromises from 'node:timers/promises'
 import { promisify } from 'node:util'
+
+/** Node's own, also once they are replaced for the packages of plugins. */
+const timers = { ...nodeTimers }
+const promises = { ...nodePromises }
 
 type Callback = (...args: unknown[]) => void
 type Waiting = NodeJS.Timeout | NodeJS.Immediate
 type Options = { ref?: boolean; signal?: AbortSignal } | undefined
 
 /**
- * The timers of one version of a plugin: the globals and the modules `node:timers` and `node:timers/promises` that its
- * files see. They behave as Node's until `close`, which stops them. Promises of stopped timers stay pending.
+ * The timers of one version of a plugin, or of one package: the globals and the modules `node:timers` and
+ * `node:timers/promises` that its files see. They behave as Node's until `close`, which stops them. Promises of stopped timers stay pending.
  */
 export class PluginTimers {
   readonly #stops = new Map<unknown, () => void>()
@@ -33,6 +37,8 @@ export class PluginTimers {
     clearImmediate: (timer: never) => this.#clear(timer, timers.clearImmediate),
   }
 
+  /** Those of the module `node:timers/promises`. */
+  readonly promises: Pick<typeof nodePromises, 'setTimeout' | 'setInterval' | 'setImmediate'>
   /** The modules, by name. */
   readonly modules: Readonly<Record<string, object>>
 
@@ -46,11 +52,17 @@ export class PluginTimers {
         yield: () => this.#yield(),
       },
     }
+    this.promises = own as unknown as typeof nodePromises
     const ofPromises = withDefault({ ...promises, ...own })
     this.modules = {
       'timers/promises': ofPromises,
       timers: withDefault({ ...timers, ...this.globals, promises: ofPromises }),
     }
+  }
+
+  /** Number of timers that run. */
+  get running(): number {
+    return this.#stops.size
   }
 
   /** Stops what runs; what is started from now on does not run. */
