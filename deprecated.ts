@@ -13,9 +13,12 @@ import {
   type WrittenStatement,
   withoutRecording,
 } from '#lib/recording-context'
+import { neverHasWork } from './builtins/heartbeat/contract.ts'
 
 /** @deprecated Use `keyedMutex`. */
 export const turns = keyedMutex
+/** @deprecated Use `neverHasWork`. */
+export const nobody = neverHasWork
 /** @deprecated Use `HeartbeatControl`. */
 export type HeartbeatFace = HeartbeatControl
 /** @deprecated Use `recordingContext`. */

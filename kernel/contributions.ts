@@ -21,7 +21,7 @@ export interface Guard {
 export interface GuardOptions {
   name?: string
   failClosed?: boolean
-  /** Whom it might keep from something, of agents that have no goal; unless told, everybody. */
+  /** The agents without a goal that it may stop; all by default. */
   busy?: Busy
 }
 
@@ -34,7 +34,7 @@ export interface RegisteredGuard {
   failClosed: () => boolean
   /** Called with an error, before the rule above applies. */
   failed: (gate: Gate, error: unknown) => void
-  /** Whom it might keep from something, of agents that have no goal; unless told, everybody. */
+  /** The agents without a goal that it may stop; all by default. */
   busy?: Busy
 }
 
@@ -74,7 +74,7 @@ export const WakeSources = point<WakeSource>('wake_sources', {
   has: { name: 'text', wait: 'function' },
 })
 
-/** What a goal strategy is told of the idle agent. Rooms add their part by merging into this interface. */
+/** What a goal strategy knows of the idle agent. Modules add their part by merging into this interface. */
 export interface GoalContext {
   agent_id: string
   cycle_num: number
@@ -153,7 +153,7 @@ export interface Toolkit {
   group?: string
   /** One line for the system prompt of agents that have it. */
   instructions?: string
-  /** Where a prompt has no room for all tools, these are on offer before those of other toolkits; true for plugin files unless told. */
+  /** Whether these tools are offered first where a prompt cannot hold all; true for plugin files by default. */
   everyday?: boolean
   tools: readonly Tool[]
 }

@@ -28,11 +28,11 @@ export const HANDLER_LIMIT_MS = 10_000
 
 export interface TapOptions {
   name: string
-  /** Lower stages run earlier; 0 unless told. */
+  /** Lower stages run earlier; 0 by default. */
   stage?: number
   /** Names of taps that this one runs before. */
   before?: string | string[]
-  /** For a tap of a phase: for whom it has something to do, of agents that have no goal; unless told, for everybody. */
+  /** For a tap of a phase: the agents without a goal that it has work for; all by default. */
   busy?: Busy
 }
 
@@ -43,7 +43,7 @@ interface Tap<In, Out> extends TapOptions {
 export interface HookOptions {
   /** `series`: every tap runs. `bail`: the first that returns something ends it. */
   kind: 'series' | 'bail'
-  /** What happens to a tap's error; thrown on unless told. A tap that failed counts as having returned nothing. */
+  /** Takes a tap's error, which is rethrown by default. A tap that failed counts as having returned nothing. */
   failed?: (tap: string, error: unknown) => void
   /** How long one tap may take, in milliseconds. */
   limit_ms?: number
@@ -87,7 +87,7 @@ export class Hook<In, Out = void> {
     return () => this.#change(this.#taps.filter(other => other !== tap))
   }
 
-  /** The same as `tap`, for those who know tapable's name for it. */
+  /** The same as `tap`, by tapable's name. */
   tapPromise(options: string | TapOptions, fn: Tap<In, Out>['fn']): Undo {
     return this.tap(options, fn)
   }
@@ -181,7 +181,7 @@ export const UnknownHookError = defineError({
     `There is no hook "${name}"; ${meant(name, known, known.length > 20 ? 'docs/reference/events.md' : undefined)}`,
 })
 
-/** The hooks by name. Events are told (`on`); phases and points are asked. */
+/** The hooks by name. Events are emitted to listeners (`on`); phases and points are called for an answer. */
 export class Hooks {
   readonly #hooks = new Map<string, Hook<never, unknown>>()
   /** Hooks whose owner is gone while others still have taps on them. */
@@ -217,7 +217,7 @@ export class Hooks {
   remove(name: string): void {
     const hook = this.#hooks.get(name)
     this.#hooks.delete(name)
-    // Those who listen hear again when its owner is back, as after a reload.
+    // Listeners stay for when its owner is back, as after a reload.
     if (hook && hook.taps.length > 0) this.#orphans.set(name, hook)
     else this.#handlers.delete(name)
   }
@@ -260,7 +260,7 @@ export class Hooks {
   }
 
   /**
-   * Tells an event to whoever listens. Handlers run one after another; their errors are logged, never thrown.
+   * Emits an event. Handlers run one after another; their errors are logged, never thrown.
    * @returns nothing to wait for where all of them were through at once
    */
   emit<E extends EventName>(event: E, payload: Events[E]): void | Promise<void> {

@@ -42,14 +42,14 @@ export interface Contribution<C> {
 }
 
 interface Registry {
-  /** Frozen once somebody has them: then a change begins with a copy. */
+  /** Frozen once they have been returned; then a change begins with a copy. */
   contributions: Contribution<unknown>[]
   byKey: Map<string, Contribution<unknown>>
   hook: Hook<unknown, unknown>
   listeners: Set<() => void>
 }
 
-/** The registries of all points. A registry is an immutable snapshot: whoever holds one sees no change. */
+/** The registries of all points. A list of contributions is an immutable snapshot. */
 export class Points {
   readonly #hooks: Hooks
   readonly #clock: Clock
@@ -131,7 +131,7 @@ export class Points {
     return this.#registry(point).byKey.get(key)?.value as C | undefined
   }
 
-  /** Puts a question to the contributions; the first answer that is not undefined wins, at once where nobody waits. Errors are thrown on. */
+  /** Asks the contributions; the first answer that is not undefined wins, and is returned at once where all answer at once. Rethrows errors. */
   ask<C, Q, A>(point: Point<C>, question: Q): A | undefined | Promise<A | undefined> {
     return this.#registry(point).hook.call(question) as A | undefined | Promise<A | undefined>
   }
@@ -141,7 +141,7 @@ export class Points {
     return new Map([...this.#registries].map(([name, { contributions }]) => [name, Object.freeze(contributions)]))
   }
 
-  /** Tells when contributions came or went. */
+  /** Calls back when contributions came or went. */
   onChange<C>(point: Point<C>, listener: () => void): Undo {
     const { listeners } = this.#registry(point)
     listeners.add(listener)

@@ -15,7 +15,7 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>
   /** Lets the event loop do what is waiting. */
   yield(): Promise<void>
-  /** Set where somebody moves it by hand: then no other machine's clock says what time it is. */
+  /** Set where a test moves it by hand: then no other machine's clock counts. */
   readonly held?: true
 }
 

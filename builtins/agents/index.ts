@@ -1,6 +1,6 @@
 import { type Cycle, definePlugin, z } from '#kernel'
 import { ActiveAgent } from '../goals/contract.ts'
-import { nobody } from '../heartbeat/contract.ts'
+import { neverHasWork } from '../heartbeat/contract.ts'
 import { ModelUsers } from '../models/contract.ts'
 import { Effects, Store } from '../store/contract.ts'
 import { AgentDirectory } from './agents.ts'
@@ -29,7 +29,9 @@ export default definePlugin({
     })
     svc.add(ModelUsers, { name: 'agents', models: () => modelsOfLiving(svc.use(Store)) })
     for (const hold of ownHolds(svc)) svc.add(Holds, hold)
-    svc.tap('cleanup', { name: 'agents', busy: nobody }, (cycle: Cycle) => noteGuard(cycle, cycle.get(ActiveAgent)))
+    svc.tap('cleanup', { name: 'agents', busy: neverHasWork }, (cycle: Cycle) =>
+      noteGuard(cycle, cycle.get(ActiveAgent)),
+    )
     svc.event('agent_spawned', OfAgent.extend({ name: z.string(), preset: z.string() }).describe('An agent was made'))
     svc.event('nudge_received', NudgeReceived)
     svc.event(

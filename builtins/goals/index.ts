@@ -2,7 +2,7 @@ import { type Busy, type Cycle, definePlugin, GoalStrategies } from '#kernel'
 import { Holds } from '../agents/contract.ts'
 import { BundleParts, CheckpointParts } from '../checkpoints/contract.ts'
 import { DaemonStarts } from '../daemon/contract.ts'
-import { nobody } from '../heartbeat/contract.ts'
+import { neverHasWork } from '../heartbeat/contract.ts'
 import { Effects, Store } from '../store/contract.ts'
 import { assemble } from './assembly.ts'
 import { goalsBundle, insertHistory } from './bundle.ts'
@@ -49,7 +49,7 @@ export default definePlugin({
     svc.toolkit(goalsToolkit(svc))
     for (const hold of goalHolds(svc)) svc.add(Holds, hold)
 
-    svc.tap('context_assembly', { name: 'goals', busy: nobody }, (cycle: Cycle) =>
+    svc.tap('context_assembly', { name: 'goals', busy: neverHasWork }, (cycle: Cycle) =>
       orFail(svc, config, cycle, () => assemble(svc, cycle)),
     )
     const busy: Busy = due => restless(svc, config, due)
@@ -57,7 +57,7 @@ export default definePlugin({
       orFail(svc, config, cycle, () => generate(svc, config, cycle)),
     )
     svc.tap('goal_pursuit', 'goals', (cycle: Cycle) => orFail(svc, config, cycle, () => pursue(svc, config, cycle)))
-    svc.tap('cleanup', { name: 'goals', busy: nobody }, (cycle: Cycle) => {
+    svc.tap('cleanup', { name: 'goals', busy: neverHasWork }, (cycle: Cycle) => {
       const goal = cycle.get(ActiveGoal)
       if (cycle.result !== 'timeout' || config.preserve_active_goals_on_timeout || !goal) return
       cycle.effects.push(...ended(goal, 'abandoned', 'Its cycle timed out.'))

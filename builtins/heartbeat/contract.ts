@@ -30,7 +30,7 @@ export function idsOf(due: readonly Due[]): string[] {
 }
 
 /** For a tap or guard that never has work for agents without a goal. */
-export const nobody: Busy = () => []
+export const neverHasWork: Busy = () => []
 
 /**
  * What a commit does with the lease: keep it while the cycle goes on, or give it back until `run_at`. With `more` the loop
@@ -44,22 +44,22 @@ export interface Scheduler {
   claim(limit: number): Promise<Lease[]>
   /** Gives back what commits took for a loop that claims no more. */
   unclaim?(): Promise<void>
-  /** How often it wants to be asked to renew, and at least for what is due, in milliseconds; the heartbeat's own rates unless told. */
+  /** Intervals of renewing leases and of polling for what is due, in milliseconds; by default the heartbeat's own. */
   readonly renew_ms?: number
   readonly poll_ms?: number
-  /** Agents that are due by then and that nobody drives, longest due first, without taking them. */
+  /** Returns agents that are due by then and that no process drives, longest due first, without taking them. */
   due?(until: number, limit: number): Promise<Due[]>
-  /** Begins and ends a cycle of each that is as `due` told of it, in one transaction. @returns the ids of those */
+  /** Begins and ends a cycle of each that is still as `due` read it, in one transaction. @returns their ids */
   pass?(due: readonly Due[], run_at: number): Promise<string[]>
-  /** Prolongs all leases of this process; returns those that are lost. */
+  /** Renews all leases of this process. @returns those that are lost */
   renew(held: readonly Lease[]): Promise<Lease[]>
   /** Writes effects and the lease's next state in one transaction, fenced by the lease's epoch. */
   commit(lease: Lease, effects: readonly Effect[], next: Next): Promise<CommitResult>
   /** Makes agents due now (all without a list), though never sooner than their rest allows. */
   wake(agents: readonly string[] | undefined, reason: string): Promise<void>
-  /** When the next lease comes due, in milliseconds of the wall clock; null when none ever does. */
+  /** Returns when the next lease comes due, in milliseconds of the wall clock; null when none does. */
   nextDue(): Promise<number | null>
-  /** Tells that something may have become due, from this process. */
+  /** Calls back when something may have become due, from this process. */
   onWake(listener: () => void): () => void
 }
 

@@ -6,16 +6,16 @@ import { type CycleParts, runPhases } from './phases.ts'
 import { Sweep } from './sweep.ts'
 import { Waker } from './waker.ts'
 
-/** How often the loop looks for what other processes made due, in milliseconds. */
+/** Interval at which the loop looks for what other processes made due, in milliseconds. */
 const POLL_MS = 500
-/** How soon it is tried again to claim, in milliseconds. */
+/** Pause before claiming is tried again, in milliseconds. */
 const RETRY_MS = 250
 const RENEW_MS = 5_000
 
 export interface HeartbeatParts extends CycleParts {
   config: HeartbeatConfig
   scheduler: () => Scheduler
-  /** What records or repeats the cycles, where there is one. */
+  /** Returns what records or repeats the cycles; undefined where nothing does. */
   tape: () => Tape | undefined
   /** Called once per heartbeat of this process, between two cycles: reloads configuration and plugins. */
   onBeat(count: number): Promise<void>
@@ -25,26 +25,26 @@ interface Running {
   cycle: Cycle
   abort: CycleEnd
   ended: Promise<void>
-  /** Its end is being written, and then told. */
+  /** Its end is being written and emitted. */
   ending?: true
 }
 
-/** The loop: claims what is due and runs a cycle for each, so that nobody waits for a slow neighbour. */
+/** Claims what is due and runs the cycles side by side, so that no agent waits for a slow one. */
 export class Heartbeat implements HeartbeatControl {
   readonly #parts: HeartbeatParts
-  /** By lease: an agent that was taken from a cycle may begin another before that one has noticed. */
+  /** Cycles by lease: an agent whose lease was lost may begin another cycle before the first has noticed. */
   readonly #running = new Map<Lease, Running>()
-  /** Leases whose end could not be written, with when they are due again: an agent must not wait for them to run out. */
+  /** Leases whose end could not be written, with the time at which they are due again. */
   readonly #owed = new Map<Lease, number>()
   readonly #sweep: Sweep
   #loop: Promise<void> | undefined
   #endRenewals: () => Promise<void> = async () => {}
   #stop = new AbortController()
-  /** Ends the rest of the loop, where it rests. */
+  /** Wakes the loop where it sleeps. */
   #wake = () => {}
-  /** Something may have become due while the loop was not resting. */
+  /** Whether something may have become due while the loop was not asleep. */
   #hinted = false
-  /** When the loop last came round, in milliseconds of the wall clock: how a stalled daemon is told from a resting one. */
+  /** When the loop last came round, in milliseconds of the wall clock; it shows whether a daemon stalls. */
   lastTick = 0
   /** Why its last round failed, as on a full disk; undefined when it did not. */
   fault: string | undefined
@@ -58,7 +58,7 @@ export class Heartbeat implements HeartbeatControl {
     return this.#loop !== undefined
   }
 
-  /** How many slots are taken; singletons take none. */
+  /** Number of slots taken; singletons take none. */
   #agents = 0
 
   /** Whether the loop claims as soon as a cycle has ended. */
@@ -101,8 +101,8 @@ export class Heartbeat implements HeartbeatControl {
   }
 
   /**
-   * Drives what is due now to its end, without the loop: the beat, or where that is not due one agent. For a house whose time
-   * somebody else moves. @param signal ends a cycle at its next safe point @returns what was driven; undefined for nothing
+   * Runs what is due now without the loop: the daemon's own heartbeat, or where that is not due one agent. For a project whose
+   * clock is moved by hand. @param signal ends a cycle at its next safe point @returns what was run; undefined for nothing
    */
   async step(signal?: AbortSignal): Promise<Lease['kind'] | undefined> {
     const scheduler = this.#parts.scheduler()
@@ -120,7 +120,7 @@ export class Heartbeat implements HeartbeatControl {
     return leases[0]?.kind
   }
 
-  /** Drives a cycle whose lease is held already, to its end. */
+  /** Runs a cycle whose lease is held already, to its end. */
   async drive(lease: Lease): Promise<void> {
     this.#begin(lease)
     await this.#running.get(lease)?.ended
@@ -148,7 +148,7 @@ export class Heartbeat implements HeartbeatControl {
         }
         await this.#tick(nextBeat)
       } catch (error) {
-        // Once as long as it lasts: a full disk may be the one that the log is on.
+        // Logged once while it lasts: the log may be on the disk that is full.
         const again = this.fault === sentenceOf(error)
         this.fault = sentenceOf(error)
         if (!again) log.error({ code: (error as { code?: string }).code }, `heartbeat: ${this.fault}`)
@@ -158,7 +158,7 @@ export class Heartbeat implements HeartbeatControl {
     for (const fn of undo) await fn()
   }
 
-  /** One round: claim up to the free slots, start them, rest until there may be more. */
+  /** Claims up to the free slots, starts the cycles, and sleeps until more may be due. */
   async #tick(nextBeat: number): Promise<void> {
     const { config, ports } = this.#parts
     const scheduler = this.#parts.scheduler()
@@ -173,11 +173,11 @@ export class Heartbeat implements HeartbeatControl {
     await ports.clock.yield()
     if (leases.length > 0 && this.#agents < config.max_concurrent_agents) return
     if (this.#hinted || this.#stop.signal.aborted) return
-    // With all slots taken there may be something due that nobody can begin.
+    // With all slots taken, what is due cannot begin.
     await this.#restUntilDue(nextBeat, leases.length === 0 && free > 0)
   }
 
-  /** Rests until there may be something to do, with a glance at what other processes made due every now and then. @param looking whether to look */
+  /** Sleeps until something may be due. @param looking whether to look for what other processes made due */
   async #restUntilDue(nextBeat: number, looking: boolean): Promise<void> {
     const { clock } = this.#parts.ports
     const scheduler = this.#parts.scheduler()
@@ -191,7 +191,7 @@ export class Heartbeat implements HeartbeatControl {
     }
   }
 
-  /** So many milliseconds, to the next look, or until it is over. */
+  /** Sleeps for `ms`, or until the next poll or `#wake`. */
   #rest(ms: number, poll: number): Promise<void> {
     const { clock } = this.#parts.ports
     return new Promise(resolve => {
@@ -205,10 +205,10 @@ export class Heartbeat implements HeartbeatControl {
 
   #begin(lease: Lease): void {
     const abort = new CycleEnd()
-    // Whoever drove it until now has lost it, as to a checkpoint that was restored.
+    // An earlier cycle of the agent has lost its lease, as to a checkpoint that was restored.
     const own = [...this.#running].filter(([{ id }]) => id === lease.id).map(([, running]) => running)
     for (const { abort } of own) abort.abort(new FencedError({ agent_id: lease.id }))
-    // One that was written is over before the next begins, also for those who are told.
+    // A cycle that is written ends before the next begins, with its events.
     const before = own.filter(({ ending }) => ending).map(({ ended }) => ended)
     const scheduler = this.#parts.scheduler()
     const cycle = new Cycle(lease, effects => scheduler.commit(lease, effects, 'keep'), abort.signal)
@@ -253,7 +253,7 @@ export class Heartbeat implements HeartbeatControl {
         const next = this.#full ? { run_at, more: true } : { run_at }
         const committed = await this.#parts.scheduler().commit(cycle.lease, cycle.effects, next)
         if (committed === 'fenced') cycle.result = 'fenced'
-        // Somebody changed in the meantime what the cycle built on, such as its goal.
+        // What the cycle built on has changed in the meantime, such as its goal.
         if (committed === 'refused') cycle.result = 'error'
       }
     } catch (error) {
@@ -264,7 +264,7 @@ export class Heartbeat implements HeartbeatControl {
     await hooks.emit('cycle_end', { agent_id, cycle_num, result: cycle.result })
   }
 
-  /** The daemon's own lease: its count is durable, and only one process has it at a time. */
+  /** Runs the daemon's own heartbeat: its count is durable, and one process at a time has its lease. */
   async #beat(cycle: Cycle): Promise<void> {
     const { ports, hooks, log } = this.#parts
     const began = ports.clock.monotonic()
@@ -279,7 +279,7 @@ export class Heartbeat implements HeartbeatControl {
       })
   }
 
-  /** @throws what keeps the store from being written to still */
+  /** Gives back leases whose end could not be written. @throws what still keeps the store from being written to */
   async #giveBack(): Promise<void> {
     for (const [lease, run_at] of this.#owed) {
       await this.#parts.scheduler().commit(lease, [], { run_at })
@@ -287,13 +287,13 @@ export class Heartbeat implements HeartbeatControl {
     }
   }
 
-  /** A heartbeat after something began, on the wall clock of now: that may have been set since. @param began monotonic */
+  /** Returns the time one heartbeat after `began` (monotonic), by the wall clock as it is now. */
   #beatAfter(began: number): number {
     const { config, ports } = this.#parts
     return ports.clock.ms() + config.heartbeat * 1000 - (ports.clock.monotonic() - began)
   }
 
-  /** Keeps the leases of what runs, also while that comes to its end. */
+  /** Renews the leases of the cycles that run. @returns what ends that */
   #renewals(): () => Promise<void> {
     const stop = new AbortController()
     const { clock } = this.#parts.ports

@@ -35,7 +35,7 @@ export async function runPhases(cycle: Cycle, parts: CycleParts): Promise<void> 
     try {
       await runPhase(phase, cycle, parts)
     } catch (thrown) {
-      // What an aborted cycle throws is only how it was told; why is the signal's reason.
+      // Whatever an aborted cycle throws, the signal's reason says why it ended.
       const error: unknown = cycle.signal.aborted ? cycle.signal.reason : thrown
       cycle.error = error
       cycle.result = resultOf(error)
@@ -56,13 +56,13 @@ async function runPhase(phase: Phase, cycle: Cycle, { hooks, points, ports }: Cy
   const guard = asked instanceof Promise ? await asked : asked
   if (guard !== undefined) {
     cycle.vetoedBy ??= guard
-    // Without its context a cycle has nothing to go by.
+    // A cycle cannot go on without its context.
     if (phase === 'context_assembly') cycle.done = true
     return
   }
-  // A cycle that is out of time or told to stop enters nothing more, but its housekeeping runs.
+  // A cycle that is out of time or stopped enters no further phase but cleanup.
   if (phase !== 'cleanup') cycle.signal.throwIfAborted()
-  // Only told to others: nothing of the cycle hangs on how long it took.
+  // Only reported: nothing in the cycle depends on how long it took.
   const began = withoutRecording(() => ports.clock.monotonic())
   let outcome = 'ok'
   const entered = hooks.emit('phase_enter', { agent_id, cycle_num, phase })

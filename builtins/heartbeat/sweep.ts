@@ -1,14 +1,14 @@
 import { type Busy, type Due, type EventName, Guards, HANDLER_LIMIT_MS, PHASES, sentenceOf, within } from '#kernel'
-import { nobody, type Scheduler } from './contract.ts'
+import { neverHasWork, type Scheduler } from './contract.ts'
 import type { CycleParts } from './phases.ts'
 
-/** Agents that are swept at a time: some ten milliseconds of the event loop. */
+/** Maximum number of agents swept at a time: some ten milliseconds of the event loop. */
 const MOST = 1_000
-/** Who is due within this share of a heartbeat goes along, so that those who rest come to rest together: asking costs the same for one. */
+/** Agents due within this share of a heartbeat are swept along, since a sweep costs nearly the same for one as for many. */
 const AHEAD = 0.25
-/** How soon nobody is looked for again after nobody was found while others are at work, in milliseconds. */
+/** Pause after a sweep that passed no agent while cycles run, in milliseconds. */
 const AGAIN_MS = 250
-/** Who has no goal enters all phases but one. */
+/** The phases that an agent without a goal enters. */
 const ENTERED = PHASES.filter(phase => phase !== 'goal_pursuit')
 
 export interface SweepParts extends CycleParts {
@@ -17,25 +17,25 @@ export interface SweepParts extends CycleParts {
 }
 
 /**
- * The cycles of agents that have nothing to do, all at once. A cycle is asked of everybody who has a part in it; where nobody has
- * anything to do in it, all that is left of it is that it was: the agent's count, its next heartbeat, the events. Ten thousand
- * agents at rest so cost what a hundred cost that are driven one by one.
+ * Passes the cycles of agents without work at once. Every tap and guard of a cycle is asked whether it has work for an agent;
+ * where none has, only the agent's count, its next heartbeat and the events of the cycle remain. Ten thousand idle agents cost
+ * what a hundred cost whose cycles are run.
  */
 export class Sweep {
   readonly #parts: SweepParts
   #again = 0
   #telling: Promise<void> | undefined
-  /** Of whose cycle not all has been told yet. */
+  /** Agents whose events have not all been emitted yet. */
   readonly #untold = new Set<string>()
 
   constructor(parts: SweepParts) {
     this.#parts = parts
   }
 
-  /** @param driven whose cycles run in this process: what is told of one has an order @returns how many cycles were passed */
+  /** Passes what can be passed. @param driven agents whose cycles run in this process; they are left out @returns the number of cycles passed */
   async run(driven: readonly string[]): Promise<number> {
     const { log, ports } = this.#parts
-    // Whoever listens is not through with the last ones: whole cycles wait for them, one by one.
+    // Handlers are still busy with the events of the last sweep.
     if (this.#telling || (driven.length > 0 && ports.clock.monotonic() < this.#again)) return 0
     try {
       const passed = await this.#pass(new Set(driven))
@@ -52,12 +52,12 @@ export class Sweep {
     }
   }
 
-  /** When it is over that somebody is told of a cycle of this agent; undefined when nobody is: its next one begins after that. */
+  /** Returns when the events of this agent's passed cycle are all emitted, which its next one waits for; undefined when they are. */
   telling(agent_id: string): Promise<void> | undefined {
     return this.#untold.has(agent_id) ? this.#telling : undefined
   }
 
-  /** Resolves when all that has been passed was told of. */
+  /** Resolves when all events have been emitted. */
   async over(): Promise<void> {
     await this.#telling
   }
@@ -69,7 +69,7 @@ export class Sweep {
     if (!scheduler.due || !scheduler.pass || !asked) return []
     const heartbeat = this.#parts.config.heartbeat * 1000
     const now = clock.ms()
-    // Most rounds are somebody else's: who goes along is not looked for then.
+    // Most rounds have nothing due; then nothing more is read.
     if ((await scheduler.due(now, 1)).length === 0) return []
     let due = (await scheduler.due(now + heartbeat * AHEAD, MOST)).filter(({ id }) => !driven.has(id))
     for (const { name, busy } of asked) {
@@ -82,7 +82,7 @@ export class Sweep {
     return due.filter(({ id }) => passed.has(id))
   }
 
-  /** Everybody who has a part in a cycle without a goal; undefined when one of them cannot tell for whom. */
+  /** Returns the taps and guards of a cycle without a goal; undefined when one of them cannot tell for whom it has work. */
   #asked(): { name: string; busy: Busy }[] | undefined {
     const { hooks, points } = this.#parts
     const guards = points.list(Guards).filter(({ value: { phase } }) => phase !== 'goal_pursuit')
@@ -93,7 +93,7 @@ export class Sweep {
     const asked: { name: string; busy: Busy }[] = []
     for (const { name, busy } of all) {
       if (!busy) return undefined
-      if (busy !== nobody) asked.push({ name, busy })
+      if (busy !== neverHasWork) asked.push({ name, busy })
     }
     return asked
   }

@@ -10,9 +10,9 @@ import {
 } from '#kernel'
 import type { Scheduler } from './contract.ts'
 
-/** Between two wakes lies at least this, whatever their sources, in milliseconds. */
+/** Minimum time between two wakes, in milliseconds. */
 const GAP_MS = 250
-/** A wake source that fails this often in a row is dropped. */
+/** Number of failures in a row after which a wake source is dropped. */
 const SOURCE_FAILURES = 5
 
 export interface WakerParts {
@@ -22,11 +22,11 @@ export interface WakerParts {
   scheduler: () => Scheduler
 }
 
-/** Listens to all wake sources at once. What they say comes together: the first at once, the rest once the gap has passed. */
+/** Waits for all wake sources. Their wakes are joined: the first passes at once, the others when the gap is over. */
 export class Waker {
   readonly #parts: WakerParts
   readonly #stop = new AbortController()
-  /** What is to be told with the next wake: for whom (null: all agents), and why. */
+  /** Agents and reasons of the next wake. */
   readonly #agents = new Set<string>()
   readonly #reasons = new Set<string>()
   #all = false
@@ -37,7 +37,7 @@ export class Waker {
     this.#parts = parts
   }
 
-  /** Keeps one waiting loop for each wake source there is, and follows their coming and going. */
+  /** Keeps one waiting loop for each wake source, also for those that are added later. */
   follow(): Undo {
     const { points } = this.#parts
     const watched = new Map<Contribution<WakeSource>, AbortController>()
@@ -82,12 +82,12 @@ export class Waker {
         }
       }
       await this.#telling
-      // A source that answers at once for ever must not turn the loop into a spin, nor one that fails for a while be lost.
+      // A source that always answers at once must not spin the loop; one that fails for a while must not be lost.
       await clock.sleep(GAP_MS * 2 ** failures, signal)
     }
   }
 
-  /** @throws TypeError when it is no wake */
+  /** Adds a wake to the next one. @throws TypeError when it is no wake */
   #take(wake: unknown): void {
     const { reason, agents } = typeof wake === 'string' ? { reason: wake } : (Object(wake) as Record<string, unknown>)
     if (typeof reason !== 'string' || !(agents === undefined || isTexts(agents)))
@@ -98,7 +98,7 @@ export class Waker {
     this.#telling ??= this.#tell()
   }
 
-  /** A store that cannot be written to now is no fault of the sources: what they said is said as soon as it can. */
+  /** Wakes the scheduler. While the store cannot be written to, the wake is kept and tried again. */
   async #tell(): Promise<void> {
     const { clock, log, scheduler } = this.#parts
     while (!this.#stop.signal.aborted) {

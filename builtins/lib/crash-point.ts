@@ -1,6 +1,6 @@
 type Reached = (point: string, effect?: string) => void
 
-/** Set by tests before the program is loaded, and by nobody else: the program itself has no means to crash on purpose. */
+/** Set by tests before the program is loaded; the program itself cannot crash on purpose. */
 const reached = Reflect.get(globalThis, Symbol.for('svc.crash_point')) as Reached | undefined
 
 /**

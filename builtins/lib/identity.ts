@@ -4,8 +4,8 @@ import type { Ports } from '#kernel'
 const START_TIME = 22 - 3
 
 /**
- * What tells a process from all others, also from a later one with the same PID: when it began, and in which boot.
- * @returns null when there is no such process (one that has ended and is not yet collected counts as gone)
+ * Returns what tells a process from all others, also from a later one with the same PID: its boot and start time; null when there
+ * is no such process (a zombie counts as gone).
  */
 export async function identityOf(
   { files, spawn }: Pick<Ports, 'files' | 'spawn'>,
@@ -19,7 +19,7 @@ export async function identityOf(
   return state === 'Z' || state === 'X' ? null : `${boot.trim()}/${fields[START_TIME - 1]}`
 }
 
-/** Where there is no /proc, as on macOS. */
+/** Returns the same where there is no /proc, as on macOS. */
 function identityByPs(spawn: Ports['spawn'], pid: number): Promise<string | null> {
   return new Promise(resolve => {
     const ps = spawn('ps', ['-o', 'stat=,lstart=', '-p', String(pid)], { stdio: ['ignore', 'pipe', 'ignore'] })

@@ -2,18 +2,18 @@ import { hostname } from 'node:os'
 import { defineError, type Ports } from '#kernel'
 import { identityOf } from '#lib/identity'
 
-/** How long to wait for whoever holds a lock, in milliseconds. What is done under one takes a few. */
+/** Maximum time to wait for a lock, in milliseconds. Work under a lock takes a few. */
 const LIMIT_MS = 10_000
-/** A lock whose holder cannot be judged from here (another machine, an empty file) is over after this long, in milliseconds. */
+/** Age at which a lock is stale whose holder cannot be checked from here (another machine, an empty file), in milliseconds. */
 const STRANGE_AGE_MS = 5_000
 
 export type LockPorts = Pick<Ports, 'files' | 'clock' | 'spawn'>
 
 interface LockHolder {
   pid: number
-  /** What tells its process from a later one with the same PID. */
+  /** Tells its process from a later one with the same PID. */
   process: string
-  /** Where its PID means something: the machine, and on Linux the namespace. */
+  /** Where its PID is valid: the machine, and on Linux the namespace. */
   place: string
 }
 
@@ -26,9 +26,9 @@ export const FileLockedError = defineError({
 })
 
 /**
- * Takes a lock between processes: a link that only one of them can create, and that names its holder from the first; a file where
- * the file system has no links. One whose holder was killed is taken away, by
- * one process at a time, which holds a lock for that in turn; so nobody ever takes away the lock of a living one.
+ * Takes a lock between processes: a symbolic link, which one process alone can create and which names its holder at once; a file
+ * where the file system has no links. The lock of a killed process is removed by one process at a time, which holds a second
+ * lock for that, so that the lock of a running process is never removed.
  * @returns the release
  * @throws FileLockedError after 10 s
  */
@@ -48,7 +48,7 @@ export async function lockFile(path: string, ports: LockPorts): Promise<() => Pr
       } finally {
         await release()
       }
-      // The time that the dead took is nobody's: whoever holds it next may be as dead.
+      // Removing a stale lock does not count as waiting; the next holder may be dead too.
       began = clock.monotonic()
       continue
     }
@@ -57,7 +57,7 @@ export async function lockFile(path: string, ports: LockPorts): Promise<() => Pr
   }
 }
 
-/** What never changes in a process, by its files: looked up once. */
+/** This process as a lock holder, by its files port: read once. */
 const selves = new WeakMap<Ports['files'], Promise<LockHolder>>()
 
 function selfOf(ports: LockPorts): Promise<LockHolder> {
@@ -73,12 +73,12 @@ function selfOf(ports: LockPorts): Promise<LockHolder> {
   return self
 }
 
-/** What file systems say that have no links, and Windows to those who may not make them. */
+/** Error codes of file systems without links, and of Windows for users who may not make them. */
 const NO_LINKS = ['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP']
 
 async function create(files: Ports['files'], path: string, text: string): Promise<boolean> {
   try {
-    // It points nowhere: what it says is there at once, where a file of one that is killed meanwhile is empty.
+    // The target of a link is there at once; a file would be empty if its writer were killed.
     await files.symlink(text, path).catch(error => {
       if (!NO_LINKS.includes(error.code)) throw error
       return files.writeFile(path, text, { flag: 'wx', mode: 0o600 })
@@ -97,7 +97,7 @@ function read(files: Ports['files'], path: string): Promise<string> {
   })
 }
 
-/** Who holds a lock: in words while it counts, else whether the lock is gone or its holder is. */
+/** Returns the holder of a valid lock in words; `gone` without a lock, `over` for a stale one. */
 async function look(path: string, place: string, ports: LockPorts): Promise<'gone' | 'over' | `${string} ${string}`> {
   const { files, clock } = ports
   try {
@@ -113,7 +113,7 @@ async function look(path: string, place: string, ports: LockPorts): Promise<'gon
   }
 }
 
-/** undefined for a file that its writer has not filled yet, or never will. */
+/** Returns undefined for a file that its writer has not filled. */
 function parse(text: string): LockHolder | undefined {
   try {
     const holder = JSON.parse(text) as Partial<LockHolder>

@@ -1,7 +1,7 @@
 import { type Clock, sleepOn } from '#kernel'
 import { withoutRecording } from '#lib/recording-context'
 
-/** What is looked at again and again is looked at at multiples of the longest of these that it waits for, in milliseconds; what waits for less has no rounds. */
+/** Polls fall on multiples of the longest of these steps that is no longer than their interval, in milliseconds; shorter intervals are not rounded. */
 const STEPS_MS = [1_000, 500, 250]
 
 interface Round {
@@ -9,19 +9,19 @@ interface Round {
   cancel: () => void
 }
 
-/** Who waits for which points of time of a clock. */
+/** Pending polls by clock and time. */
 const waiting = new WeakMap<Clock, Map<number, Round>>()
 
 /**
- * The milliseconds to the next round: a point of time about `ms` away, at first up to half of that more or less, which is common
- * to all who look again and again. An idle process wakes once for all of them.
+ * Returns the milliseconds to the next round: a time about `ms` away, at first up to half of that more or less, which all pollers
+ * share. An idle process wakes once for all of them.
  */
 export function untilRound(clock: Clock, ms: number): number {
   const now = clock.monotonic()
   return Math.max(1, roundAfter(now, ms) - now)
 }
 
-/** Calls `fn` in the round that `untilRound` tells of; all who wait for one have one timer. @returns what takes it back */
+/** Calls `fn` in the round that `untilRound` returns; all that wait for one round share a timer. @returns the cancelling */
 export function inRound(clock: Clock, ms: number, fn: () => void): () => void {
   return withoutRecording(() => {
     const now = clock.monotonic()
@@ -29,7 +29,7 @@ export function inRound(clock: Clock, ms: number, fn: () => void): () => void {
     const rounds = waiting.get(clock) ?? new Map<number, Round>()
     waiting.set(clock, rounds)
     const round = rounds.get(at) ?? begun(clock, rounds, at, Math.max(1, at - now))
-    // One who waits twice is called twice.
+    // The same function given twice is called twice.
     const call = () => fn()
     round.due.add(call)
     return () => {
@@ -40,12 +40,12 @@ export function inRound(clock: Clock, ms: number, fn: () => void): () => void {
   })
 }
 
-/** Resolves in that round, or as soon as the signal is aborted. Never rejects. */
+/** Sleeps until that round, or until the signal is aborted. Never rejects. */
 export function sleepToRound(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
   return sleepOn({ after: (ms, fn) => inRound(clock, ms, fn) }, ms, signal)
 }
 
-/** Does `work`, which never rejects, in each such round. @returns what ends that, and resolves when the last is through */
+/** Runs `work`, which never rejects, in each such round. @returns what ends that, and resolves when the last run is over */
 export function eachRound(clock: Clock, ms: number, work: () => Promise<void>): () => Promise<void> {
   const stop = new AbortController()
   const look = async () => {

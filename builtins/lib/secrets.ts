@@ -26,21 +26,21 @@ export function maskText(text: string, secrets: readonly string[]): string {
     .reduce((masked, secret) => masked.replaceAll(secret, '***'), text)
 }
 
-/** A value as it stands in a line of JSON. */
+/** Returns a value as JSON writes it. */
 export function written(secret: string): string {
   return JSON.stringify(secret).slice(1, -1)
 }
 
-/** A secret as it is, and as it stands in a text that is JSON, or holds some: arguments of a call within a message. */
+/** Returns a secret as it is, and as JSON writes it once and twice, as for the arguments of a call within a message. */
 function formsOf(secret: string): string[] {
   const form = written(secret)
   return form === secret ? [secret] : [secret, form, written(form)]
 }
 
-/** Shorter values could not be told from other text. */
+/** Minimum length of a secret; shorter values are too common in other text. */
 const SHORTEST_SECRET = 8
 
-/** JSON without the values of these secrets in its texts. */
+/** Masks these secrets in the strings of JSON. */
 export function maskJson(json: string, secrets: readonly string[]): string {
   const inside = secrets.filter(
     secret => secret.length >= SHORTEST_SECRET && formsOf(secret).some(form => json.includes(written(form))),
@@ -50,10 +50,10 @@ export function maskJson(json: string, secrets: readonly string[]): string {
   return JSON.stringify(JSON.parse(json), masked)
 }
 
-/** Providers' keys are secrets wherever they come from. */
+/** Names of environment variables whose values are secrets. */
 const SECRET_NAME = /(_API_KEY|_TOKEN|_SECRET|_PASSWORD)$/
 
-/** The values in an environment that must show nowhere; too short ones are no secrets, and would mask half of the text. */
+/** Returns the secrets in an environment. Too short values are left out, as they would mask other text. */
 export function secretsIn(env: Readonly<Record<string, string | undefined>>): string[] {
   return Object.entries(env).flatMap(([name, value]) =>
     SECRET_NAME.test(name) && value && value.length >= SHORTEST_SECRET ? [value] : [],

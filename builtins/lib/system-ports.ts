@@ -7,7 +7,7 @@ import { type Clock, type Fetch, type Ports, sleepOn } from '#kernel'
 import { keyedRandom } from '#lib/keyed-random'
 import { systemPresence } from '#lib/system-presence'
 
-/** The machine's own clock, entropy, files, network and processes. */
+/** Returns the machine's own clock, entropy, files, network and processes. */
 export function systemPorts(overrides: Partial<Ports> = {}): Ports {
   return {
     clock: systemClock,
@@ -45,11 +45,11 @@ function touch(path: string, ms: number): void {
   try {
     utimesSync(path, ms / 1000, ms / 1000)
   } catch {
-    // None, or none that may be touched.
+    // There is no such file, or it may not be touched.
   }
 }
 
-/** A look is microseconds; through the pool of threads it would be many times that. */
+/** Reads a file's status at once: microseconds, where the thread pool would take many times that. */
 function look(path: string): BigIntStats | undefined {
   try {
     return statSync(path, { bigint: true, throwIfNoEntry: false })
@@ -58,7 +58,7 @@ function look(path: string): BigIntStats | undefined {
   }
 }
 
-/** Entropy is fetched in pieces of this many bytes: a call of its own for each id costs more than most requests. */
+/** Bytes of entropy read at a time: a call for each id would cost more than most requests. */
 const POOL_BYTES = 4096
 let pool = ''
 

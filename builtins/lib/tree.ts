@@ -5,18 +5,18 @@ export type Tree = Record<string, unknown>
 
 export const same = isDeepStrictEqual
 
-/** Whether a value is a mapping, such as an object of JSON, and no list. */
+/** Returns whether a value is a mapping, such as an object of JSON, and no array. */
 export function isTree(value: unknown): value is Tree {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** All values of a tree with their paths; an empty mapping counts as a value. */
+/** Returns all values of a tree with their paths; an empty mapping counts as a value. */
 export function leaves(tree: unknown, path: readonly string[] = []): [path: string[], value: unknown][] {
   if (path.length > 0 && (!isTree(tree) || Object.keys(tree).length === 0)) return [[[...path], tree]]
   return Object.entries(tree as Tree).flatMap(([key, value]) => leaves(value, [...path, key]))
 }
 
-/** The value at a path, looking at own keys only; undefined when there is none. */
+/** Returns the value at a path, looking at own keys only; undefined when there is none. */
 export function getIn(tree: unknown, path: readonly string[]): unknown {
   let at = tree
   for (const step of path) {
@@ -26,7 +26,7 @@ export function getIn(tree: unknown, path: readonly string[]): unknown {
   return at
 }
 
-/** Sets the value at a path; what stands in the way and is no mapping makes room. */
+/** Sets the value at a path; what is in the way and no mapping is replaced. */
 export function setIn(tree: Tree, path: readonly string[], value: unknown): void {
   const [step, ...rest] = path
   if (step === undefined) return
@@ -38,7 +38,7 @@ export function setIn(tree: Tree, path: readonly string[], value: unknown): void
   Object.defineProperty(tree, step, { value, enumerable: true, writable: true, configurable: true })
 }
 
-/** Takes away the value at a path, and the mappings that are empty without it. */
+/** Deletes the value at a path, and the mappings that are empty without it. */
 export function deleteIn(tree: Tree, path: readonly string[]): void {
   const [step, ...rest] = path
   if (step === undefined || !Object.hasOwn(tree, step)) return

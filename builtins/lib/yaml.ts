@@ -5,7 +5,7 @@ import { deleteIn, isTree, same, setIn, type Tree } from '#lib/tree'
 import { readRegular } from './regular.ts'
 
 const MAX_BYTES = 1024 * 1024
-/** Parts that may stand in one another. */
+/** Maximum depth of nesting. */
 const MAX_DEPTH = 200
 
 export const BadFileError = defineError({
@@ -85,8 +85,8 @@ export function parseYaml(file: string, text: string): YamlFile {
 }
 
 /**
- * The line on which a text is nested too deeply. Told before it is read: that goes as deep as the text does, and where the
- * stack is full an expression that is compiled then ends the process.
+ * Returns the line on which YAML is nested too deeply. Checked before parsing, which recurses as deep as the text and would
+ * overflow the stack.
  */
 function tooDeepAt(text: string): number | undefined {
   const parser = new Parser()
@@ -104,7 +104,7 @@ export interface YamlChange {
 }
 
 /**
- * The file with other values: its comments, its order and its indentation stay.
+ * Returns the file with other values; comments, order and indentation stay.
  * @throws BadFileError when the text cannot say just that, as where an anchor would carry a change to other keys
  */
 export function editYaml({ file, text }: YamlFile, changes: readonly YamlChange[]): YamlFile {
@@ -127,7 +127,7 @@ export function editYaml({ file, text }: YamlFile, changes: readonly YamlChange[
   throw new BadFileError({ file, problem: 'cannot be changed in this one place', remedy: 'edit it by hand' })
 }
 
-/** What stands in the way and is no mapping (`daemon:` with nothing below) makes room; an empty one (`{}`) goes over several lines. */
+/** Sets a value. What is in the way and no mapping (`daemon:` with nothing below) is replaced; an empty one (`{}`) becomes a block. */
 function put(document: Document, path: readonly string[], value: unknown): void {
   for (let depth = 0; depth < path.length; depth++) {
     const above = path.slice(0, depth)
@@ -148,7 +148,7 @@ function takeAway(document: Document, path: readonly string[]): void {
   }
 }
 
-/** Aliases give one object in several places; here each place has its own. */
+/** Copies a value so that places that an alias shares have objects of their own. */
 function unshared(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(unshared)
   return isTree(value) ? Object.fromEntries(Object.entries(value).map(([key, each]) => [key, unshared(each)])) : value
@@ -163,7 +163,7 @@ export function isForbiddenKey(key: string): boolean {
   return key === '__proto__' || key === 'constructor' || key === 'prototype'
 }
 
-/** Where a value holds such a key, also in its lists. */
+/** Returns the path of such a key in a value, also in its arrays. */
 export function forbiddenPath(value: unknown, path: readonly string[] = []): readonly string[] | undefined {
   if (!isTree(value) && !Array.isArray(value)) return undefined
   for (const [key, below] of Object.entries(value)) {
@@ -174,7 +174,7 @@ export function forbiddenPath(value: unknown, path: readonly string[] = []): rea
   return undefined
 }
 
-/** A value as people write it in a file: `5`, `true`, `null`, `[a, b]`, `{ a: 1 }`, else text; undefined when it is none. */
+/** Parses a value as people write it in a file: `5`, `true`, `null`, `[a, b]`, `{ a: 1 }`, else a string; undefined when it is not valid. */
 export function parseValue(text: string): unknown {
   try {
     const { value, ...others } = parseYaml('', `{ value: ${text}\n}`).values

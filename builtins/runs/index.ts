@@ -1,7 +1,7 @@
 import { type Cycle, definePlugin } from '#kernel'
 import { secretMasker } from '#lib/secrets'
 import { DaemonStarts } from '../daemon/contract.ts'
-import { nobody } from '../heartbeat/contract.ts'
+import { neverHasWork } from '../heartbeat/contract.ts'
 import { Effects } from '../store/contract.ts'
 import { RunsSection, runsConfig } from './config.ts'
 import { CycleDone, RunRecords, Runs } from './contract.ts'
@@ -30,8 +30,10 @@ export default definePlugin({
     runsForget(svc, runs, recorder)
     svc.event('cycle_done', CycleDone)
     svc.add(DaemonStarts, { name: 'runs', begin: () => beginPruning(svc, runs), join: () => runs.joinDaemon() })
-    svc.tap('approval_gate', { name: 'runs', stage: -1000, busy: nobody }, (cycle: Cycle) => cycleBegins(svc, cycle))
-    svc.tap('cleanup', { name: 'runs', stage: 1000, busy: nobody }, (cycle: Cycle) => cycleEnds(svc, mask, cycle))
+    svc.tap('approval_gate', { name: 'runs', stage: -1000, busy: neverHasWork }, (cycle: Cycle) =>
+      cycleBegins(svc, cycle),
+    )
+    svc.tap('cleanup', { name: 'runs', stage: 1000, busy: neverHasWork }, (cycle: Cycle) => cycleEnds(svc, mask, cycle))
     svc.start(() => runs.recover(), { in: ['daemon', 'server'] })
     svc.start(() => () => recorder.close(), { in: ['daemon', 'server', 'mcp', 'cli'] })
   },

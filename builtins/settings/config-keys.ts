@@ -84,7 +84,7 @@ export class ConfigKeys {
     return { path: [...found.path.split('.'), ...path], schema }
   }
 
-  /** What is wrong with a path that is none of these keys. */
+  /** Returns what is wrong with a path that is none of these keys. */
   strange(path: readonly string[]): string {
     const [close] = path.some(step => step.includes('.')) ? [] : near(path.join('.'), [...this.#keys.keys()])
     return `is not a known key${close ? `; did you mean ${close}?` : ''}`
@@ -128,7 +128,7 @@ function below(schema: z.ZodType, rest: string): { path: string[]; schema: z.Zod
   return { path: [name, ...found.path], schema: found.schema }
 }
 
-/** A text, of the environment or a command, as the value its schema asks for; one that doesn't fit is left for the schema to refuse. */
+/** Parses a string of the environment or a command as its schema asks; one that doesn't fit is left for the schema to refuse. */
 export function fromText(text: string, schema: z.ZodType): unknown {
   const type = typeOf(schema)
   const plain = text.trim()

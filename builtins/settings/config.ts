@@ -35,7 +35,7 @@ export interface ConfigOptions {
   lenient?: boolean
 }
 
-/** Sections of configuration with their schemas; three views of their values: on disk, with the environment over it, in force. */
+/** Configuration of a file with the environment over it: sections with their schemas, and three views of their values. */
 export class Config implements Configuration {
   readonly file: string
   /** The file's text, as it was read last. */
@@ -126,7 +126,7 @@ export class Config implements Configuration {
     return this.#keys.get(path)?.live
   }
 
-  /** One of the three views as a tree, or one section of it, secrets masked. What is on disk is shown with the keys that nobody knows. */
+  /** Returns one of the three views as a tree, or one section of it, with secrets masked. `persisted` includes unknown keys. */
   tree(view: ConfigView, section?: string): Tree {
     const tree: Tree = {}
     if (view === 'persisted') for (const { path, shown } of unknownIn(this.#yaml, this.#keys)) setIn(tree, path, shown)
@@ -168,7 +168,7 @@ export class Config implements Configuration {
   }
 
   /**
-   * Reads the file again and puts the hot subset in force.
+   * Reads the file again and puts the values of `applied` keys in force.
    * @returns the keys whose value in force changed
    * @throws BadFileError or InvalidConfigError once per bad edit; the last good configuration stays in force
    */
@@ -191,7 +191,7 @@ export class Config implements Configuration {
   }
 
   /**
-   * Makes the first two views true after an edit that no heartbeat has seen; what is in force stays.
+   * Updates the first two views after an edit that no heartbeat has seen; what is in force stays.
    * @returns what is wrong with the file; the views are then those of the last good one
    */
   async refresh(): Promise<string | undefined> {
@@ -245,7 +245,7 @@ export class Config implements Configuration {
     return this.#keys.find(key).path
   }
 
-  /** A text as the value that this key takes. One that doesn't fit is left for its schema to refuse. @throws UnknownConfigKeyError */
+  /** Parses a string as the value that this key takes. One that doesn't fit is left for its schema to refuse. @throws UnknownConfigKeyError */
   parseText(key: string, text: string): unknown {
     return fromText(text, this.#keys.find(key).schema)
   }
@@ -296,7 +296,7 @@ export class Config implements Configuration {
     if (changes.length > 0) {
       await this.#replace(edited.text)
       this.#writes++
-      // What is in force changes on the next heartbeat; the other two views are true at once.
+      // What is in force changes on the next heartbeat; the other two views change now.
       this.#take(edited, after.read)
     }
     const classOf = (path: readonly string[]) => this.#keys.at(path)?.meta.reload ?? 'restart_required'
@@ -319,7 +319,7 @@ export class Config implements Configuration {
 
   async #replace(text: string): Promise<void> {
     const { files } = this.#ports
-    // A link stays one, as those who keep their configuration elsewhere want it.
+    // A symbolic link stays one: the configuration may be kept elsewhere.
     const file = await files.realpath(this.file).catch(() => this.file)
     await replaceFile(files, file, text).catch(error => this.#cannotWrite(error))
   }

@@ -2,7 +2,7 @@ import { type Busy, type Cycle, definePlugin } from '#kernel'
 import { AgentFacets, type AgentRow, ProfileShapes } from '../agents/contract.ts'
 import { CheckpointParts } from '../checkpoints/contract.ts'
 import { GoalContextParts, PromptSections } from '../goals/contract.ts'
-import { nobody } from '../heartbeat/contract.ts'
+import { neverHasWork } from '../heartbeat/contract.ts'
 import { LifeSummaries } from '../identity/contract.ts'
 import { forgets } from '../retention/contract.ts'
 import { Effects } from '../store/contract.ts'
@@ -58,13 +58,13 @@ export default definePlugin({
     )
     svc.tap(
       'cleanup',
-      { name: svc.name, stage: 500, busy: nobody },
+      { name: svc.name, stage: 500, busy: neverHasWork },
       living(cycle => lives.tell(cycle)),
     )
     // After all that a cycle is told by: that it was awake is no news.
     svc.tap(
       'cleanup',
-      { name: 'write', stage: 2000, busy: nobody },
+      { name: 'write', stage: 2000, busy: neverHasWork },
       living(cycle => lives.write(cycle)),
     )
     svc.on('cycle_end', cycle => lives.ended(cycle))
