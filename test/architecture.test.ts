@@ -241,7 +241,7 @@ describe('what is not left lying about', () => {
   })
 
   /** What it has come to, which may only fall. The goal is 1,900 lines of code in 22 files, 1,250 of them outside `host/`. */
-  const KERNEL = { code: 3_590, files: 42 }
+  const KERNEL = { code: 2_560, files: 32 }
 
   it('the kernel does not grow', () => {
     const isCode = (line: string) => !/^\s*(\/\/.*|\/?\*.*)?$/.test(line)
