@@ -289,7 +289,7 @@ export class AgentDirectory implements Agents {
       waiting_for: agent.waiting_for,
       error: agent.error,
       persona: profile?.persona ? { ...profile.persona, personality: profile.personality } : null,
-      ...{ suffering: null, mood: null, world: null, identity: null, budget: null },
+      ...{ suffering: null, mood: null, world: null, identity: null, budget: null, parameters: null },
       ...(await this.#facets(agent)),
       workspace: join(this.#svc.project.workspaces, agent.agent_id),
       spawned_by: agent.spawned_by,

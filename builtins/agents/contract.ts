@@ -1,4 +1,5 @@
 import { defineError, type Effect, Page, point, token, z } from '#kernel'
+import { ModelParameters } from '../models/contract.ts'
 import type { Profile } from '../profiles/contract.ts'
 
 export const STATUSES = ['working', 'idle', 'waiting', 'waiting_approval', 'paused', 'dead'] as const
@@ -78,6 +79,7 @@ export const AgentDetail = summary
     world: z.record(z.string(), z.unknown()).nullable(),
     identity: z.record(z.string(), z.unknown()).nullable(),
     budget: AgentBudget.nullable().describe('Its limits beside what was spent; null where they are not known'),
+    parameters: ModelParameters.nullable().describe('How its model answers; null where that is not known'),
     workspace: z.string(),
     spawned_by: z.string().nullable(),
     created_at: z.iso.datetime(),
@@ -260,7 +262,7 @@ export function shapeProfile(
 
 /** What a room knows of an agent, shown as this field of its detail. */
 export interface AgentFacet {
-  name: 'persona' | 'suffering' | 'mood' | 'world' | 'identity' | 'budget'
+  name: 'persona' | 'suffering' | 'mood' | 'world' | 'identity' | 'budget' | 'parameters'
   /** null when it has none */
   read(agent: AgentRow): Promise<AgentDetail[AgentFacet['name']]>
 }

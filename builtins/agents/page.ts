@@ -1,4 +1,5 @@
 import { counted } from '#lib/counted'
+import { parametersLine } from '../models/contract.ts'
 import type { AgentDetail, NextRun, StatusEntry } from './contract.ts'
 
 const MARKS = { working: '●', idle: '○', waiting: '◌', waiting_approval: '?', paused: '‖', dead: '×' } as const
@@ -47,6 +48,7 @@ export function agentPage(agent: AgentDetail): string {
     section('World', factsOf(agent.world ?? {})),
     section('Work and money', [
       ['model', agent.model || 'the default one'],
+      ...optional('parameters', agent.parameters && parametersLine(agent.parameters)),
       ['spent', `$${agent.cost_usd.toFixed(4)}, ${agent.tokens} tokens, in ${counted(agent.cycle_count, 'cycle')}`],
       ...limits(agent),
       ['profile', preset === name ? preset : `${preset}; it is called ${name}`],

@@ -50,6 +50,7 @@ export function contextOperation(svc: PluginHandle) {
       const report = await models.measure({
         ...{ model: agent.model || profile.model || null, messages, tools: tools.offered(messages) },
         ...{ toolsWithin: tokens => tools.offered(messages, tokens), max_tokens: profile.max_tokens },
+        parameters: profile.parameters,
         purpose: { agent_id, goal_id, cycle_num, kind: 'goal_pursuit' },
       })
       return { agent_id, goal_id, ...report }

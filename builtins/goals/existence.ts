@@ -26,6 +26,7 @@ export function existenceLoop(svc: PluginHandle): GoalStrategy {
         tools: [],
         temperature: profile.temperature,
         max_tokens: profile.max_tokens,
+        parameters: profile.parameters,
         purpose: { agent_id, goal_id: null, cycle_num, kind: 'goal_generation' },
         signal,
       })

@@ -52,6 +52,25 @@ function outOfBudget(svc: PluginHandle, cycle: Cycle, waiting_for: string): void
 }
 
 /**
+ * Writes a failure on the agent, and lets it rest, longer from failure to failure.
+ * @param retryAfter seconds before which nothing can be better
+ */
+export function restAfter(
+  svc: PluginHandle,
+  config: Pick<GoalsConfig, 'max_failures'>,
+  cycle: Cycle,
+  sentence: string,
+  retryAfter = 0,
+): void {
+  const failures = (cycle.get(ActiveAgent)?.failures ?? 0) + 1
+  const waiting_for = failures >= config.max_failures ? sentence : null
+  cycle.effects.push(svc.use(Agents).fared({ agent_id: cycle.agent_id, error: sentence, waiting_for }))
+  const heartbeat = Number(svc.config.get('daemon.heartbeat')) * 1000
+  const rest = Math.min(heartbeat * 2 ** Math.min(failures, 16), Math.max(LONGEST_REST_MS, heartbeat))
+  cycle.run_at = svc.clock.ms() + Math.max(rest, Math.min(retryAfter * 1000, LONGEST_REST_MS))
+}
+
+/**
  * Runs a phase's work so that a failure, of the model above all, ends the cycle and never the goal: it is written on the
  * agent, and the agent rests, longer from failure to failure. What a failed call cost has been booked by then.
  */
@@ -76,14 +95,8 @@ export async function orFail(
       cycle.done = true
       return
     }
-    const failures = (cycle.get(ActiveAgent)?.failures ?? 0) + 1
     const sentence = sentenceOf(error)
-    const waiting_for = failures >= config.max_failures ? sentence : null
-    cycle.effects.push(svc.use(Agents).fared({ agent_id: cycle.agent_id, error: sentence, waiting_for }))
-    const heartbeat = Number(svc.config.get('daemon.heartbeat')) * 1000
-    const rest = Math.min(heartbeat * 2 ** Math.min(failures, 16), Math.max(LONGEST_REST_MS, heartbeat))
-    const asked = error instanceof SvcError ? (error.retryAfter ?? 0) * 1000 : 0
-    cycle.run_at = svc.clock.ms() + Math.max(rest, Math.min(asked, LONGEST_REST_MS))
+    restAfter(svc, config, cycle, sentence, error instanceof SvcError ? error.retryAfter : 0)
     cycle.result = 'error'
     cycle.error = error
     cycle.done = true

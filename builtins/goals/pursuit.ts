@@ -5,7 +5,7 @@ import { counted } from '#lib/counted'
 import { recordInput } from '#lib/recording-context'
 import { Agents } from '../agents/contract.ts'
 import { Approvals } from '../approvals/contract.ts'
-import { type Message, ModelError } from '../models/contract.ts'
+import { isRefusedForGood, type Message } from '../models/contract.ts'
 import { Profiles } from '../profiles/contract.ts'
 import {
   type Claim,
@@ -23,7 +23,7 @@ import { assembled } from './assembly.ts'
 import type { GoalsConfig } from './config.ts'
 import { ActiveGoal, type GoalRow, toolResult } from './contract.ts'
 import { heard, newsFor, passed, told } from './guarded.ts'
-import { ended, fared, spent } from './outcome.ts'
+import { ended, fared, restAfter, spent } from './outcome.ts'
 import { goalMessage, nudgeMessage, pursuitSystem, subgoalsMessage } from './prompt.ts'
 import { remembered } from './recall.ts'
 import {
@@ -47,14 +47,20 @@ export async function pursue(svc: PluginHandle, config: GoalsConfig, cycle: Cycl
   const goal = cycle.get(ActiveGoal) as GoalRow
   const pursuit = new Pursuit(svc, config, cycle, goal)
   const end = await pursuit.run().catch(error => {
-    // Nothing more can be left out of its conversation: the next cycle would send the same.
-    if (!(error instanceof ModelError) || error.kind !== 'context_overflow') throw error
-    return { status: 'too_large', problem: error.message } as const
+    // The next cycle would send the same.
+    if (!isRefusedForGood(error)) throw error
+    return { status: 'not_accepted', problem: error.message } as const
   })
   // Its next cycle would begin with the same: it rests as after a failure, longer each time.
   if (end.status === 'repeating') throw new RepeatingError({ calls: end.calls })
-  cycle.effects.push(...fared(svc, cycle))
   const { agent_id, goal_id } = goal
+  if (end.status === 'not_accepted') {
+    cycle.effects.push(...ended(goal, 'abandoned', await told(svc, agent_id, end.problem)))
+    restAfter(svc, config, cycle, end.problem)
+    cycle.result = 'abandoned'
+    return
+  }
+  cycle.effects.push(...fared(svc, cycle))
   switch (end.status) {
     case 'finished': {
       const result = [end.summary, ...end.evidence.map(each => `- ${each}`)].join('\n')
@@ -76,10 +82,6 @@ export async function pursue(svc: PluginHandle, config: GoalsConfig, cycle: Cycl
         appendEvent({ type: 'goal_max_steps', agent_id, data: { agent_id, goal_id, steps_done: end.steps } }),
       )
       cycle.result = 'max_steps'
-      return
-    case 'too_large':
-      cycle.effects.push(...ended(goal, 'abandoned', await told(svc, agent_id, end.problem)))
-      cycle.result = 'abandoned'
       return
     case 'parked':
       cycle.result = 'parked'
@@ -179,6 +181,7 @@ class Pursuit {
       fallback: profile.fallback,
       temperature: profile.temperature,
       max_tokens: profile.max_tokens,
+      parameters: profile.parameters,
       max_steps: profile.max_steps,
       system: pursuitSystem(
         profile,

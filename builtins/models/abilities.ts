@@ -12,13 +12,15 @@ const NO_TOOLS =
 const NO_SCHEMA = /HTTP (?:400|404|422|500|501): .*(?:response[_ ]?format|json[_ ]schema|structured output|grammar)/i
 
 /**
- * What models were found to lack, for as long as the process lives, and how they are talked to then: tools and schemas in the
- * prompt, calls out of the text. Whatever the way, callers see the same requests and answers, so that the model of a
+ * What models were found to lack, for as long as the process lives, and how they are asked then: tools and schemas in the
+ * prompt, calls out of the text, parameters left out. Whatever the way, callers see the same requests and answers, so that the model of a
  * conversation can be changed in its middle.
  */
 export class Abilities {
   readonly #withoutTools = new Set<string>()
   readonly #withoutSchemas = new Set<string>()
+  /** Keys of requests that a model does not take. */
+  readonly #omitted = new Map<string, Set<string>>()
   readonly #log: Log
 
   constructor(log: Log) {
@@ -35,7 +37,8 @@ export class Abilities {
     const form = (request: ModelRequest): { sent: ModelRequest; reading: Reading } => {
       const prompted = mode === 'prompted' || (mode === 'auto' && this.#withoutTools.has(id))
       const schemaInPrompt = request.response_schema && (!provider.structured || this.#withoutSchemas.has(id))
-      const asked = schemaInPrompt ? promptedSchema(request) : request
+      const omit = this.#omitted.get(id)
+      const asked = { ...(schemaInPrompt ? promptedSchema(request) : request), ...(omit ? { omit } : {}) }
       if (prompted) return { sent: promptedRequest(asked), reading: 'prompted' }
       return { sent: asked, reading: mode === 'auto' ? 'either' : 'native' }
     }
@@ -68,6 +71,8 @@ export class Abilities {
   /** Whether a refusal says what the model lacks, so that asking in another form can help. */
   #learn(error: unknown, sent: ModelRequest, id: string, mode: ToolCalls): boolean {
     if (!(error instanceof ModelError)) return false
+    if (error.kind === 'unsupported_parameter') return this.#omits(error, id)
+    if (error.kind === 'content_policy' || error.kind === 'invalid_request') return false
     const { message } = error
     if (sent.response_schema && NO_SCHEMA.test(message)) {
       this.#withoutSchemas.add(id)
@@ -75,6 +80,18 @@ export class Abilities {
       this.#withoutTools.add(id)
     } else return false
     this.#log.info({ code: 'model_ability' }, `${sentenceOf(error)} It is asked in its prompt from now on.`)
+    return true
+  }
+
+  /** Leaves out what a model does not take, unless that was left out already. */
+  #omits(error: ModelError, id: string): boolean {
+    const omitted = this.#omitted.get(id) ?? new Set()
+    if (error.parameter === null || omitted.has(error.parameter)) return false
+    this.#omitted.set(id, new Set([...omitted, error.parameter]))
+    this.#log.warn(
+      { code: 'model_parameter' },
+      `${sentenceOf(error)} It is asked without ${error.parameter} from now on.`,
+    )
     return true
   }
 }

@@ -20,6 +20,8 @@ import type { Understood } from './understood.ts'
 const MAX_OUTPUT_CHARS = 1024 * 1024
 /** How long an answer that is complete may keep us waiting for its usage. */
 const USAGE_WAIT_MS = 2_000
+/** Of what a provider wants back, the characters of JSON that are kept; part of it would be of no use. */
+const MAX_PROVIDER_DATA_CHARS = 256 * 1024
 
 export interface CallSettings {
   ports: Pick<Ports, 'clock' | 'random' | 'ids'>
@@ -59,6 +61,7 @@ interface Talk {
 interface Heard extends Attempt {
   text: string
   reasoning: string
+  provider_fields: Record<string, unknown>
   /** Characters that came, and characters of what they were found to mean: the more of them is what is paid for. */
   came: number
   meant: number
@@ -120,6 +123,7 @@ export async function callModel(call: ModelCall, to: Understood, settings: CallS
       const heard: Heard = {
         text: '',
         reasoning: '',
+        provider_fields: {},
         tool_calls: [],
         dropped_calls: 0,
         came: 0,
@@ -133,7 +137,7 @@ export async function callModel(call: ModelCall, to: Understood, settings: CallS
         pass.leave('answered')
         crashPoint('model answered')
         if (form === 'plain' && !shown && heard.text) show(heard.text)
-        return Object.freeze({ ...answerOf(heard, request, ports), spend: Object.freeze(spend()) })
+        return Object.freeze({ ...answerOf(heard, to, request, ports), spend: Object.freeze(spend()) })
       } catch (error) {
         const failure = error instanceof MissingDependencyError ? undefined : failureOf(to, error, signal)
         const wait_s = failure ? waitOf(n, failure, call_id, settings) : 0
@@ -203,6 +207,8 @@ function take(to: Target, heard: Heard, event: ModelEvent): void {
   } else if (event.type === 'reasoning') {
     heard.reasoning += event.text
     heard.came += event.chars ?? event.text.length
+  } else if (event.type === 'provider_data') {
+    Object.assign(heard.provider_fields, event.fields)
   } else if (event.type === 'tool_call') {
     const { type: _, ...call } = event
     heard.tool_calls.push(call)
@@ -219,7 +225,8 @@ function take(to: Target, heard: Heard, event: ModelEvent): void {
 }
 
 function answerOf(
-  { text, reasoning, tool_calls, dropped_calls, finish_reason = 'stop' }: Heard,
+  { text, reasoning, provider_fields: fields, tool_calls, dropped_calls, finish_reason = 'stop' }: Heard,
+  { id }: Target,
   request: ModelRequest,
   { ids }: Pick<Ports, 'ids'>,
 ) {
@@ -229,10 +236,12 @@ function answerOf(
     known.add(id)
     return Object.freeze({ ...toolCall, id })
   })
+  const chars = Object.keys(fields).length > 0 ? JSON.stringify(fields).length : 0
   const ended = finish_reason === 'stop' || finish_reason === 'tool_calls'
   return {
     text,
     ...(reasoning ? { reasoning } : {}),
+    ...(chars > 0 && chars <= MAX_PROVIDER_DATA_CHARS ? { provider_data: { model: id, fields } } : {}),
     tool_calls: Object.freeze(calls),
     ...(dropped_calls > 0 ? { dropped_calls } : {}),
     finish_reason: ended ? (calls.length > 0 ? 'tool_calls' : 'stop') : finish_reason,

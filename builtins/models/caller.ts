@@ -2,7 +2,7 @@ import { type Log, MissingDependencyError, type PluginHandle, sentenceOf } from 
 import { appendEvent, Store } from '../store/contract.ts'
 import { Abilities } from './abilities.ts'
 import { callModel } from './call.ts'
-import { type ProjectCatalogue, priceOf } from './catalogue.ts'
+import { type ProjectCatalogue, parametersOf, priceOf } from './catalogue.ts'
 import { firstByteTimeout, longestCallMs, type ModelConfig } from './config.ts'
 import { ContextEngine } from './context/engine.ts'
 import {
@@ -23,6 +23,7 @@ import {
 } from './contract.ts'
 import type { Governor } from './governor.ts'
 import type { Target } from './names.ts'
+import { mergeParameters } from './parameters.ts'
 import { boundOf, pricedOf } from './spend.ts'
 
 export interface CallerParts {
@@ -63,7 +64,14 @@ export class Caller {
   /** Measures a call that is not made. @throws ModelNameError, ModelError */
   async measure(call: MeasuredCall): Promise<ContextReport> {
     const name = modelOf(call, this.#parts.config.planning_model)
-    return this.#context.measure(await this.#parts.resolve(name), call)
+    const target = await this.#parts.resolve(name)
+    return this.#context.measure(target, { ...call, parameters: await this.#parameters(target, call) })
+  }
+
+  /** What task and profile say of how the model answers, over what is configured for the model. */
+  async #parameters(target: Target, { parameters }: Pick<ModelCall, 'parameters'>) {
+    const { catalogue, config } = this.#parts
+    return mergeParameters(parameters, parametersOf(target, await catalogue(), config))
   }
 
   /** @throws ModelError, MissingDependencyError, ModelNameError, or what a limit on calls refuses the call with */
@@ -82,7 +90,9 @@ export class Caller {
         // The last one may use all the time that is left; the others leave half of it.
         const share = next ? left / 2 : left
         const stands_for = silent[0]?.model
-        return await this.#context.call(target, call, sent => this.#ask(target, sent, share, stands_for))
+        const parameters = await this.#parameters(target, call)
+        const asked = { ...call, parameters, temperature: parameters.temperature ?? call.temperature }
+        return await this.#context.call(target, asked, sent => this.#ask(target, sent, share, stands_for))
       } catch (error) {
         const failure = n > 0 && error instanceof ModelNameError ? namesNone(model, error) : error
         if (!isSilence(failure)) throw failure

@@ -1,6 +1,8 @@
 import { z } from '#kernel'
 import { type ModelFacts, type ModelProvider, ToolCalls } from './contract.ts'
 import { LISTED } from './listed.ts'
+import type { Target } from './names.ts'
+import { ModelParameters, mergeParameters } from './parameters.ts'
 
 export const TIERS = ['lite', 'standard', 'pro'] as const
 export type Tier = (typeof TIERS)[number]
@@ -51,12 +53,16 @@ export type ModelLimits = z.infer<typeof ModelLimits>
 
 const Name = z.string().regex(/^[^:\s]+:\S+$/, 'must be written provider:model')
 
-/** Which model a provider's tier means, what models cost and hold, and how they call tools, by `provider:model`. */
+/**
+ * Which model a provider's tier means; what models cost and hold, how they call tools and answer, by `provider:model`.
+ * Parameters may also stand under `provider:tier`.
+ */
 export const Catalogue = z.strictObject({
   tiers: z.record(z.string(), z.partialRecord(z.enum(TIERS), z.string().min(1).max(200))).default({}),
   prices: z.record(Name, Price).default({}),
   models: z.record(Name, ModelLimits).default({}),
   tool_calls: z.record(Name, ToolCalls).default({}),
+  parameters: z.record(Name, ModelParameters).default({}),
 })
 export type Catalogue = z.infer<typeof Catalogue>
 
@@ -71,6 +77,7 @@ const FIREWORKS = 'accounts/fireworks/models'
 /** The shipped catalogue. */
 export const CATALOGUE: Catalogue = {
   tool_calls: {},
+  parameters: {},
   tiers: {
     anthropic: { lite: 'claude-haiku-4-5', standard: 'claude-sonnet-4-6', pro: 'claude-opus-4-6' },
     openai: { lite: 'gpt-5.4-nano', standard: 'gpt-5.4-mini', pro: 'gpt-5.4' },
@@ -106,7 +113,7 @@ export function tiersOf(
   providers: Readonly<Record<string, { tiers?: Catalogue['tiers'][string] | undefined }>>,
 ): Catalogue {
   const named = Object.entries(providers).flatMap(([name, { tiers }]) => (tiers ? [[name, tiers] as const] : []))
-  return { tiers: Object.fromEntries(named), prices: {}, models: {}, tool_calls: {} }
+  return { tiers: Object.fromEntries(named), prices: {}, models: {}, tool_calls: {}, parameters: {} }
 }
 
 /** Under which name the model is listed; a dated release (`-2026-03-05`, `-20260305`) is what the model is. */
@@ -130,10 +137,8 @@ export function priceOf(
 }
 
 /** All that is known of one model. */
-export function factsOf(
-  catalogue: ProjectCatalogue,
-  { id, provider }: { id: string; provider: ModelProvider },
-): ModelFacts {
+export function factsOf(catalogue: ProjectCatalogue, target: Target, config: ParameterConfig): ModelFacts {
+  const { id, provider } = target
   const price = priceOf(catalogue, id, provider)
   const limits = catalogue.models[listedAs(catalogue.models, id) ?? '']
   return {
@@ -142,7 +147,28 @@ export function factsOf(
     free_because: price === 'free' ? (provider.free_because ?? `the provider ${provider.name} is free`) : null,
     context_window: limits?.context_window ?? null,
     max_output_tokens: limits?.max_output_tokens ?? null,
+    parameters: parametersOf(target, catalogue, config),
   }
+}
+
+/** What the configuration says of how models answer. */
+export interface ParameterConfig {
+  readonly parameters: ModelParameters
+  readonly providers: Readonly<Record<string, { parameters?: ModelParameters | undefined }>>
+}
+
+/**
+ * Returns what applies to a model where profile and task say nothing: its own parameters, those of a tier that means it, its
+ * provider's (`model.providers.<name>.parameters`), then those of all models (`model.parameters`).
+ */
+export function parametersOf(
+  { id, provider, model }: Pick<Target, 'id' | 'provider' | 'model'>,
+  { parameters, tiers }: Pick<Catalogue, 'parameters' | 'tiers'>,
+  config: ParameterConfig,
+): ModelParameters {
+  const named = TIERS.filter(tier => tiers[provider.name]?.[tier] === model)
+  const ofTiers = named.map(tier => parameters[`${provider.name}:${tier}`])
+  return mergeParameters(parameters[id], ...ofTiers, config.providers[provider.name]?.parameters, config.parameters)
 }
 
 /** Whether a date of the catalogue is more than `STALE_DAYS` before `now` (milliseconds); a month counts from its first day. */

@@ -1,8 +1,9 @@
-import type { PluginHandle } from '#kernel'
+import { type PluginHandle, sentenceOf } from '#kernel'
 import { mayPluginsAdd } from '../plugins-admin/contract.ts'
 import type { ConfigCheck } from '../settings/contract.ts'
 import type { ModelConfig } from './config.ts'
 import { ModelNameError, ModelProviders } from './contract.ts'
+import { MODELS_FILE, readCatalogue } from './models-file.ts'
 import { providerIn } from './names.ts'
 import { isKnownProvider } from './providers/endpoints.ts'
 
@@ -30,6 +31,19 @@ export function namesCheck(svc: PluginHandle): ConfigCheck {
         return [{ path, message: new ModelNameError({ name: name.slice(0, 100), known }).message.replace(/\.$/, '') }]
       })
     },
+  }
+}
+
+/** Checks `models.yaml` of the project, which is read before each use. */
+export function modelsFileCheck({ ports, project }: PluginHandle): ConfigCheck {
+  return {
+    name: MODELS_FILE,
+    forbids: 'nothing',
+    check: () =>
+      readCatalogue(ports, project.root).then(
+        () => [],
+        error => [{ path: MODELS_FILE, message: sentenceOf(error) }],
+      ),
   }
 }
 

@@ -1,4 +1,5 @@
 import { z } from '#kernel'
+import { ModelParameters } from './parameters.ts'
 import { isKnownProvider, ProviderSettings } from './providers/endpoints.ts'
 
 /** What makes a provider of an entry, so that it must have an address. */
@@ -31,7 +32,10 @@ export const ModelConfig = z.object({
     .max(1_000_000)
     .default(4096)
     .describe('The output limit of one call, for profiles that set none'),
-  temperature: z.number().min(0).max(2).default(0).describe('For profiles that set none'),
+  temperature: z.number().min(0).max(2).default(0).describe('For profiles and models that set none'),
+  parameters: ModelParameters.default({}).describe(
+    'How models answer where nothing nearer says it: the provider, models.yaml, the profile or the task',
+  ),
   ollama_base_url: z
     .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
     .default('http://localhost:11434')

@@ -1,4 +1,7 @@
 import { defineError, point, token, z } from '#kernel'
+import type { ModelParameters } from './parameters.ts'
+
+export { ModelParameters, mergeParameters, parametersLine } from './parameters.ts'
 
 /** Maximum number of tool calls of one answer. Further ones are counted and dropped before anything is done with them. */
 export const MAX_TOOL_CALLS = 32
@@ -16,7 +19,11 @@ export const Message = z.object({
     )
     .optional()
     .describe('Arguments are an object, or the raw text when it was not JSON'),
-  reasoning: z.string().optional().describe('What the model thought on the way to its answer; it is not sent again'),
+  reasoning: z.string().optional().describe('What the model thought on the way to its answer'),
+  provider_data: z
+    .object({ model: z.string().describe('provider:model'), fields: z.record(z.string(), z.unknown()) })
+    .optional()
+    .describe('What its model wants back with this answer, such as signed reasoning; svc does not read it'),
   dropped_calls: z
     .number()
     .int()
@@ -65,8 +72,12 @@ export interface ModelRequest {
   messages: readonly Message[]
   tools: readonly ToolSpec[]
   temperature: number
-  /** The output limit of this one call. */
+  /** The output limit of this one call. What a provider is asked for includes the tokens for thinking. */
   max_tokens: number
+  /** How the model answers besides. A caller gives what task and profile say; a provider gets all that applies. */
+  parameters?: ModelParameters
+  /** Keys of the provider's own request that the model was found not to take. A provider leaves them out. */
+  omit?: ReadonlySet<string>
   purpose: CallPurpose
   /**
    * The answer's text is to be one JSON value of this JSON Schema; `name` is 1 to 64 letters, digits, `_` or `-`. Passed as
@@ -94,6 +105,8 @@ export type ModelEvent =
   | ({ type: 'tool_call' } & AskedCall)
   /** Tool calls over the limit that are not passed on, and the number of characters in them. */
   | { type: 'dropped_calls'; calls: number; chars: number }
+  /** What the provider wants back with this answer, in words of its own. Later fields add to earlier ones. */
+  | { type: 'provider_data'; fields: Record<string, unknown> }
   | { type: 'usage'; usage: Usage }
   | { type: 'done'; finish_reason: 'stop' | 'tool_calls' | 'length' | 'content_filter' }
 
@@ -174,6 +187,8 @@ export interface ModelAnswer {
   readonly text: string
   /** What the model thought on the way, where it says so; never a part of `text`. */
   readonly reasoning?: string
+  /** What the model wants back with this answer: to be stored with it. */
+  readonly provider_data?: NonNullable<Message['provider_data']>
   /** In the order given. What could be read in one way only is mended; what could not is as it came. */
   readonly tool_calls: readonly Readonly<AskedCall>[]
   /** Number of further calls, which were dropped because they were over `MAX_TOOL_CALLS`; absent when there were none. */
@@ -278,6 +293,8 @@ export interface ModelFacts {
   context_window: number | null
   /** Tokens that one answer may have; null where that is not known. */
   max_output_tokens: number | null
+  /** How it answers where profile and task say nothing. */
+  parameters: ModelParameters
 }
 
 /** Knows names of models that may be called, as people write them; null or an empty string is the default model. */
@@ -311,7 +328,10 @@ export const ContextReport = z
 export type ContextReport = z.infer<typeof ContextReport>
 
 /** As much of a call as decides how large its request is. */
-export type MeasuredCall = Pick<ModelCall, 'model' | 'messages' | 'tools' | 'toolsWithin' | 'max_tokens' | 'purpose'>
+export type MeasuredCall = Pick<
+  ModelCall,
+  'model' | 'messages' | 'tools' | 'toolsWithin' | 'max_tokens' | 'parameters' | 'purpose'
+>
 
 export interface Models {
   /** `provider:model` for what people write. @throws ModelNameError, or ModelError when nothing can be called */
@@ -334,7 +354,8 @@ export const Models = token<Models>('models')
 /**
  * What kept a model from answering: a limit of its provider, an overload, another fault of the server, nobody there, a time
  * limit, an answer that broke off or made no sense, a bad or missing key, an empty account, a request that it will not do,
- * or that is larger than its context window,
+ * that is larger than its context window, has a form or a parameter that its server does not take, or says what its provider does
+ * not accept,
  * a provider that is left alone after failures, or whoever asked stopped. `failed` is anything else.
  */
 export type ModelFailure =
@@ -348,6 +369,9 @@ export type ModelFailure =
   | 'quota'
   | 'refused'
   | 'context_overflow'
+  | 'unsupported_parameter'
+  | 'invalid_request'
+  | 'content_policy'
   | 'resting'
   | 'stopped'
   | 'failed'
@@ -416,6 +440,8 @@ export class ModelError extends defineError({
   interrupted = false
   /** What `onText` was given before the answer broke off. */
   text = ''
+  /** The key of the request that the model does not take, where a refusal named one. */
+  parameter: string | null = null
   /** The context window that a refusal for the request's size named, in tokens. */
   context_window: number | null = null
 
@@ -432,6 +458,12 @@ export const ModelNameError = defineError({
   sentence: (p: { name: string; known: string[] }) =>
     `"${p.name}" names no model; write provider:model or provider:lite|standard|pro, where provider is one of ${p.known.join(', ')}.`,
 })
+
+/** Whether the same request would be refused again: for its size, its form or its content. */
+export function isRefusedForGood(error: unknown): error is ModelError {
+  if (!(error instanceof ModelError) || error.transient) return false
+  return ['context_overflow', 'invalid_request', 'content_policy'].includes(error.kind)
+}
 
 /** What an answer is an answer to, for `taken`. */
 export function askedIn({ messages }: Pick<ModelCall, 'messages'>): readonly Message[] {

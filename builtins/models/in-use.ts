@@ -1,22 +1,26 @@
 import type { PluginHandle } from '#kernel'
-import { factsOf, type ProjectCatalogue } from './catalogue.ts'
+import { factsOf, type ParameterConfig, type ProjectCatalogue } from './catalogue.ts'
 import { type ModelFacts, ModelUsers } from './contract.ts'
 import type { Target } from './names.ts'
 
 export interface InUseParts {
   catalogue(): Promise<ProjectCatalogue>
   resolve(name: string | null): Promise<Target>
+  config: ParameterConfig
 }
 
 /** What is known of each model that somebody names, once. A name that means nothing is reported where it is used. */
-export async function modelsInUse(svc: PluginHandle, { catalogue, resolve }: InUseParts): Promise<ModelFacts[]> {
+export async function modelsInUse(
+  svc: PluginHandle,
+  { catalogue, resolve, config }: InUseParts,
+): Promise<ModelFacts[]> {
   const named = await Promise.all(svc.list(ModelUsers).map(user => user.models()))
   const names = new Set(named.flat().map(name => name?.trim() || null))
   const listed = await catalogue()
   const found = await Promise.all(
     [...names].map(name =>
       resolve(name).then(
-        target => factsOf(listed, target),
+        target => factsOf(listed, target, config),
         () => undefined,
       ),
     ),

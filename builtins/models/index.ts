@@ -1,10 +1,11 @@
 import { definePlugin, type PluginHandle } from '#kernel'
 import { recordInput } from '#lib/recording-context'
+import { AgentFacets, Agents } from '../agents/contract.ts'
 import { Metrics } from '../metrics/contract.ts'
 import { ConfigChecks } from '../settings/contract.ts'
 import { Caller } from './caller.ts'
 import { CATALOGUE, factsOf, tiersOf } from './catalogue.ts'
-import { namesCheck } from './checks.ts'
+import { modelsFileCheck, namesCheck } from './checks.ts'
 import { ModelConfig, RetryConfig } from './config.ts'
 import {
   askedIn,
@@ -21,6 +22,7 @@ import { modelMetrics } from './metrics.ts'
 import { merge, projectCatalogue } from './models-file.ts'
 import { resolveName, type Target } from './names.ts'
 import { modelsList } from './operations.ts'
+import { mergeParameters } from './parameters.ts'
 import { anthropic } from './providers/anthropic.ts'
 import { anthropicEndpoint, endpoints } from './providers/endpoints.ts'
 import { openaiCompatible } from './providers/openai.ts'
@@ -47,8 +49,18 @@ export default definePlugin({
     svc.add(ModelProviders, anthropic(anthropicEndpoint(ports.env, config), ports))
     svc.add(ModelProviders, simulated(ports, config))
     svc.add(ConfigChecks, namesCheck(svc))
+    svc.add(ConfigChecks, modelsFileCheck(svc))
 
-    const inUse = () => modelsInUse(svc, { catalogue, resolve })
+    const inUse = () => modelsInUse(svc, { catalogue, resolve, config })
+    const describe = async (name: string | null) => factsOf(await catalogue(), await resolve(name), config)
+    svc.add(AgentFacets, {
+      name: 'parameters',
+      async read(agent) {
+        const profile = await svc.use(Agents).profileOf(agent)
+        const { parameters } = await describe(agent.model || profile.model || null)
+        return mergeParameters(profile.parameters, parameters, { temperature: profile.temperature })
+      },
+    })
     svc.add(ModelUsers, {
       name: 'configuration',
       // Who chooses goals is no other model where none is named.
@@ -56,7 +68,7 @@ export default definePlugin({
     })
     svc.provide(Models, {
       resolve,
-      describe: async name => factsOf(await catalogue(), await resolve(name)),
+      describe,
       inUse,
       measure: call => caller.measure(call),
       call: call =>

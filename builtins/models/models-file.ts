@@ -3,6 +3,8 @@ import { issuesOf, type PluginHandle, type Ports, sentenceOf } from '#kernel'
 import { BadFileError, readYaml } from '#lib/yaml'
 import { Catalogue, type ProjectCatalogue } from './catalogue.ts'
 
+export const MODELS_FILE = 'models.yaml'
+
 /**
  * The given catalogue with the project's `models.yaml` over it. The file is looked at before each use and read when it changed;
  * an edit that is not valid is warned about, and what was read before stays in force.
@@ -10,16 +12,16 @@ import { Catalogue, type ProjectCatalogue } from './catalogue.ts'
  */
 export function projectCatalogue(
   base: Catalogue,
-  { ports: { files, stampOf }, project: { root }, log }: Pick<PluginHandle, 'ports' | 'project' | 'log'>,
+  { ports, project: { root }, log }: Pick<PluginHandle, 'ports' | 'project' | 'log'>,
 ): () => Promise<ProjectCatalogue> {
-  const file = join(root, 'models.yaml')
+  const file = join(root, MODELS_FILE)
   let seen = ''
   let catalogue: ProjectCatalogue | undefined
   return async () => {
-    const version = stampOf(file) ?? ''
+    const version = ports.stampOf(file) ?? ''
     if (catalogue && version === seen) return catalogue
     try {
-      const own = version ? await read(files, file) : undefined
+      const own = await readCatalogue(ports, root)
       catalogue = { ...(own ? merge(base, own) : base), configured: new Set(Object.keys(own?.prices ?? {})) }
     } catch (error) {
       if (!catalogue) throw error
@@ -30,7 +32,13 @@ export function projectCatalogue(
   }
 }
 
-async function read(files: Ports['files'], file: string): Promise<Catalogue> {
+/** Reads the project's `models.yaml`; undefined where there is none. @throws BadFileError with file, line and what would be right */
+export async function readCatalogue(
+  { files, stampOf }: Pick<Ports, 'files' | 'stampOf'>,
+  root: string,
+): Promise<Catalogue | undefined> {
+  const file = join(root, MODELS_FILE)
+  if (!stampOf(file)) return undefined
   const yaml = await readYaml(files, file)
   const parsed = Catalogue.safeParse(yaml.values)
   if (parsed.success) return parsed.data
@@ -42,7 +50,7 @@ async function read(files: Ports['files'], file: string): Promise<Catalogue> {
     line: yaml.lineOf(path) ?? 1,
     problem: `${at}: ${message}`,
     remedy:
-      'it holds "tiers" (provider, then lite, standard, pro), "prices" (provider:model, then input, output, cached_input, cache_write in USD per million tokens), "models" (provider:model, then context_window, max_output_tokens) and "tool_calls" (provider:model, then native, prompted or auto)',
+      'it holds "tiers" (provider, then lite, standard, pro), "prices" (provider:model, then input, output, cached_input, cache_write in USD per million tokens), "models" (provider:model, then context_window, max_output_tokens), "tool_calls" (provider:model, then native, prompted or auto) and "parameters" (provider:model or provider:tier, then reasoning_effort, thinking_tokens, temperature, top_p, stop, seed, verbosity, extra)',
   })
 }
 
@@ -53,5 +61,6 @@ export function merge(base: Catalogue, over: Catalogue): Catalogue {
   const models = { ...base.models }
   for (const [name, limits] of Object.entries(over.models)) models[name] = { ...models[name], ...limits }
   const prices = { ...base.prices, ...over.prices }
-  return { tiers, prices, models, tool_calls: { ...base.tool_calls, ...over.tool_calls } }
+  const parameters = { ...base.parameters, ...over.parameters }
+  return { tiers, prices, models, tool_calls: { ...base.tool_calls, ...over.tool_calls }, parameters }
 }

@@ -1,5 +1,6 @@
 import { z } from '#kernel'
 import { STALE_DAYS, TIERS } from './catalogue.ts'
+import { ModelParameters } from './parameters.ts'
 
 const Traffic = z.object({
   breaker: z
@@ -38,6 +39,7 @@ const ModelInUse = z.object({
     .describe('`catalogue`: its price is known, and stands under `prices`; `unknown`: it costs something'),
   free_because: z.string().nullable().describe('Why it is free'),
   ...limits,
+  parameters: ModelParameters.describe('How it answers where profile and task say nothing'),
 })
 
 const Listed = z.object({

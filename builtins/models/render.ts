@@ -2,6 +2,7 @@ import { columns } from '#lib/columns'
 import { counted } from '#lib/counted'
 import { STALE_DAYS, TIERS } from './catalogue.ts'
 import type { ModelsOverview } from './overview.ts'
+import { parametersLine } from './parameters.ts'
 
 type Provider = ModelsOverview['providers'][number]
 type Listed = ModelsOverview['prices'][number]
@@ -42,11 +43,15 @@ function renderStale(prices: readonly Listed[]): string {
   ].join('\n')
 }
 
-/** What the models in use cost, where that is not a known price. */
+/** What the models in use cost, where that is not a known price, and how they answer. */
 function usedLines(overview: ModelsOverview): string[] {
-  return overview.in_use.flatMap(({ model, priced, free_because }) => {
-    if (priced === 'unknown') return [`In use: ${model}, whose price is unknown: ${fate(overview)}`]
-    return priced === 'free' ? [`In use: ${model}, which is free: ${free_because}`] : []
+  return overview.in_use.flatMap(({ model, priced, free_because, parameters }) => {
+    const answers = parametersLine(parameters)
+    return [
+      ...(priced === 'unknown' ? [`In use: ${model}, whose price is unknown: ${fate(overview)}`] : []),
+      ...(priced === 'free' ? [`In use: ${model}, which is free: ${free_because}`] : []),
+      ...(answers ? [`In use: ${model}, asked with ${answers}`] : []),
+    ]
   })
 }
 

@@ -1,4 +1,5 @@
 import { defineError, token, z } from '#kernel'
+import { ModelParameters } from '../models/contract.ts'
 
 const unit = z.number().min(0).max(1)
 
@@ -37,6 +38,9 @@ export const Profile = z.object({
   max_steps: z.number().int().min(1).max(1000).default(20).describe('Model calls of one pursuit in one cycle'),
   temperature: z.number().min(0).max(2).default(0).describe('Of its model: 0 sober to 2 wild'),
   max_tokens: z.number().int().min(1).max(1_000_000).default(4096).describe('The longest answer of one model call'),
+  parameters: ModelParameters.default({}).describe(
+    'How its model answers besides; goes before what is set for the model',
+  ),
   max_cost_usd: z
     .number()
     .min(0)

@@ -29,7 +29,7 @@ export default definePlugin({
         return all.flatMap(({ profile }) => (profile ? [profile.model, ...profile.fallback] : []))
       },
     })
-    svc.add(ConfigChecks, { name: 'profiles', forbids: 'nothing', check: () => profiles.toolFaults() })
+    svc.add(ConfigChecks, { name: 'profiles', forbids: 'nothing', check: () => profiles.faults() })
     for (const operation of profileOperations(profiles)) svc.operation(operation)
   },
 })

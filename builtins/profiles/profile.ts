@@ -19,7 +19,7 @@ export function parseProfile(
 ): { profile: Profile; unknown: string[]; lineOf: YamlFile['lineOf'] } {
   const yaml = parseYaml(shown, text)
   const values = renamed(withoutNulls(yaml.values))
-  const parsed = Profile.safeParse({ name: stem, role: 'general agent', ...defaults, ...values })
+  const parsed = Profile.safeParse({ name: stem, role: 'general agent', ...defaults, ...withTemperature(values) })
   if (!parsed.success) throw badProfile(yaml, parsed.error)
   const unknown = unknownKeys(values, Profile).map(path => {
     const line = yaml.lineOf(path)
@@ -45,6 +45,13 @@ function renamed(values: Tree): Tree {
   if (!isTree(values.persona) || !('long_term_goals' in values.persona)) return values
   const { long_term_goals, ...persona } = values.persona
   return { ...values, persona: { goals: long_term_goals, ...persona } }
+}
+
+/** A temperature that the file gives goes before that of the model, as all parameters of a profile do. */
+function withTemperature(values: Tree): Tree {
+  const { temperature, parameters = {} } = values
+  if (temperature === undefined || !isTree(parameters)) return values
+  return { ...values, parameters: { temperature, ...parameters } }
 }
 
 function withoutNulls(tree: Tree): Tree {

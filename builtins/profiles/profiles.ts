@@ -130,9 +130,11 @@ export class ProfileFiles implements Profiles {
     )
   }
 
-  /** What presets say of toolkits and tools that do not exist. */
-  async toolFaults(): Promise<Issue[]> {
-    return (await this.list()).flatMap(({ profile, file }) => (profile ? this.#toolFaults(profile, file) : []))
+  /** Returns what is wrong with presets: files that cannot be read, and names of toolkits and tools that do not exist. */
+  async faults(): Promise<Issue[]> {
+    return (await this.list()).flatMap(({ name, profile, file, error }) =>
+      profile ? this.#toolFaults(profile, file) : [{ path: file || name, message: error ?? 'cannot be read' }],
+    )
   }
 
   #toolFaults(profile: Profile, file: string): Issue[] {

@@ -96,6 +96,8 @@ export interface RunRequest {
   fallback?: readonly string[]
   temperature: number
   max_tokens: number
+  /** How the model answers besides. */
+  parameters?: ModelRequest['parameters']
   max_steps: number
   /** Rebuilt for each run, never stored. */
   system: string

@@ -89,7 +89,11 @@ function questionOf({ ends }: RunRequest): string {
   return ends === 'text' ? ASK_FOR_AN_ANSWER : ASK_WHETHER_DONE
 }
 
-function assistantMessage({ text, reasoning }: ModelAnswer, calls: readonly PlannedCall[], dropped: number): Message {
+function assistantMessage(
+  { text, reasoning, provider_data }: ModelAnswer,
+  calls: readonly PlannedCall[],
+  dropped: number,
+): Message {
   const asked = calls.map(({ id, name, arguments: args, repaired }) => {
     return { id, name, arguments: args, ...(repaired ? { repaired: [...repaired] } : {}) }
   })
@@ -97,13 +101,15 @@ function assistantMessage({ text, reasoning }: ModelAnswer, calls: readonly Plan
     role: 'assistant',
     content: text,
     ...(reasoning ? { reasoning } : {}),
+    ...(provider_data ? { provider_data } : {}),
     ...(asked.length > 0 ? { tool_calls: asked } : {}),
     ...(dropped > 0 ? { dropped_calls: dropped } : {}),
   }
 }
 
 function modelCall(request: RunRequest, messages: Message[]): ModelCall {
-  const { model, fallback = [], temperature, max_tokens, purpose, signal, onText, response_schema, tools } = request
+  const { model, fallback = [], temperature, max_tokens, purpose, signal, tools } = request
+  const { onText, parameters, response_schema } = request
   return {
     model,
     fallback,
@@ -114,6 +120,7 @@ function modelCall(request: RunRequest, messages: Message[]): ModelCall {
     max_tokens,
     purpose,
     signal,
+    ...(parameters ? { parameters } : {}),
     ...(onText ? { onText } : {}),
     ...(response_schema ? { response_schema } : {}),
   }

@@ -80,9 +80,14 @@ export function shapedBy(
   if (!config.behavioural_effects) return shaped
   const warmer = 1 + WARMER * (effective.risk_tolerance - base.risk_tolerance)
   const shorter = 1 - SHORTER * Math.max(0, base.concentration - effective.concentration)
+  const { parameters } = profile
+  const warmed = (temperature: number) => clamp(round(temperature * warmer), 0, 2)
   return {
     ...shaped,
-    temperature: clamp(round(profile.temperature * warmer), 0, 2),
+    temperature: warmed(profile.temperature),
+    ...(parameters.temperature === undefined
+      ? {}
+      : { parameters: { ...parameters, temperature: warmed(parameters.temperature) } }),
     max_steps: Math.max(1, Math.round(profile.max_steps * shorter)),
   }
 }

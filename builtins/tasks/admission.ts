@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { PluginHandle, SvcError } from '#kernel'
 import { Budget, BudgetExhaustedError } from '../budget/contract.ts'
 import { GuardrailBlockedError, Guardrails } from '../guardrails/contract.ts'
+import type { ModelParameters } from '../models/contract.ts'
 import { canonicalJson } from '../runtime/contract.ts'
 
 export interface TaskInput {
@@ -11,6 +12,7 @@ export interface TaskInput {
   session_id?: string | null | undefined
   session_key?: string | null | undefined
   response_schema?: Record<string, unknown> | null | undefined
+  parameters?: ModelParameters | null | undefined
 }
 
 /** An instruction that may be kept, and why its task must all the same fail. */
@@ -48,11 +50,12 @@ async function refuseOverBudget(budget: Budget): Promise<void> {
 }
 
 /** What makes two requests the same. */
-export function hashOf({ instruction, max_steps, session_id, session_key, response_schema }: TaskInput): string {
-  const structured = response_schema ? { response_schema } : {}
+export function hashOf({ instruction, max_steps, session_id, session_key, ...more }: TaskInput): string {
+  const { response_schema, parameters } = more
   const request = {
     ...{ instruction, max_steps, session_id: session_id ?? null, session_key: session_key ?? null },
-    ...structured,
+    ...(response_schema ? { response_schema } : {}),
+    ...(parameters ? { parameters } : {}),
   }
   return createHash('sha256').update(canonicalJson(request)).digest('hex')
 }

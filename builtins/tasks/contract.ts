@@ -1,4 +1,5 @@
 import { defineError, describeIssues, type Issue, type StreamEvent, type SvcErrorOptions, token, z } from '#kernel'
+import { ModelParameters } from '../models/contract.ts'
 import { Problem } from '../rest/contract.ts'
 
 /** How a task ended, or that it waits for the operator. */
@@ -35,6 +36,7 @@ export const Task = taskWith(z.enum(['running', ...TASK_ENDS])).extend({
   instruction: z.string(),
   max_steps: z.number().int(),
   response_schema: z.record(z.string(), z.unknown()).nullable(),
+  parameters: ModelParameters.nullable().describe('How its model answers, as the task was given it'),
   duration_ms: z.number().int().describe('How long it was worked on'),
   created_at: z.iso.datetime(),
   ended_at: z.iso.datetime().nullable(),

@@ -230,7 +230,7 @@ export class TaskDesk {
    * @returns undefined when another request was first with the session or the key, or the agent is gone
    */
   async #insert(
-    { instruction, max_steps, session_id: given, session_key, response_schema = null }: TaskInput,
+    { instruction, max_steps, session_id: given, session_key, response_schema = null, parameters = null }: TaskInput,
     agent: AgentRow,
     request_hash: string,
     { tenant, idempotency_key: key, request_id, traceparent }: OperationCall,
@@ -243,7 +243,7 @@ export class TaskDesk {
     const guarded = this.#svc.has(Guardrails) && this.#svc.use(Guardrails).enabled
     const text: TextMode = streams ? (guarded ? 'suppressed' : 'shown') : 'none'
     const task_id = this.#svc.ports.ids.make('task', 12)
-    const asked = { instruction, max_steps, response_schema, text }
+    const asked = { instruction, max_steps, response_schema, parameters, text }
     const made = { ...{ task_id, agent_id, session_id, ...asked, request_id, request_hash }, user_id: tenant }
     const task = { ...made, idempotency_key: key ?? null, owner: this.#owner }
     const isNew = effects.length > 0

@@ -1,5 +1,5 @@
 import { type Effect, z } from '#kernel'
-import { Message } from '../models/contract.ts'
+import { Message, ModelParameters } from '../models/contract.ts'
 import { Problem } from '../rest/contract.ts'
 import { defineEffect, type Statement } from '../store/contract.ts'
 import { TASK_ENDS } from './contract.ts'
@@ -16,6 +16,7 @@ const NewTask = z.object({
   instruction: z.string(),
   max_steps: z.number().int(),
   response_schema: z.record(z.string(), z.unknown()).nullable(),
+  parameters: ModelParameters.nullable(),
   text: z.enum(['none', 'shown', 'suppressed']),
   request_id: z.string(),
   idempotency_key: z.string().nullable(),
@@ -32,14 +33,15 @@ export const insertTask = defineEffect({
   statements: (task, now) => [
     {
       sql: `INSERT INTO task_runs (task_id, agent_id, session_id, user_id, instruction, max_steps, text, request_id,
-              response_schema, idempotency_key, request_hash, detached, owner, lease_until, created_at)
-            SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE EXISTS
+              response_schema, parameters, idempotency_key, request_hash, detached, owner, lease_until, created_at)
+            SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE EXISTS
             (SELECT 1 FROM agents WHERE agent_id = ? AND died_at IS NULL) ON CONFLICT DO NOTHING`,
       params: [
         ...[task.task_id, task.agent_id, task.session_id, task.user_id, task.instruction, task.max_steps, task.text],
         ...[
           task.request_id,
           task.response_schema && JSON.stringify(task.response_schema),
+          task.parameters && JSON.stringify(task.parameters),
           task.idempotency_key,
           task.request_hash,
           task.idempotency_key !== null,

@@ -2,6 +2,7 @@ import { type OperationCall, operation, Page, type PluginHandle, stream, z } fro
 import { isTree, type Tree } from '#lib/tree'
 import { AgentDeadError, AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '../agents/contract.ts'
 import { BudgetExhaustedError } from '../budget/contract.ts'
+import { ModelParameters } from '../models/contract.ts'
 import { IdempotencyKeyReusedError } from '../rest/contract.ts'
 import { OtherAgentSessionError, SessionClosedError, SessionNotFoundError, Sessions } from '../sessions/contract.ts'
 import { isoTime, Store } from '../store/contract.ts'
@@ -59,6 +60,7 @@ const TaskInput = z.strictObject({
   response_schema: ResponseSchema.nullish().describe(
     'A JSON Schema of type object that the answer is to fit; the object is then in parsed',
   ),
+  parameters: ModelParameters.nullish().describe('How the model answers; goes before what profile and model say'),
 })
 const begins = {
   input: TaskInput,

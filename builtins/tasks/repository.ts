@@ -16,6 +16,8 @@ export interface TaskRow {
   max_steps: number
   /** The JSON Schema that the answer is to fit, as JSON. */
   response_schema: string | null
+  /** How the model answers, as JSON. */
+  parameters: string | null
   status: Task['status']
   output: string
   /** The answer as an object that fits, as JSON. */
@@ -47,13 +49,14 @@ export interface TaskRow {
 
 /** A task as it has just been written down; in `created_at` it may differ by a moment. */
 export function newRow(task: NewTask, now: number): TaskRow {
-  const { response_schema, idempotency_key } = task
+  const { response_schema, parameters, idempotency_key } = task
   return {
     ...task,
     ...{ status: 'running', output: '', parsed: null, error: null, approval_ids: '[]' },
     ...{ steps_taken: 0, tool_calls_made: 0, cost_micros: 0, input_tokens: 0, output_tokens: 0, duration_ms: 0 },
     ...{ interruptions: 0, epoch: 1, lease_until: now, created_at: now, ended_at: null },
     response_schema: response_schema && JSON.stringify(response_schema),
+    parameters: parameters && JSON.stringify(parameters),
     detached: Number(idempotency_key !== null),
   }
 }

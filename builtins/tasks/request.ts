@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { PluginHandle } from '#kernel'
 import { recordInput } from '#lib/recording-context'
 import type { AgentRow } from '../agents/contract.ts'
-import type { Message } from '../models/contract.ts'
+import { type Message, mergeParameters } from '../models/contract.ts'
 import type { Profile } from '../profiles/contract.ts'
 import type { RunRequest, ToolSet } from '../runtime/contract.ts'
 import { Store } from '../store/contract.ts'
@@ -10,6 +10,7 @@ import type { AnswerForm } from './answer-form.ts'
 import { type Lives, modelOf } from './beginning.ts'
 import { REMEMBERED_TASKS, rememberedMessages, taskSystem } from './prompt.ts'
 import { earlierExchanges, type TaskRow, unansweredCalls } from './repository.ts'
+import { parametersIn } from './shape.ts'
 import { taskTools } from './tools.ts'
 
 /** Seconds that one tool call may take where no room says so. */
@@ -66,6 +67,7 @@ export async function prepareRun(
       fallback: profile.fallback,
       temperature: profile.temperature,
       max_tokens: profile.max_tokens,
+      parameters: mergeParameters(parametersIn(row), profile.parameters),
       max_steps: row.max_steps - row.steps_taken,
       system: taskSystem(profile, skills, tools(), form !== undefined),
       transcript: [...remembered, ...said],

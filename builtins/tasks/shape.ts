@@ -1,4 +1,5 @@
 import type { StreamEvent } from '#kernel'
+import { ModelParameters } from '../models/contract.ts'
 import type { Problem } from '../rest/contract.ts'
 import { isoTime, usdOf } from '../store/contract.ts'
 import { type Task, TaskCancelledError, type TaskResponse, TaskStoppedError } from './contract.ts'
@@ -39,8 +40,14 @@ export function taskOf(row: TaskRow): Task {
   return {
     ...factsOf(row),
     ...{ status, agent_id, instruction, max_steps, duration_ms },
+    parameters: parametersIn(row) ?? null,
     response_schema: row.response_schema === null ? null : (JSON.parse(row.response_schema) as Record<string, unknown>),
     created_at: isoTime(created_at),
     ended_at: ended_at === null ? null : isoTime(ended_at),
   }
+}
+
+/** Returns the parameters that a task was given for its model. */
+export function parametersIn({ parameters }: Pick<TaskRow, 'parameters'>): ModelParameters | undefined {
+  return parameters === null ? undefined : ModelParameters.parse(JSON.parse(parameters))
 }

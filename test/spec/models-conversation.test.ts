@@ -6,7 +6,7 @@ import type { Message, ModelRequest } from '../../builtins/models/contract.ts'
 import { anthropicRequest } from '../../builtins/models/providers/anthropic-wire.ts'
 import { wireRequest } from '../../builtins/models/providers/openai-wire.ts'
 import type { ModelRequestBody } from '../support/index.ts'
-import { faultIn, type MessagesRequestBody } from '../support/messages-server.ts'
+import { faultIn, type MessagesRequestBody } from '../support/messages-rules.ts'
 import { type Dialect, refusalOf } from '../support/wire-rules.ts'
 
 const MODELS: Record<Dialect, string> = {

@@ -1,17 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { text as textOf } from 'node:stream/consumers'
-
-/** A request of Anthropic's Messages API as it came over the wire. */
-export interface MessagesRequestBody {
-  model: string
-  max_tokens: number
-  temperature?: number
-  stream?: boolean
-  system?: { type: 'text'; text: string; cache_control?: unknown }[]
-  messages: { role: 'user' | 'assistant'; content: Record<string, unknown>[] }[]
-  tools?: { name: string; description: string; input_schema: Record<string, unknown> }[]
-}
+import { faultIn, type MessagesRequestBody, SIGNATURE } from './messages-rules.ts'
 
 interface MessagesRequest {
   headers: IncomingMessage['headers']
@@ -48,8 +38,8 @@ export interface MessagesServer {
 
 /**
  * Starts a server on the loopback address that speaks `POST /v1/messages` of Anthropic, streamed and whole, as
- * https://platform.claude.com/docs/en/build-with-claude/streaming describes it. Like the real one it refuses a request whose turns do
- * not alternate, or whose tools' results do not follow their calls.
+ * https://platform.claude.com/docs/en/build-with-claude/streaming describes it. Like the real one it refuses what
+ * `faultIn` finds.
  */
 export async function messagesServer(...replies: MessagesReply[]): Promise<MessagesServer> {
   const queue = [...replies]
@@ -92,35 +82,12 @@ export async function messagesServer(...replies: MessagesReply[]): Promise<Messa
   }
 }
 
-/** What the real API refuses a request for. */
-export function faultIn({ messages, temperature }: MessagesRequestBody): string | undefined {
-  if (temperature !== undefined) return 'temperature: Extra inputs are not permitted'
-  if (messages[0]?.role !== 'user') return 'messages: first message must use the "user" role'
-  for (const [n, { role, content }] of messages.entries()) {
-    if (messages[n - 1]?.role === role) return 'messages: roles must alternate'
-    if (content.length === 0) return `messages.${n}: all messages must have non-empty content`
-    if (content.some(({ type, text }) => type === 'text' && !String(text).trim())) {
-      return `messages.${n}: text content blocks must contain non-whitespace text`
-    }
-    const results = content.filter(({ type }) => type === 'tool_result')
-    if (content.slice(0, results.length).some(({ type }) => type !== 'tool_result')) {
-      return `messages.${n}: tool_result blocks must come first`
-    }
-    const asked = messages[n - 1]?.content.flatMap(({ type, id }) => (type === 'tool_use' ? [id] : [])) ?? []
-    const answered = results.map(({ tool_use_id }) => tool_use_id)
-    if (role === 'user' && JSON.stringify(asked) !== JSON.stringify(answered)) {
-      return `messages.${n}: tool_use ids were found without tool_result blocks immediately after`
-    }
-  }
-  return undefined
-}
-
 const USAGE = { input_tokens: 10, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 5 }
 
 function blocksOf({ content = [] }: MessagesAnswer): Record<string, unknown>[] {
   return content.map((block, n) => {
     if ('text' in block) return { type: 'text', text: block.text }
-    if ('thinking' in block) return { type: 'thinking', thinking: block.thinking, signature: 'c2ln' }
+    if ('thinking' in block) return { type: 'thinking', thinking: block.thinking, signature: SIGNATURE }
     return { type: 'tool_use', id: block.id ?? `toolu_${n}`, name: block.tool, input: block.input }
   })
 }
@@ -171,6 +138,9 @@ function sendBlock(
       tool_use: { type: 'input_json_delta', partial_json: piece },
     }[type as 'text' | 'thinking' | 'tool_use']
     send('content_block_delta', { index, delta })
+  }
+  if (type === 'thinking') {
+    send('content_block_delta', { index, delta: { type: 'signature_delta', signature: rest.signature } })
   }
   send('content_block_stop', { index })
 }

@@ -1,12 +1,20 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { text as textOf } from 'node:stream/consumers'
+import type { MessagesRequestBody } from './messages-rules.ts'
+import { asChat, blockEvents, blocksOf, endOfMessage, messagesRefusal } from './messages-wire.ts'
 import { type Dialect, refusalOf, tokensIn } from './wire-rules.ts'
 
 /** A chat completion request as it came over the wire. */
 export interface ModelRequestBody {
   model: string
-  messages: { role: string; content: string | null; tool_calls?: unknown[]; tool_call_id?: string }[]
+  messages: {
+    role: string
+    content: string | null
+    tool_calls?: unknown[]
+    tool_call_id?: string
+    reasoning_content?: string
+  }[]
   tools?: { type: 'function'; function: { name: string; description: string; parameters: Record<string, unknown> } }[]
   stream?: boolean
   stream_options?: { include_usage?: boolean }
@@ -20,7 +28,10 @@ export interface ModelServerRequest {
   /** Counts the chat completions from 1. */
   n: number
   headers: IncomingMessage['headers']
+  /** As a chat completion, also where Anthropic's Messages API was asked. */
   body: ModelRequestBody
+  /** The request as it came, where Anthropic's Messages API was asked. */
+  messages?: MessagesRequestBody
   /** All text of its messages, one after another. */
   prompt: string
   /** How it ended: `answered` to the last byte, or `dropped` by either side before that. */
@@ -39,7 +50,11 @@ export interface BillEntry {
 export interface Answer {
   kind: 'answer'
   text: string
-  tool_calls: { id?: string; name: string; arguments: string }[]
+  tool_calls: { id?: string; name: string; arguments: string; extra_content?: unknown }[]
+  /** What it thinks first: sent as `reasoning_content`, or as a signed thinking block of Anthropic's. */
+  reasoning?: string
+  /** Further fields of its message, in chat completions. */
+  fields?: Readonly<Record<string, unknown>>
   finish_reason?: string
   /** What its text waits for after its first piece. */
   until?: Promise<unknown>
@@ -100,6 +115,8 @@ export type Script = (request: ModelServerRequest, n: number) => Reply | undefin
 export interface ModelServer {
   /** The base URL, ending in `/v1`: what `OPENAI_BASE_URL` takes. */
   readonly url: string
+  /** The address without `/v1`: what `ANTHROPIC_BASE_URL` takes. */
+  readonly origin: string
   readonly requests: readonly ModelServerRequest[]
   readonly bill: readonly BillEntry[]
   /** Requests that no provider of the dialect would answer, or that are larger than the window. */
@@ -119,6 +136,8 @@ export interface ModelServerOptions {
   models?: readonly string[] | null
   /** Whose rules requests are refused by; those that all providers share by default. */
   dialect?: Dialect
+  /** The model thinks: it wants back what it thought, as DeepSeek and Gemini do. */
+  thinks?: boolean
   /** Tokens of input and output together that a request may take; no limit by default. */
   window?: number
   /** Further pages that it answers with JSON, by path. */
@@ -187,7 +206,8 @@ export function barrier(n: number, reply: Reply = text('Together.')): Barrier {
 
 /**
  * Starts an OpenAI-compatible server on the loopback address whose answers a script decides. It speaks both forms of
- * `POST /v1/chat/completions`, and `GET /v1/models` unless `models` is null. It refuses what the real providers refuse.
+ * `POST /v1/chat/completions`, and of `POST /v1/messages` of Anthropic, and `GET /v1/models` unless `models` is null. It refuses
+ * what the real providers refuse.
  * @throws what listening throws, as when the port is in use
  * @example
  * const server = await modelServer()
@@ -212,16 +232,18 @@ export async function modelServer(options: ModelServerOptions = {}): Promise<Mod
     return settle(reply.reply)
   }
 
-  const chat = async (incoming: IncomingMessage, response: ServerResponse) => {
-    const body = JSON.parse(await textOf(incoming)) as ModelRequestBody
+  const chat = async (incoming: IncomingMessage, response: ServerResponse, isAnthropic: boolean) => {
+    const sent = JSON.parse(await textOf(incoming))
+    const messages: MessagesRequestBody | undefined = isAnthropic ? sent : undefined
+    const body: ModelRequestBody = messages ? asChat(messages) : sent
     const n = requests.length + 1
     const request = {
-      ...{ n, headers: incoming.headers, body, ended: endOf(response) },
+      ...{ n, headers: incoming.headers, body, ended: endOf(response), ...(messages ? { messages } : {}) },
       prompt: body.messages.map(message => message.content ?? '').join('\n'),
     }
     requests.push(request)
     for (const arrived of arrivals) arrived()
-    const refusal = refusalOf(body, options)
+    const refusal = messages ? messagesRefusal(messages, options.window) : refusalOf(body, options)
     if (refusal) {
       refusals.push(refusal)
       return sendRefusal(response, refusal)
@@ -231,7 +253,7 @@ export async function modelServer(options: ModelServerOptions = {}): Promise<Mod
     const entry = { n, model: body.model, input_tokens: tokensIn(body), output_tokens: 0 }
     if (reply.kind === 'answer' || reply.mode !== 'html200') bill.push(entry)
     if (reply.kind === 'breakage') return sendBreakage(response, body, reply, entry)
-    await sendAnswer(response, body, reply, entry)
+    await (messages ? sendMessage : sendAnswer)(response, body, reply, entry)
   }
 
   const server = createServer((incoming, response) => {
@@ -243,10 +265,13 @@ export async function modelServer(options: ModelServerOptions = {}): Promise<Mod
       const data = (options.models ?? ['scripted-1']).map(id => ({ id, object: 'model' }))
       return sendJson(response, 200, { object: 'list', data })
     }
-    if (incoming.method !== 'POST' || path !== '/v1/chat/completions') {
+    const isAnthropic = path === '/v1/messages'
+    if (incoming.method !== 'POST' || (path !== '/v1/chat/completions' && !isAnthropic)) {
       return sendRefusal(response, refuse(404, `no such route: ${incoming.method} ${path}`))
     }
-    chat(incoming, response).catch(error => sendRefusal(response, refuse(500, `the script failed: ${error}`)))
+    chat(incoming, response, isAnthropic).catch(error =>
+      sendRefusal(response, refuse(500, `the script failed: ${error}`)),
+    )
   })
   server.on('connection', socket => {
     sockets.add(socket)
@@ -262,8 +287,10 @@ export async function modelServer(options: ModelServerOptions = {}): Promise<Mod
     for (const socket of sockets) socket.destroy()
     await closed
   }
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    url: `${origin}/v1`,
+    origin,
     requests,
     bill,
     refusals,
@@ -289,13 +316,16 @@ async function sendAnswer(response: ServerResponse, body: ModelRequestBody, answ
   const { input_tokens: prompt_tokens, output_tokens: completion_tokens } = entry
   const usage = answer.usage === undefined ? { prompt_tokens, completion_tokens } : answer.usage
   const finish_reason = answer.finish_reason ?? (answer.tool_calls.length > 0 ? 'tool_calls' : 'stop')
-  const calls = answer.tool_calls.map(({ id, name, arguments: args }, index) => {
-    return { index, id: id ?? `call_${entry.n}_${index}`, type: 'function', function: { name, arguments: args } }
-  })
+  const calls = answer.tool_calls.map(({ id, name, arguments: args, extra_content }, index) => ({
+    ...{ index, id: id ?? `call_${entry.n}_${index}`, type: 'function', function: { name, arguments: args } },
+    ...(extra_content === undefined ? {} : { extra_content }),
+  }))
+  const fields = { ...(answer.reasoning ? { reasoning_content: answer.reasoning } : {}), ...answer.fields }
   if (!body.stream) {
     const message = {
       role: 'assistant',
       content: answer.text || null,
+      ...fields,
       ...(calls.length > 0 ? { tool_calls: calls } : {}),
     }
     return sendJson(response, 200, {
@@ -308,6 +338,7 @@ async function sendAnswer(response: ServerResponse, body: ModelRequestBody, answ
   const chunk = (delta: object, reason: string | null = null) =>
     send({ ...completion(body, entry.n), choices: [{ index: 0, delta, finish_reason: reason }] })
   await chunk({ role: 'assistant', content: '' })
+  if (Object.keys(fields).length > 0) await chunk(fields)
   for (const [n, piece] of [...pieces(answer.text)].entries()) {
     if (n === 1) await answer.until
     await chunk({ content: piece })
@@ -321,6 +352,32 @@ async function sendAnswer(response: ServerResponse, body: ModelRequestBody, answ
   await chunk({}, finish_reason)
   if (usage && body.stream_options?.include_usage) await send({ ...completion(body, entry.n), choices: [], usage })
   response.end('data: [DONE]\n\n')
+}
+
+/** An answer of Anthropic's Messages API: https://platform.claude.com/docs/en/build-with-claude/streaming */
+async function sendMessage(response: ServerResponse, body: ModelRequestBody, answer: Answer, entry: BillEntry) {
+  const content = blocksOf(answer, entry.n)
+  entry.output_tokens = tokens(JSON.stringify(content).length - 2)
+  const { input_tokens, output_tokens } = entry
+  const head = { id: `msg_${entry.n}`, type: 'message', role: 'assistant', model: body.model }
+  const end = endOfMessage(answer)
+  if (!body.stream) return sendJson(response, 200, { ...head, content, ...end, usage: { input_tokens, output_tokens } })
+  response.writeHead(200, { 'content-type': 'text/event-stream' })
+  const message = {
+    ...head,
+    content: [],
+    stop_reason: null,
+    stop_sequence: null,
+    usage: { input_tokens, output_tokens: 1 },
+  }
+  const events = [
+    { type: 'message_start', message },
+    ...content.flatMap((block, index) => blockEvents(index, block)),
+    { type: 'message_delta', delta: end, usage: { output_tokens } },
+    { type: 'message_stop' },
+  ] as { type: string }[]
+  for (const event of events) await write(response, `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+  response.end()
 }
 
 async function sendBreakage(
@@ -359,7 +416,12 @@ function drip(response: ServerResponse, line: string): void {
 
 function sendRefusal(response: ServerResponse, { status, message, headers, code }: Refusal): void {
   if (response.headersSent) return void response.destroy()
-  sendJson(response, status, { error: { message, type: 'error', code: code ?? null, param: null } }, headers)
+  sendJson(
+    response,
+    status,
+    { type: 'error', error: { message, type: 'error', code: code ?? null, param: null } },
+    headers,
+  )
 }
 
 function sendJson(response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}): void {

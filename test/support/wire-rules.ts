@@ -15,6 +15,8 @@ interface Rule {
   status: number
   message: string
   code?: string
+  /** Holds for models that think. */
+  isOfThinking?: true
   isBroken(messages: readonly WireMessage[]): boolean
 }
 
@@ -111,11 +113,32 @@ const RULES: readonly Rule[] = [
     isBroken: messages => messages.slice(1).some(({ role }) => role === 'system'),
   },
   {
+    dialects: ['openai'],
+    status: 400,
+    message: "Invalid 'messages[1].tool_calls[0].id': string too long. Expected a string with maximum length 40.",
+    isBroken: messages => turns(messages).some(({ asked }) => asked.some(id => id.length > 40)),
+  },
+  {
+    dialects: ['deepseek'],
+    status: 400,
+    isOfThinking: true,
+    message: 'The `reasoning_content` in the thinking mode must be passed back to the API.',
+    isBroken: messages =>
+      messages.some(({ tool_calls, reasoning_content }) => tool_calls?.length && reasoning_content === undefined),
+  },
+  {
+    dialects: ['gemini'],
+    status: 400,
+    isOfThinking: true,
+    message: 'Function call is missing a thought_signature in functionCall parts.',
+    isBroken: messages => messages.some(({ tool_calls }) => tool_calls?.length && !signatureOf(tool_calls[0])),
+  },
+  {
     dialects: ['openai', 'deepseek', 'mistral', 'gemini'],
     status: 400,
     message: 'messages: text content must be non-empty',
     isBroken: messages =>
-      messages.some(({ content, tool_calls }) => (content ?? '').trim() === '' && !tool_calls?.length),
+      messages.some(({ content, tool_calls }) => String(content ?? '').trim() === '' && !tool_calls?.length),
   },
 ]
 
@@ -140,14 +163,20 @@ const OVERFLOWS: Record<Dialect, (window: number, tokens: number) => Refusal> = 
 
 /**
  * Tells how a provider would refuse a request of OpenAI's chat completions; undefined when it would answer.
+ * @param thinks the model thinks, and wants back what it thought
  * @param window tokens of input and output together; Infinity sets no limit
  */
 export function refusalOf(
   body: ModelRequestBody,
-  { dialect = 'common', window = Number.POSITIVE_INFINITY }: { dialect?: Dialect; window?: number } = {},
+  {
+    dialect = 'common',
+    thinks = false,
+    window = Number.POSITIVE_INFINITY,
+  }: { dialect?: Dialect; thinks?: boolean; window?: number } = {},
 ): Refusal | undefined {
-  const isAsked = ({ dialects }: Rule) =>
-    dialect === 'common' ? dialects.some(each => each !== 'mistral') : dialects.includes(dialect)
+  const isAsked = ({ dialects, isOfThinking }: Rule) =>
+    (!isOfThinking || thinks) &&
+    (dialect === 'common' ? dialects.some(each => each !== 'mistral') : dialects.includes(dialect))
   const broken = RULES.find(rule => isAsked(rule) && rule.isBroken(body.messages))
   if (broken) return refuse(broken.status, broken.message, broken.code ? { code: broken.code } : {})
   const tokens = tokensIn(body) + (body.max_tokens ?? body.max_completion_tokens ?? 0)
@@ -160,6 +189,11 @@ export function tokensIn({ messages, tools }: Pick<ModelRequestBody, 'messages' 
     return sum + (content?.length ?? 0) + (tool_calls ? JSON.stringify(tool_calls).length : 0)
   }, 0)
   return Math.ceil((said + (tools ? JSON.stringify(tools).length : 0)) / 4)
+}
+
+function signatureOf(call: unknown): string | undefined {
+  const { extra_content } = call as { extra_content?: { google?: { thought_signature?: string } } }
+  return extra_content?.google?.thought_signature
 }
 
 /** The ids of the calls of each message, and of the results right after it. */

@@ -123,6 +123,7 @@ export class LifeChoices {
       tools: [],
       temperature: profile.temperature,
       max_tokens: Math.min(profile.max_tokens, MAX_TOKENS),
+      parameters: profile.parameters,
       purpose: {
         agent_id,
         goal_id: null,

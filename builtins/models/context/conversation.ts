@@ -15,14 +15,49 @@ export interface ConversationRules {
   separates_results?: boolean
   /** Ids of calls are nine letters or digits (Mistral). */
   has_short_ids?: boolean
+  /** Reasoning is wanted back for all turns, not only for the one under way (DeepSeek, Kimi). */
+  keeps_all_reasoning?: boolean
 }
 
 /** Mistral's models keep to its rules wherever they run: their chat templates have them too. */
 const MISTRAL = /mi(ni)?stral|mixtral|magistral|codestral|devstral|pixtral/i
 
+const KEEPS_ALL_REASONING = /deepseek|kimi/i
+
 /** Returns what the server of a model asks of a conversation. */
 export function rulesFor({ id }: Pick<Target, 'id'>): ConversationRules {
-  return MISTRAL.test(id) ? { separates_results: true, has_short_ids: true } : {}
+  return {
+    ...(MISTRAL.test(id) ? { separates_results: true, has_short_ids: true } : {}),
+    ...(KEEPS_ALL_REASONING.test(id) ? { keeps_all_reasoning: true } : {}),
+  }
+}
+
+/** Messages without what their providers want back, by the message as it is stored. */
+const bare = new WeakMap<Message, Message>()
+
+/**
+ * Returns the conversation with what its answers have for their provider, such as signed reasoning, only where that is wanted
+ * back: by the model that gave it, in the turn that is under way.
+ */
+export function returnable(
+  messages: readonly Message[],
+  { id }: Pick<Target, 'id'>,
+  { keeps_all_reasoning = false }: ConversationRules = {},
+): readonly Message[] {
+  if (messages.every(({ provider_data }) => !provider_data)) return messages
+  const from = keeps_all_reasoning ? 0 : turnStart(messages)
+  return messages.map((message, n) => {
+    const { provider_data, ...rest } = message
+    if (!provider_data || (provider_data.model === id && n >= from)) return message
+    const kept = bare.get(message) ?? rest
+    bare.set(message, kept)
+    return kept
+  })
+}
+
+/** Returns where the turn under way begins: after the last message of the user that does not stand behind a tool's result. */
+export function turnStart(messages: readonly Message[]): number {
+  return messages.findLastIndex(({ role }, n) => role === 'user' && messages[n - 1]?.role !== 'tool') + 1
 }
 
 /**
@@ -40,7 +75,7 @@ export function wellFormed(messages: readonly Message[], rules: ConversationRule
   const shaped = rules.separates_results ? separated(turns) : turns
   return [
     ...(system ? [{ role: 'system' as const, content: system }] : []),
-    ...(rules.has_short_ids ? shaped.map(withShortIds) : shaped),
+    ...shaped.map(message => withIds(message, rules.has_short_ids ? shortId : boundedId)),
   ]
 }
 
@@ -50,8 +85,11 @@ function answered(messages: readonly Message[]): Message[] {
   for (let at = 0; at < messages.length; ) {
     const message = messages[at++]!
     if (message.role === 'tool') continue
-    said.push(message.role === 'system' ? { ...message, role: 'user' } : message)
     const calls = message.tool_calls ?? []
+    const ids = distinctIds(calls.map(({ id }) => id))
+    if (message.role === 'system') said.push({ ...message, role: 'user' })
+    else if (ids.every((id, n) => id === calls[n]!.id)) said.push(message)
+    else said.push({ ...message, tool_calls: calls.map((call, n) => ({ ...call, id: ids[n]! })) })
     if (calls.length === 0) continue
     const next = messages.findIndex(({ role }, n) => n >= at && role === 'assistant')
     const results = new Map(
@@ -60,14 +98,26 @@ function answered(messages: readonly Message[]): Message[] {
         .filter(({ role }) => role === 'tool')
         .map(result => [result.tool_call_id, result]),
     )
-    for (const { id, name } of calls) said.push(resultOf(id, name, results.get(id)))
+    for (const [n, { id, name }] of calls.entries()) said.push(resultOf(ids[n]!, name, results.get(id)))
   }
   return said
 }
 
+/** An id that a call before it has gets an ending of its own. */
+function distinctIds(ids: readonly string[]): string[] {
+  const distinct: string[] = []
+  for (let id of ids) {
+    while (id === '' || distinct.includes(id)) id += '_'
+    distinct.push(id)
+  }
+  return distinct
+}
+
 function resultOf(tool_call_id: string, name: string, result: Message | undefined): Message {
   if (!result) return { role: 'tool', tool_call_id, name, content: NO_RESULT, is_error: true }
-  return result.content.trim() === '' ? { ...result, content: NO_OUTPUT } : result
+  const content = result.content.trim() === '' ? NO_OUTPUT : result.content
+  if (content === result.content && tool_call_id === result.tool_call_id) return result
+  return { ...result, tool_call_id, content }
 }
 
 /** Drops messages without content, and makes one of neighbours with the same role. Calls of neighbours stay apart. */
@@ -96,10 +146,21 @@ function separated(turns: readonly Message[]): Message[] {
   )
 }
 
-function withShortIds(message: Message): Message {
+function withIds(message: Message, idOf: (id: string) => string): Message {
   const { tool_calls, tool_call_id } = message
-  if (tool_call_id !== undefined) return { ...message, tool_call_id: shortId(tool_call_id) }
-  return tool_calls ? { ...message, tool_calls: tool_calls.map(call => ({ ...call, id: shortId(call.id) })) } : message
+  if (tool_call_id !== undefined) {
+    const id = idOf(tool_call_id)
+    return id === tool_call_id ? message : { ...message, tool_call_id: id }
+  }
+  if (!tool_calls || tool_calls.every(({ id }) => idOf(id) === id)) return message
+  return { ...message, tool_calls: tool_calls.map(call => ({ ...call, id: idOf(call.id) })) }
+}
+
+/** OpenAI takes no longer ids. */
+const MAX_ID_CHARS = 40
+
+function boundedId(id: string): string {
+  return id.length <= MAX_ID_CHARS ? id : hash('sha256', id).slice(0, MAX_ID_CHARS)
 }
 
 function shortId(id: string): string {

@@ -1,6 +1,6 @@
 import type { PluginHandle } from '#kernel'
 import { appendEvent, Store } from '../../store/contract.ts'
-import { factsOf, type ProjectCatalogue } from '../catalogue.ts'
+import { factsOf, type ParameterConfig, type ProjectCatalogue } from '../catalogue.ts'
 import {
   type CallPurpose,
   type ContextReport,
@@ -11,13 +11,13 @@ import {
   type ToolSpec,
 } from '../contract.ts'
 import type { Target } from '../names.ts'
-import { rulesFor, wellFormed } from './conversation.ts'
+import { returnable, rulesFor, wellFormed } from './conversation.ts'
 import { type ContextLimits, type FitSettings, type FittedRequest, fitRequest } from './fit.ts'
 import { toolsTokens } from './tokens.ts'
 import { ContextWindows } from './windows.ts'
 
 export interface ContextParts {
-  config: FitSettings
+  config: FitSettings & ParameterConfig
   catalogue(): Promise<ProjectCatalogue>
 }
 
@@ -43,19 +43,22 @@ export class ContextEngine {
    */
   async call(target: Target, call: ModelCall, ask: (sent: ModelCall) => Promise<ModelAnswer>): Promise<ModelAnswer> {
     const { purpose } = call
-    const facts = factsOf(await this.#parts.catalogue(), target)
+    const rules = rulesFor(target)
+    const said = returnable(call.messages, target, rules)
+    const facts = factsOf(await this.#parts.catalogue(), target, this.#parts.config)
     for (let refusals = 0; ; refusals++) {
       const limits = await this.#windows.limits(target, facts, purpose)
       const tools = toolsFor(call, limits)
       const fitted = fitRequest(
-        { ...call, tools },
+        { ...call, messages: said, tools },
         { ...limits, smallest: refusals === MAX_REFUSALS },
         this.#parts.config,
       )
       if (this.#windows.isCompacted(target, purpose, fitted)) await this.#reportCompaction(target, purpose, fitted)
-      const messages = wellFormed(fitted.messages, rulesFor(target))
+      const messages = wellFormed(fitted.messages, rules)
       try {
-        const answer = await ask({ ...call, tools, messages, max_tokens: fitted.max_tokens })
+        const { max_tokens, thinking_tokens } = fitted
+        const answer = await ask({ ...call, tools, messages, max_tokens, ...fittedParameters(call, thinking_tokens) })
         this.#windows.calibrate(target, purpose, fitted, answer.spend)
         return answer
       } catch (error) {
@@ -77,9 +80,10 @@ export class ContextEngine {
 
   async #fit(target: Target, call: MeasuredCall, smallest: boolean) {
     const { catalogue, config } = this.#parts
-    const limits = await this.#windows.limits(target, factsOf(await catalogue(), target), call.purpose)
+    const limits = await this.#windows.limits(target, factsOf(await catalogue(), target, config), call.purpose)
     const tools = toolsFor(call, limits)
-    return { limits, tools, fitted: fitRequest({ ...call, tools }, { ...limits, smallest }, config) }
+    const messages = returnable(call.messages, target, rulesFor(target))
+    return { limits, tools, fitted: fitRequest({ ...call, messages, tools }, { ...limits, smallest }, config) }
   }
 
   #reportCompaction(target: Target, purpose: CallPurpose, fitted: FittedRequest): Promise<void> {
@@ -122,6 +126,13 @@ const TOOLS_SHARE = 0.2
 function toolsFor({ tools, toolsWithin }: MeasuredCall, { window, ratio }: ContextLimits): readonly ToolSpec[] {
   const most = Math.floor((window / ratio) * TOOLS_SHARE)
   return toolsWithin && toolsTokens(tools) > most ? toolsWithin(most) : tools
+}
+
+/** The parameters of a call with the tokens for thinking that its model has room for. */
+function fittedParameters({ parameters }: ModelCall, thinking_tokens: number): Pick<ModelCall, 'parameters'> {
+  if (!parameters) return {}
+  const { thinking_tokens: _, ...others } = parameters
+  return { parameters: thinking_tokens > 0 ? { ...others, thinking_tokens } : others }
 }
 
 /** Tokens of a request with what it keeps free for the answer, as estimated. */

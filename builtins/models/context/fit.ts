@@ -1,4 +1,5 @@
 import type { Message, ModelRequest } from '../contract.ts'
+import { thinkingTokens } from '../parameters.ts'
 import { digestOf } from './digest.ts'
 import { clearedCalls, clearedResult, shortened } from './shorten.ts'
 import { messagesTokens, messageTokens, textTokens, toolsTokens } from './tokens.ts'
@@ -28,14 +29,17 @@ export interface ContextSections {
   system: number
   tools: number
   messages: number
-  /** Kept free for the answer. */
+  /** Kept free for the answer, with the thinking before it. */
   answer: number
 }
 
 /** A request that fits, and what was left out for it. */
 export interface FittedRequest {
   messages: readonly Message[]
+  /** Tokens of the answer and of the thinking before it. */
   max_tokens: number
+  /** The part of `max_tokens` that is for thinking. */
+  thinking_tokens: number
   window: number
   sections: ContextSections
   /** Tool results and arguments that became one line. */
@@ -48,6 +52,8 @@ export interface FittedRequest {
 
 /** The answer takes at most this share of the window. */
 const ANSWER_SHARE = 0.25
+/** Thinking takes at most this share besides. */
+const THINKING_SHARE = 0.25
 /** Shares of the input that the system prompt, the first message (the goal) and any other message take at most. */
 const SYSTEM_SHARE = 0.5
 const GOAL_SHARE = 0.7
@@ -67,12 +73,15 @@ const SMALLEST = { context_full: 0.3, context_target: 0.2 }
  * the same from call to call until room is made again: that keeps the provider's prompt cache.
  */
 export function fitRequest(
-  { messages, tools, max_tokens }: Pick<ModelRequest, 'messages' | 'tools' | 'max_tokens'>,
+  { messages, tools, max_tokens, parameters }: Pick<ModelRequest, 'messages' | 'tools' | 'max_tokens' | 'parameters'>,
   { window: stated, max_output_tokens, ratio, smallest = false }: ContextLimits,
   settings: FitSettings,
 ): FittedRequest {
   const window = Math.floor(stated / ratio)
-  const answer = Math.min(max_tokens, max_output_tokens ?? max_tokens, Math.floor(window * ANSWER_SHARE))
+  const most = max_output_tokens ?? Number.POSITIVE_INFINITY
+  const text = Math.min(max_tokens, most, Math.floor(window * ANSWER_SHARE))
+  const thinking = Math.min(thinkingTokens(parameters), most - text, Math.floor(window * THINKING_SHARE))
+  const answer = text + thinking
   const input = window - answer
   const head = messages.findIndex(({ role }) => role !== 'system')
   const start = head < 0 ? messages.length : head
@@ -96,6 +105,7 @@ export function fitRequest(
   return {
     messages: [...system, ...shown],
     max_tokens: answer,
+    thinking_tokens: thinking,
     window: stated,
     sections: { ...sections, messages: messagesTokens(shown) },
     cleared: fitted.cleared,

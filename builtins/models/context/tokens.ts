@@ -20,12 +20,13 @@ export function textTokens(text: string): number {
   return Math.ceil(sample === text ? each : (each / sample.length) * text.length)
 }
 
-/** Estimates the tokens of one message with its tool calls. Messages do not change, so each is counted once. */
+/** Estimates the tokens of one message with its tool calls and what its provider wants back. Messages do not change, so each is counted once. */
 export function messageTokens(message: Message): number {
   let tokens = ofMessages.get(message)
   if (tokens === undefined) {
     const calls = message.tool_calls?.length ? JSON.stringify(message.tool_calls) : ''
-    tokens = MESSAGE_TOKENS + textTokens(message.content) + textTokens(calls)
+    const kept = message.provider_data ? JSON.stringify(message.provider_data.fields) : ''
+    tokens = MESSAGE_TOKENS + textTokens(message.content) + textTokens(calls) + textTokens(kept)
     ofMessages.set(message, tokens)
   }
   return tokens

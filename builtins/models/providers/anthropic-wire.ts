@@ -6,7 +6,9 @@ import type {
 } from '@anthropic-ai/sdk/resources/messages'
 import { z } from '#kernel'
 import { isTree } from '#lib/tree'
+import { turnStart } from '../context/conversation.ts'
 import type { Message, ModelEvent, ModelRequest, Usage } from '../contract.ts'
+import { anthropicParameters } from './anthropic-parameters.ts'
 
 /** Kept for the next step of the same conversation, which begins with the same words. */
 const CACHED = { cache_control: { type: 'ephemeral' } } as const
@@ -18,14 +20,17 @@ const CACHED = { cache_control: { type: 'ephemeral' } } as const
  * https://platform.claude.com/docs/en/build-with-claude/prompt-caching
  */
 export function anthropicRequest(request: ModelRequest): MessageCreateParamsNonStreaming {
-  const { model, messages, tools, max_tokens } = request
+  const { model, messages, tools } = request
   const first = messages.findIndex(({ role }) => role !== 'system')
   const head = messages.slice(0, first < 0 ? messages.length : first)
   const system = head.map(({ content }) => content).join('\n\n')
+  const parameters = anthropicParameters(request, hasAllThinking(messages))
+  const thinks = parameters.thinking?.type !== 'disabled'
   return {
-    ...{ model, max_tokens },
+    ...parameters,
+    model,
     ...(system.trim() ? { system: [{ type: 'text', text: system, ...CACHED }] } : {}),
-    messages: turnsOf(messages.slice(head.length)),
+    messages: turnsOf(messages.slice(head.length), thinks),
     ...(tools.length > 0
       ? {
           tools: tools.map(({ name, description, parameters }) => {
@@ -41,11 +46,18 @@ interface Turn {
   content: ContentBlockParam[]
 }
 
-function turnsOf(messages: readonly Message[]): MessageParam[] {
+/** Whether each call of the turn under way has the thinking that led to it: without, the API refuses to think on. */
+function hasAllThinking(messages: readonly Message[]): boolean {
+  return messages
+    .slice(turnStart(messages))
+    .every(({ tool_calls = [], provider_data }) => tool_calls.length === 0 || thinkingIn(provider_data).length > 0)
+}
+
+function turnsOf(messages: readonly Message[], thinks: boolean): MessageParam[] {
   const turns: Turn[] = []
   for (const message of messages) {
     const role = message.role === 'assistant' ? 'assistant' : 'user'
-    const content = blocksOf(message)
+    const content = thinks ? withThinking(blocksOf(message), message) : blocksOf(message)
     if (content.length === 0) continue
     const last = turns.at(-1)
     if (last?.role === role) last.content.push(...content)
@@ -72,6 +84,24 @@ function blocksOf({ role, content, tool_calls = [], tool_call_id, is_error }: Me
   return [...said, ...calls]
 }
 
+/** Thinking as it came, and the number of other blocks that stood before it. */
+const KeptThinking = z.array(z.object({ after: z.number().int(), block: z.looseObject({ type: z.string() }) }))
+type KeptThinking = z.infer<typeof KeptThinking>
+
+function thinkingIn(provider_data: Message['provider_data']): KeptThinking {
+  return KeptThinking.safeParse(provider_data?.fields.thinking).data ?? []
+}
+
+/** Puts the thinking of an answer back where it stood. */
+function withThinking(blocks: readonly ContentBlockParam[], { provider_data }: Message): ContentBlockParam[] {
+  const kept = thinkingIn(provider_data)
+  const at = (n: number) =>
+    kept
+      .filter(({ after }) => after === n || (n === blocks.length && after > n))
+      .map(({ block }) => block as unknown as ContentBlockParam)
+  return [...blocks.flatMap((block, n) => [...at(n), block]), ...at(blocks.length)]
+}
+
 /** Ids that another provider gave may hold what this one refuses. */
 function idOf(id: string): string {
   return id.replaceAll(/[^\w-]/g, '_') || '_'
@@ -85,7 +115,8 @@ const WireUsage = z.object({
   cache_creation_input_tokens: Count,
 })
 
-const Block = z.object({
+// Thinking is given back with all that it came with.
+const Block = z.looseObject({
   type: z.string(),
   text: z.string().nullish(),
   thinking: z.string().nullish(),
@@ -107,6 +138,7 @@ const Piece = z.object({
       type: z.string().nullish(),
       text: z.string().nullish(),
       thinking: z.string().nullish(),
+      signature: z.string().nullish(),
       partial_json: z.string().nullish(),
       stop_reason: z.string().nullish(),
     })
@@ -125,18 +157,28 @@ interface ToolUse {
 /** Makes our events of a stream's. Ends without `done` when the server gave no reason for its end. */
 export class AnthropicStream {
   readonly #uses = new Map<number, ToolUse>()
+  readonly #blocks = new Map<number, z.infer<typeof Block>>()
   #usage: z.infer<typeof WireUsage> = {}
 
   take(raw: unknown): ModelEvent[] {
     const { type, index, message, content_block: block, delta, usage } = Piece.parse(raw)
     this.#count(type === 'message_start' ? message?.usage : usage)
+    if (type === 'content_block_start' && block) this.#blocks.set(index ?? this.#blocks.size, block)
+    const begun = this.#blocks.get(index ?? this.#blocks.size - 1)
+    if (begun && delta?.thinking) begun.thinking = (begun.thinking ?? '') + delta.thinking
+    if (begun && delta?.signature) begun.signature = delta.signature
     if (type === 'content_block_start' && block?.type === 'tool_use') {
       this.#uses.set(index ?? this.#uses.size, useOf(block))
     } else if (delta?.type === 'input_json_delta') {
       const use = this.#uses.get(index ?? this.#uses.size - 1)
       if (use) use.json += delta.partial_json ?? ''
     } else if (type === 'message_delta' && delta?.stop_reason) {
-      return [...[...this.#uses.values()].map(calledBy), ...usageEvents(this.#usage), doneEvent(delta.stop_reason)]
+      return [
+        ...[...this.#uses.values()].map(calledBy),
+        ...thinkingEvents([...this.#blocks.values()]),
+        ...usageEvents(this.#usage),
+        doneEvent(delta.stop_reason),
+      ]
     }
     if (delta?.thinking) return [{ type: 'reasoning', text: delta.thinking }]
     // An empty text is a sign of life: a model that thinks, or writes a long tool call, is not idle.
@@ -159,9 +201,25 @@ export function eventsOfAnswer(raw: unknown): ModelEvent[] {
     ...(thought ? [{ type: 'reasoning' as const, text: thought }] : []),
     { type: 'text', text: content.map(({ text }) => text ?? '').join('') },
     ...content.filter(({ type }) => type === 'tool_use').map(block => calledBy(useOf(block))),
+    ...thinkingEvents(content),
     ...usageEvents(WireUsage.safeParse(usage).data ?? {}),
     doneEvent(stop_reason ?? 'end_turn'),
   ]
+}
+
+/** The thinking of an answer, with its signatures: the API wants it back unchanged while its calls are answered. */
+function thinkingEvents(blocks: readonly z.infer<typeof Block>[]): ModelEvent[] {
+  const isThinking = ({ type }: { type: string }) => type === 'thinking' || type === 'redacted_thinking'
+  const thinking: KeptThinking = []
+  let after = 0
+  let hasText = false
+  for (const block of blocks) {
+    if (isThinking(block)) thinking.push({ after, block })
+    // All texts become one.
+    else if (block.type !== 'text' || !hasText) after++
+    hasText ||= block.type === 'text'
+  }
+  return thinking.length > 0 ? [{ type: 'provider_data', fields: { thinking } }] : []
 }
 
 function useOf({ id, name, input }: z.infer<typeof Block>): ToolUse {

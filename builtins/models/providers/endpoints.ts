@@ -1,6 +1,7 @@
 import { type Ports, z } from '#kernel'
 import { TIERS } from '../catalogue.ts'
 import { ToolCalls } from '../contract.ts'
+import { ModelParameters } from '../parameters.ts'
 
 /** What configuration may say of one provider. */
 export const ProviderSettings = z.strictObject(
@@ -24,6 +25,7 @@ export const ProviderSettings = z.strictObject(
       .optional()
       .describe('Whether calls without a price in models.yaml cost nothing; true for loopback addresses by default'),
     tool_calls: ToolCalls.optional().describe('How its models call tools (default: auto, or what models.yaml says)'),
+    parameters: ModelParameters.optional().describe('How its models answer; goes before model.parameters'),
     max_concurrent: z.number().int().min(0).optional().describe('Attempts at once from one process; 0 sets no limit'),
   },
   'must be a mapping, such as { base_url: http://127.0.0.1:8080/v1 }',

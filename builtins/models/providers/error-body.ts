@@ -29,10 +29,11 @@ function readable(text: string): string {
   return JSON.stringify({ error: { code: body.code, type: body.type, message } })
 }
 
-/** The message in what a server says is wrong: a text, an object with one, or a list of such. */
+/** The message in what a server says is wrong: a text, an object with one, or a list of such. A `loc` names the key of the request that is meant. */
 function wordsIn(said: unknown): string | undefined {
   if (typeof said === 'string') return said || undefined
   if (Array.isArray(said)) return said.map(wordsIn).filter(Boolean).join('; ') || undefined
   if (!isTree(said)) return undefined
-  return wordsIn(said.message) ?? wordsIn(said.msg) ?? wordsIn(said.detail)
+  const place = Array.isArray(said.loc) && said.loc.length > 1 ? `${said.loc.at(-1)}: ` : ''
+  return wordsIn(said.message) ?? (typeof said.msg === 'string' ? place + said.msg : wordsIn(said.detail))
 }

@@ -2,6 +2,7 @@ import { type Clock, describeIssues, issuesOf, sentenceOf, z } from '#kernel'
 import { overflowIn } from '../context/overflow.ts'
 import { ModelError, type ModelFailure } from '../contract.ts'
 import type { Endpoint } from './endpoints.ts'
+import { refusalIn } from './refusals.ts'
 
 /** What the `openai` package throws for an answer of the server, or for none. */
 interface ApiError {
@@ -39,6 +40,7 @@ interface Description {
   interrupted?: boolean
   retryAfter?: number
   context_window?: number | null
+  parameter?: string
 }
 
 function describe(error: unknown, { base_url }: Endpoint, clock: Pick<Clock, 'ms'>): Description {
@@ -81,8 +83,14 @@ function refusal(
   error: unknown,
 ): Description {
   const said = brief(body?.message ?? sentenceOf(error))
-  const overflow = overflowIn(status, `${body?.code ?? ''} ${body?.type ?? ''} ${said}`)
+  const whole = `${body?.code ?? ''} ${body?.type ?? ''} ${body?.message ?? sentenceOf(error)}`
+  const overflow = overflowIn(status, whole)
   if (overflow) return overflowed(`HTTP ${status}: ${said}`, overflow)
+  const refused = refusalIn(status, whole)
+  if (refused) {
+    const { remedy, ...facts } = refused
+    return { problem: `HTTP ${status}: ${said}; ${remedy}`, transient: false, billed: false, ...facts }
+  }
   // An exhausted quota is a 429 too, and no wait will fill it.
   const isEmpty = body?.code === 'insufficient_quota' || status === 402
   const transient = status === 408 || status === 429 || status >= 500
@@ -146,10 +154,4 @@ function brief(text: unknown): string {
     .replace(/[\s\p{Cc}]+/gu, ' ')
     .trim()
   return (line.length > 300 ? `${line.slice(0, 300)}…` : line).replace(/\.$/, '')
-}
-
-/** Whether a server refused a request only because it does not know `stream_options`. */
-export function refusesStreamOptions(error: unknown): boolean {
-  const { status } = error as ApiError
-  return (status === 400 || status === 422) && /stream.?options|include_usage/i.test(sentenceOf(error))
 }

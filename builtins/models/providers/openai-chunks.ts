@@ -1,5 +1,6 @@
 import type { Clock } from '#kernel'
 import type { ModelEvent } from '../contract.ts'
+import { ReturnedFields } from './openai-returned.ts'
 import {
   Chunk,
   callsIn,
@@ -23,6 +24,7 @@ export function chunks(clock: Pick<Clock, 'yield'>): EventData<ModelEvent> {
 /** A stream's chunks as our events. There is no `done` among them when the server neither gave a reason for its end nor said that it is over. */
 class ChunkReading {
   readonly #toolCalls = new ToolCallAssembly()
+  readonly #returned = new ReturnedFields()
   #over = false
   #done = false
   #refused = false
@@ -41,8 +43,9 @@ class ChunkReading {
     const [choice] = choices ?? []
     const said = choice?.delta
     const calls = callsIn(said)
-    const text = said?.content ?? said?.refusal ?? ''
+    const text = said?.content?.text ?? said?.refusal ?? ''
     this.#toolCalls.add(calls)
+    if (said) this.#returned.add({ ...said, thinking: said.content?.thinking })
     this.#refused ||= Boolean(said?.refusal)
     this.#said ||= text !== '' || calls.length > 0
     // An empty text is a sign of life: a model that thinks, or writes a long tool call, is not idle.
@@ -58,7 +61,11 @@ class ChunkReading {
   #end(reason: string | null): ModelEvent[] {
     if (this.#done) return []
     this.#done = true
-    return [...this.#toolCalls.events(), doneEvent(reason, this.#refused)]
+    return [
+      ...this.#toolCalls.events(),
+      ...this.#returned.events(this.#toolCalls.extras()),
+      doneEvent(reason, this.#refused),
+    ]
   }
 }
 
@@ -67,8 +74,8 @@ function wordIn(raw: { choices?: unknown; usage?: unknown } | null): string | un
   const { choices, usage } = raw ?? {}
   if (!Array.isArray(choices) || choices.length !== 1 || usage) return undefined
   const { delta, finish_reason } = choices[0] ?? {}
-  const { content, refusal, tool_calls, function_call, reasoning_content, reasoning } = delta ?? {}
-  const more = finish_reason || refusal || tool_calls || function_call || reasoning_content || reasoning
+  const { content, role: _, ...others } = delta ?? {}
+  const more = finish_reason || Object.values(others).some(Boolean)
   return typeof content === 'string' && !more ? content : undefined
 }
 

@@ -4,32 +4,38 @@ import { isTree } from '#lib/tree'
 import type { Message, ModelEvent, ModelRequest } from '../contract.ts'
 import { continues, textOfArguments } from '../repair/arguments.ts'
 import { responseFormat } from '../structured.ts'
+import type { Dialect } from './dialects.ts'
+import { wireParameters } from './openai-parameters.ts'
+import { returned } from './openai-returned.ts'
 
 type Base = Omit<ChatCompletionCreateParams, 'stream' | 'stream_options'>
 
 /** A request in the words of OpenAI's chat completions. */
-export function wireRequest({ model, messages, tools, temperature, max_tokens, response_schema }: ModelRequest): Base {
-  // OpenAI's reasoning models refuse `max_tokens` and any temperature but their own.
-  const reasons = /^(o\d|gpt-[5-9])/.test(model)
+export function wireRequest(request: ModelRequest, dialect: Dialect = 'openai'): Base {
+  const { model, messages, tools, response_schema } = request
   return {
+    ...wireParameters(request, dialect),
     model,
-    messages: messages.map(wireMessage),
+    messages: messages.map(message => wireMessage(message, request, dialect)),
     ...(tools.length > 0 ? { tools: tools.map(tool => ({ type: 'function' as const, function: tool })) } : {}),
     ...(response_schema ? { response_format: responseFormat(response_schema) } : {}),
-    ...(reasons ? { max_completion_tokens: max_tokens } : { max_tokens, temperature }),
   }
 }
 
-function wireMessage({ role, content: said, tool_calls, tool_call_id }: Message): ChatCompletionMessageParam {
+function wireMessage(message: Message, request: ModelRequest, dialect: Dialect): ChatCompletionMessageParam {
+  const { role, content: said, tool_calls = [], tool_call_id } = message
   const content = wellFormed(said)
   if (role === 'tool') return { role, content, tool_call_id: tool_call_id ?? '' }
-  if (role !== 'assistant' || !tool_calls || tool_calls.length === 0) return { role, content }
-  const calls = tool_calls.map(({ id, name, arguments: args }) => ({
+  if (role !== 'assistant') return { role, content }
+  const { fields, content: whole, extras } = returned(message, request, dialect)
+  const calls = tool_calls.map(({ id, name, arguments: args }, n) => ({
     id,
     type: 'function' as const,
     function: { name, arguments: wireArguments(args) },
+    ...(extras[n] ? { extra_content: extras[n] } : {}),
   }))
-  return { role, content: content || null, tool_calls: calls }
+  if (calls.length === 0) return { role, content: whole ?? content, ...fields } as ChatCompletionMessageParam
+  return { role, content: whole ?? (content || null), tool_calls: calls, ...fields } as ChatCompletionMessageParam
 }
 
 /** Some servers parse the arguments of earlier turns and refuse the whole request when they aren't a JSON object. */
@@ -50,15 +56,36 @@ const ToolCallPiece = z.object({
   index: z.number().int().nullish(),
   id: z.union([z.string(), z.number().transform(String)]).nullish(),
   function: Called.nullish(),
+  // Gemini's, with the signature of the thinking that led to the call.
+  extra_content: z.unknown().optional(),
 })
 type ToolCallPiece = z.infer<typeof ToolCallPiece>
 
-/** A text, or parts of one; those of another type are a model's thoughts. */
+const ContentPart = z.object({ type: z.string(), text: z.string().nullish(), thinking: z.unknown().optional() })
+
+/** The text of parts of one type; Mistral has the texts of its thinking one level deeper. */
+function joined(parts: readonly z.infer<typeof ContentPart>[], wanted: 'text' | 'thinking'): string {
+  return parts
+    .filter(({ type }) => type === wanted)
+    .map(({ text, thinking }) => text ?? thinkingText(thinking))
+    .join('')
+}
+
+function thinkingText(thinking: unknown): string {
+  if (typeof thinking === 'string') return thinking
+  return (
+    z
+      .array(z.object({ text: z.string() }))
+      .safeParse(thinking)
+      .data?.map(({ text }) => text)
+      .join('') ?? ''
+  )
+}
+
+/** A text, or parts of one; those of the type `thinking` are a model's thoughts. */
 const Content = z.union([
-  z.string(),
-  z
-    .array(z.object({ type: z.string(), text: z.string().nullish() }))
-    .transform(parts => parts.map(({ type, text }) => (type === 'text' ? (text ?? '') : '')).join('')),
+  z.string().transform(text => ({ text, thinking: '' })),
+  z.array(ContentPart).transform(parts => ({ text: joined(parts, 'text'), thinking: joined(parts, 'thinking') })),
 ])
 
 const Said = z.object({
@@ -67,6 +94,7 @@ const Said = z.object({
   // DeepSeek, vLLM and llama.cpp have the one, OpenRouter and Groq the other.
   reasoning_content: z.string().nullish().catch(undefined),
   reasoning: z.string().nullish().catch(undefined),
+  reasoning_details: z.array(z.unknown()).nullish().catch(undefined),
   tool_calls: z.array(ToolCallPiece).nullish(),
   function_call: Called.nullish(),
 })
@@ -90,7 +118,7 @@ export function callsIn(said: z.infer<typeof Said> | null | undefined): readonly
 
 /** The reasoning in a message or a piece of one, where the server parts it from the answer. */
 export function reasoningEvents(said: z.infer<typeof Said> | null | undefined): ModelEvent[] {
-  const text = said?.reasoning_content ?? said?.reasoning
+  const text = said?.reasoning_content ?? said?.reasoning ?? said?.content?.thinking
   return text ? [{ type: 'reasoning', text }] : []
 }
 
@@ -134,6 +162,7 @@ interface ToolCallSoFar {
   id: string
   name: string
   arguments: string
+  extra_content?: unknown
 }
 
 /**
@@ -152,11 +181,17 @@ export class ToolCallAssembly {
       if (piece.id) call.id = piece.id
       if (name && !call.name.endsWith(name)) call.name += name
       call.arguments += textOfArguments(args)
+      call.extra_content ??= piece.extra_content
     }
   }
 
   events(): ModelEvent[] {
     return this.#calls.map(({ id, name, arguments: args }) => ({ type: 'tool_call', id, name, arguments: args }))
+  }
+
+  /** The extra content of each call, in their order. */
+  extras(): unknown[] {
+    return this.#calls.map(({ extra_content }) => extra_content)
   }
 
   #find({ index, id, function: fn }: ToolCallPiece): ToolCallSoFar | undefined {

@@ -1,11 +1,13 @@
 import type OpenAI from 'openai'
 import type { Ports } from '#kernel'
 import { ModelError, type ModelEvent, type ModelProvider, type ModelRequest } from '../contract.ts'
+import { dialectOf } from './dialects.ts'
 import type { Endpoint } from './endpoints.ts'
 import { withErrorBody } from './error-body.ts'
-import { faultOf, refusesStreamOptions } from './faults.ts'
+import { faultOf } from './faults.ts'
 import { capBody, isStream } from './fetch.ts'
 import { chunks, type Reporting, refuseReported } from './openai-chunks.ts'
+import { ReturnedFields } from './openai-returned.ts'
 import {
   Completion,
   callsIn,
@@ -26,7 +28,7 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
   const { name, base_url, key, free } = endpoint
   const { availability, reach, models, contextWindow } = probe(endpoint, ports)
   let client: Promise<OpenAI> | undefined
-  let usageInStream = true
+  const dialect = dialectOf(endpoint)
 
   const connect = async () => {
     client ??= Promise.all([import('openai'), import('./pieces.ts')]).then(([{ OpenAI }, { fetchInPieces }]) => {
@@ -57,22 +59,10 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
 
   const open = async (request: ModelRequest, signal: AbortSignal) => {
     const { chat } = await connect()
-    const asked = () =>
-      chat.completions.create(
-        {
-          ...wireRequest(request),
-          stream: true,
-          ...(usageInStream ? { stream_options: { include_usage: true } } : {}),
-        },
-        { signal },
-      )
-    try {
-      return await asked().asResponse()
-    } catch (error) {
-      if (!usageInStream || !refusesStreamOptions(error)) throw error
-      usageInStream = false
-      return await asked().asResponse()
-    }
+    const usage = request.omit?.has('stream_options') ? {} : { stream_options: { include_usage: true } }
+    return chat.completions
+      .create({ ...wireRequest(request, dialect), stream: true, ...usage }, { signal })
+      .asResponse()
   }
   const refuseWebPage = (model: string, { headers }: Response) => {
     if (!headers.get('content-type')?.includes('text/html')) return
@@ -102,7 +92,7 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
     refuseWithoutKey(model)
     try {
       const { chat } = await connect()
-      const asked = chat.completions.create({ ...wireRequest(request), stream: false }, { signal })
+      const asked = chat.completions.create({ ...wireRequest(request, dialect), stream: false }, { signal })
       const response = await asked.asResponse()
       refuseWebPage(model, response)
       return isStream(response)
@@ -162,10 +152,13 @@ function eventsOfCompletion(raw: unknown): ModelEvent[] {
   const { message, finish_reason } = choices[0]!
   const toolCalls = new ToolCallAssembly()
   toolCalls.add(callsIn(message).map((call, index) => ({ ...call, index })))
+  const returned = new ReturnedFields()
+  returned.add({ ...message, thinking: message.content?.thinking })
   return [
     ...reasoningEvents(message),
-    { type: 'text', text: message.content ?? message.refusal ?? '' },
+    { type: 'text', text: message.content?.text ?? message.refusal ?? '' },
     ...toolCalls.events(),
+    ...returned.events(toolCalls.extras()),
     ...usageEvents(usage),
     doneEvent(finish_reason, Boolean(message.refusal)),
   ]

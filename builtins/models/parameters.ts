@@ -1,0 +1,60 @@
+import { z } from '#kernel'
+
+/** Keys of a request that `extra` never sets: they are what the call itself decides, or what its spend is bounded by. */
+const RESERVED = [
+  ...['model', 'messages', 'system', 'tools', 'tool_choice', 'functions', 'stream', 'stream_options', 'n'],
+  ...['max_tokens', 'max_completion_tokens', 'response_format'],
+]
+
+const Extra = z
+  .record(z.string().min(1).max(100), z.unknown(), 'must be a mapping, such as { top_k: 40 }')
+  .superRefine((extra, context) => {
+    for (const key of RESERVED.filter(reserved => Object.hasOwn(extra, reserved))) {
+      context.addIssue({ code: 'custom', path: [key], message: `cannot be set here: svc sets ${key} itself` })
+    }
+  })
+
+/** How a model answers, in names that are the same for all providers. Each provider's wire has its own. */
+export const ModelParameters = z.strictObject(
+  {
+    reasoning_effort: z
+      .enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])
+      .optional()
+      .describe('How much the model thinks before it answers; none turns thinking off where that is possible'),
+    thinking_tokens: z
+      .number()
+      .int()
+      .min(1)
+      .max(1_000_000)
+      .optional()
+      .describe('Tokens for thinking, on top of max_tokens; Anthropic takes 1024 or more'),
+    temperature: z.number().min(0).max(2).optional().describe('0 sober to 2 wild'),
+    top_p: z.number().gt(0).max(1).optional().describe('Only the most probable tokens up to this probability'),
+    stop: z.array(z.string().min(1).max(200)).min(1).max(4).optional().describe('Texts at which the answer ends'),
+    seed: z.number().int().min(0).max(2_147_483_647).optional().describe('For answers that can be repeated'),
+    verbosity: z.enum(['low', 'medium', 'high']).optional().describe('How long answers are'),
+    extra: Extra.optional().describe("Further keys of the request, by the provider's own names"),
+  },
+  'must be a mapping, such as { reasoning_effort: low }',
+)
+export type ModelParameters = z.infer<typeof ModelParameters>
+
+/** Merges parameters key by key, the nearest first; `extra` too. */
+export function mergeParameters(...layers: readonly (ModelParameters | undefined)[]): ModelParameters {
+  const given = layers.filter(layer => layer !== undefined).reverse()
+  const merged: ModelParameters = Object.assign({}, ...given)
+  const extra = Object.assign({}, ...given.map(layer => layer.extra))
+  return Object.keys(extra).length > 0 ? { ...merged, extra } : merged
+}
+
+/** Returns the tokens that a model may think, on top of those of its answer. */
+export function thinkingTokens({ reasoning_effort, thinking_tokens = 0 }: ModelParameters = {}): number {
+  return reasoning_effort === 'none' ? 0 : thinking_tokens
+}
+
+/** Writes parameters in one line, such as `reasoning_effort=high temperature=0.7`. */
+export function parametersLine(parameters: ModelParameters): string {
+  return Object.entries(parameters)
+    .map(([key, value]) => `${key}=${typeof value === 'object' ? JSON.stringify(value) : value}`)
+    .join(' ')
+}

@@ -1,0 +1,83 @@
+import type { ModelRequest } from '../contract.ts'
+import type { ModelParameters } from '../parameters.ts'
+import type { Dialect } from './dialects.ts'
+
+type Wire = Record<string, unknown>
+type Effort = NonNullable<ModelParameters['reasoning_effort']>
+
+/** OpenAI's reasoning models refuse `max_tokens`, and any temperature and `top_p` but their own. */
+const REASONING_MODEL = /^(o\d|gpt-[5-9])/
+
+/**
+ * Returns what a request says of how the model answers, in the words of one dialect of OpenAI's chat completions. What the
+ * dialect has no word for is left out. Sources: https://platform.openai.com/docs/api-reference/chat/create,
+ * https://openrouter.ai/docs/use-cases/reasoning-tokens, https://ai.google.dev/gemini-api/docs/openai,
+ * https://docs.mistral.ai/api, https://api-docs.deepseek.com/guides/thinking_mode, https://docs.ollama.com/openai,
+ * https://docs.vllm.ai/en/latest/features/reasoning_outputs.html
+ */
+export function wireParameters(
+  { model, temperature, max_tokens, parameters = {}, omit = new Set() }: ModelRequest,
+  dialect: Dialect,
+): Wire {
+  const { top_p, stop, seed, verbosity, extra = {} } = parameters
+  const reasons = dialect === 'openai' && REASONING_MODEL.test(model)
+  const named = reasons ? !omit.has('max_completion_tokens') : omit.has('max_tokens')
+  const wire: Wire = {
+    [named ? 'max_completion_tokens' : 'max_tokens']: max_tokens,
+    ...(reasons ? {} : { temperature, top_p }),
+    stop,
+    [dialect === 'mistral' ? 'random_seed' : 'seed']: dialect === 'deepseek' ? undefined : seed,
+    verbosity: dialect === 'openai' || dialect === 'openrouter' ? verbosity : undefined,
+    ...thinking(parameters, dialect),
+    ...extra,
+  }
+  return Object.fromEntries(Object.entries(wire).filter(([key, value]) => value !== undefined && !omit.has(key)))
+}
+
+function thinking({ reasoning_effort: effort, thinking_tokens }: ModelParameters, dialect: Dialect): Wire {
+  switch (dialect) {
+    case 'openrouter':
+      if (effort === 'none') return { reasoning: { enabled: false } }
+      // It takes one of the two.
+      if (thinking_tokens) return { reasoning: { max_tokens: thinking_tokens } }
+      return effort ? { reasoning: { effort: atMost('xhigh', effort) } } : {}
+    case 'gemini':
+      if (!thinking_tokens) return { reasoning_effort: effort && atMost('high', effort) }
+      return { extra_body: { google: { thinking_config: { thinking_budget: thinking_tokens } } } }
+    case 'mistral':
+      return { reasoning_effort: effort && (isLeast(effort) ? 'none' : 'high') }
+    case 'deepseek':
+      if (effort === 'none') return { thinking: { type: 'disabled' } }
+      return effort ? { thinking: { type: 'enabled' }, reasoning_effort: isMost(effort) ? 'max' : 'high' } : {}
+    case 'ollama':
+      return { reasoning_effort: effort && atLeast('low', atMost('high', effort)) }
+    case 'local':
+      // The templates of most models know an on and an off only; gpt-oss has levels.
+      if (!effort) return {}
+      return {
+        chat_template_kwargs: { enable_thinking: effort !== 'none' },
+        ...(effort === 'none' ? {} : { reasoning_effort: atLeast('low', atMost('high', effort)) }),
+      }
+    default:
+      return { reasoning_effort: effort }
+  }
+}
+
+const EFFORTS: readonly Effort[] = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']
+
+function atMost(most: Effort, effort: Effort): Effort {
+  return EFFORTS[Math.min(EFFORTS.indexOf(most), EFFORTS.indexOf(effort))]!
+}
+
+/** `none` stays: it turns thinking off. */
+function atLeast(least: Effort, effort: Effort): Effort {
+  return effort === 'none' ? effort : EFFORTS[Math.max(EFFORTS.indexOf(least), EFFORTS.indexOf(effort))]!
+}
+
+function isLeast(effort: Effort): boolean {
+  return effort === 'none' || effort === 'minimal'
+}
+
+function isMost(effort: Effort): boolean {
+  return effort === 'xhigh' || effort === 'max'
+}

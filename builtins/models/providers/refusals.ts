@@ -1,0 +1,172 @@
+import type { ModelFailure } from '../contract.ts'
+
+/** How a provider words one kind of refusal. */
+interface RefusalSign {
+  /** Providers that use this wording. */
+  of: string
+  says: RegExp
+}
+
+interface ParameterSign extends RefusalSign {
+  /** The key of the request that is meant, where the wording does not name it in its first group. */
+  key?: string
+  /** The wording is used of other things too: only keys that are known to be optional are meant. */
+  isLoose?: true
+}
+
+/** Keys without which a request says nothing. */
+const ESSENTIAL = [
+  'model',
+  'messages',
+  'system',
+  'tools',
+  'tool_choice',
+  'functions',
+  'stream',
+  'response_format',
+  'input',
+]
+
+/** Keys of a request that it can do without, and of its messages. `thinking.type.enabled` is one way to ask for thinking; another remains. */
+const OMITTABLE = [
+  ...['temperature', 'top_p', 'stop', 'stop_sequences', 'seed', 'random_seed', 'verbosity', 'reasoning_effort'],
+  ...['reasoning', 'reasoning_content', 'reasoning_details', 'extra_content', 'thinking', 'thinking.type.enabled'],
+  ...['output_config', 'extra_body', 'chat_template_kwargs', 'stream_options', 'max_tokens', 'max_completion_tokens'],
+]
+
+/**
+ * Wordings of refusals of one parameter, the more exact ones first. Sources: the providers' documents and issues that quote
+ * their answers (litellm, opencode, pi-mono, vllm, ollama, groq-python), read on 2026-11-25.
+ */
+export const PARAMETER_SIGNS: readonly ParameterSign[] = [
+  { of: 'OpenAI', says: /Function tools with reasoning_effort are not supported/i, key: 'reasoning_effort' },
+  { of: 'OpenAI', says: /Unsupported (?:parameter|value)s?: ['"`]?([\w.]+)/i },
+  { of: 'OpenAI', says: /Unrecognized request arguments? supplied: ([\w.]+)/i },
+  { of: 'OpenAI', says: /Unknown parameter: ['"`]?([\w.]+)/i },
+  { of: 'Anthropic', says: /(thinking\.type\.enabled)\W+is not supported/i },
+  { of: 'Anthropic', says: /adaptive thinking is not supported/i, key: 'thinking' },
+  { of: 'Anthropic', says: /does not support (?:the )?effort/i, key: 'output_config' },
+  { of: 'Anthropic', says: /`?temperature`? and `?(top_p)`? cannot both be specified/i },
+  { of: 'Anthropic', says: /`?(temperature|top_p)`? (?:is deprecated|may only be set to 1|must be unset)/i },
+  { of: 'Fireworks', says: /Extra inputs are not permitted, field: ['"]([\w.]+)/i },
+  { of: 'vLLM', says: /['"]loc['"]: [([]['"]body['"], ['"](\w+)['"].*Extra inputs are not permitted/i },
+  { of: 'Anthropic, Mistral', says: /([\w.]+): Extra inputs are not permitted/i },
+  { of: 'Ollama', says: /does not support thinking|think value .* is not supported/i, key: 'reasoning_effort' },
+  { of: 'Groq', says: /property ['"]([\w.]+)['"] is (?:unsupported|not supported)/i },
+  { of: 'Groq', says: /`?(reasoning_effort)`? must be one of/i },
+  { of: 'xAI', says: /does not support parameter `?(\w+)/i },
+  { of: 'xAI', says: /Argument not supported on this model: (\w+)/i },
+  { of: 'LiteLLM', says: /does not support parameters: \W*(\w+)/i },
+  { of: 'Gemini', says: /Unknown name \W*(\w+)/i },
+  { of: 'Gemini', says: /Thinking budget is not supported/i, key: 'extra_body' },
+  {
+    of: 'Gemini',
+    says: /Thinking (?:level|mode)? ?\w* ?(?:is not supported|can(?:no|')t be disabled)/i,
+    key: 'reasoning_effort',
+  },
+  { of: 'older servers', says: /stream.?options|include_usage/i, key: 'stream_options' },
+  {
+    of: 'many',
+    says: /['"`]?(\w+)['"`]? (?:is|are) (?:not (?:supported|permitted|allowed)|unsupported)/i,
+    isLoose: true,
+  },
+]
+
+/** Wordings of refusals for what the conversation says. Sources as above. */
+export const CONTENT_SIGNS: readonly RefusalSign[] = [
+  { of: 'OpenAI', says: /content_policy_violation|violating our usage polic/i },
+  { of: 'OpenAI', says: /was rejected (?:as a result of|by) our safety system/i },
+  { of: 'Azure OpenAI', says: /content management policy|ResponsibleAIPolicyViolation/i },
+  { of: 'Anthropic', says: /blocked by content filtering policy/i },
+  { of: 'Gemini', says: /PROHIBITED_CONTENT|blocked due to safety/i },
+  { of: 'DeepSeek', says: /Content Exists Risk/i },
+  { of: 'Qwen', says: /data_inspection_failed|inappropriate content/i },
+  { of: 'Kimi', says: /considered high risk/i },
+  { of: 'OpenRouter', says: /requires moderation.*flagged|input was flagged/i },
+  { of: 'xAI', says: /Content violates usage guidelines/i },
+]
+
+/** Wordings of refusals for the form of the conversation. Sources: the issues named in `test/support/wire-rules.ts`. */
+export const SHAPE_SIGNS: readonly RefusalSign[] = [
+  { of: 'Anthropic', says: /ids were found without `?tool_result/i },
+  { of: 'Anthropic', says: /unexpected `?tool_use_id`? found in/i },
+  { of: 'Anthropic', says: /each tool_use must have a single result/i },
+  { of: 'Anthropic', says: /text content blocks must (?:be non-empty|contain non-whitespace text)/i },
+  { of: 'Anthropic', says: /does not support assistant message prefill|must end with a user message/i },
+  { of: 'Anthropic', says: /final assistant content cannot end with trailing whitespace/i },
+  { of: 'Anthropic', says: /Expected `?thinking`? or `?redacted_thinking|thinking`? blocks .*cannot be modified/i },
+  { of: 'Anthropic', says: /Invalid `?signature`? in `?thinking/i },
+  { of: 'Anthropic, vLLM, llama.cpp', says: /roles must (?:alternate|begin)/i },
+  { of: 'OpenAI', says: /must be followed by tool messages|must be a response to a preceeding message/i },
+  { of: 'OpenAI', says: /No tool (?:output|call) found for function call/i },
+  { of: 'OpenAI', says: /was provided without its required following item/i },
+  { of: 'Mistral', says: /invalid_request_message_order|Unexpected role '\w+' after role|Expected last role/i },
+  { of: 'Mistral', says: /Not the same number of function calls and responses|Tool call id must be/i },
+  { of: 'Gemini', says: /Please ensure that .*function (?:call|response)/i },
+  { of: 'Gemini', says: /missing a `?thought_signature/i },
+  {
+    of: 'DeepSeek, Kimi',
+    says: /reasoning_content`? .*(?:must be passed back|is missing|field in the assistant message)/i,
+  },
+  { of: 'llama.cpp', says: /Jinja Exception|prefill is incompatible/i },
+  { of: 'Ollama', says: /Cannot have 2 or more assistant messages/i },
+]
+
+/** What a refusal means, and what to do about it. */
+export interface RefusalKind {
+  kind: Extract<ModelFailure, 'unsupported_parameter' | 'content_policy' | 'invalid_request'>
+  /** The key of the request that the model does not take, where it can be left out. */
+  parameter?: string
+  remedy: string
+}
+
+const ANOTHER_MODEL = 'choose another model with: svc edit <agent> --model <model>'
+
+/**
+ * Returns what a refusal means; undefined when it is none of these.
+ * @param status of the HTTP answer
+ * @param text code, type and message of the answer, in full
+ */
+export function refusalIn(status: number, text: string): RefusalKind | undefined {
+  const says = (signs: readonly RefusalSign[]) => signs.some(sign => sign.says.test(text))
+  const isBadRequest = status === 400 || status === 422
+  if ((isBadRequest || status === 403 || status === 451) && says(CONTENT_SIGNS)) {
+    return {
+      kind: 'content_policy',
+      remedy: `its provider does not accept what the conversation says: reword the goal, or ${ANOTHER_MODEL}`,
+    }
+  }
+  if ((isBadRequest || status === 500) && says(SHAPE_SIGNS)) {
+    return {
+      kind: 'invalid_request',
+      remedy: `its server does not accept the form of the conversation: ${ANOTHER_MODEL}`,
+    }
+  }
+  const parameter = isBadRequest || status === 501 ? parameterIn(text) : undefined
+  if (parameter === undefined) return undefined
+  return {
+    kind: 'unsupported_parameter',
+    parameter,
+    remedy: `remove ${parameter} from the parameters of the model, the profile or the task`,
+  }
+}
+
+/** Returns the key of a request that a refusal is about. */
+function parameterIn(text: string): string | undefined {
+  for (const { says, key, isLoose = false } of PARAMETER_SIGNS) {
+    const found = says.exec(text)
+    const named = found && (key ?? snakeCase(found[1]!))
+    if (!named) continue
+    const path = named.split('.')
+    const known = [named, path[0]!, path.at(-1)!].find(each => OMITTABLE.includes(each))
+    if (known) return known
+    // One that `extra` gave.
+    if (!isLoose && path.length === 1 && !ESSENTIAL.includes(named)) return named
+  }
+  return undefined
+}
+
+/** xAI names parameters as its own clients do: `reasoningEffort`. */
+function snakeCase(name: string): string {
+  return name.replace(/[a-z][A-Z]/g, ([a, b]) => `${a}_${b!.toLowerCase()}`)
+}
