@@ -1,5 +1,5 @@
 import type { Message } from '../models/contract.ts'
-import type { PlannedCall } from '../runtime/contract.ts'
+import { isEmptyAnswer, type PlannedCall } from '../runtime/contract.ts'
 import type { TranscriptRow } from './repository.ts'
 
 /** Numbers the messages of a pursuit. Results have their places right after their calls, so that they read in that order whenever they come. */
@@ -20,9 +20,9 @@ export class Transcript {
     return this.#rows.map(row => row.message)
   }
 
-  /** Places what was heard and answered, and reserves the places of the calls' results. */
+  /** Places what was heard and answered, unless that says nothing, and reserves the places of the calls' results. */
   answer(heard: readonly Message[], message: Message, calls: readonly PlannedCall[]): TranscriptRow[] {
-    const added = [...heard, message].map(each => ({ seq: this.#next++, message: each }))
+    const added = [...heard, ...(isEmptyAnswer(message) ? [] : [message])].map(each => ({ seq: this.#next++, message: each }))
     this.#reserve(this.#next, calls)
     this.#rows.push(...added)
     return added

@@ -55,6 +55,11 @@ export function isTooDeep(value: unknown, levels = MOST_LEVELS): boolean {
   return levels === 0 || Object.values(value).some(each => isTooDeep(each, levels - 1))
 }
 
+/** Whether a model's answer says nothing and calls nothing; its reasoning alone is no answer. Such a message is not stored. */
+export function isEmptyAnswer({ role, content, tool_calls = [], dropped_calls = 0 }: Message): boolean {
+  return role === 'assistant' && content.trim() === '' && tool_calls.length === 0 && dropped_calls === 0
+}
+
 /** One text for one value, however its keys are ordered: what arguments are compared and hashed by. Numbers are as JSON has them (1.0 is 1), text is taken as it is, so that two Unicode forms of a letter differ. */
 export function canonicalJson(value: unknown): string {
   const sorted = (_: string, each: unknown) =>

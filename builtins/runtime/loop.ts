@@ -1,6 +1,6 @@
 import type { Clock } from '#kernel'
 import type { Message, ModelAnswer, ModelCall } from '../models/contract.ts'
-import type { PlannedCall, RunEnd, RunEvent, RunRequest } from './contract.ts'
+import { isEmptyAnswer, type PlannedCall, type RunEnd, type RunEvent, type RunRequest } from './contract.ts'
 import { planCalls, resumeTurn, runTurn, type TurnEnd } from './turn.ts'
 
 export interface LoopParts {
@@ -39,7 +39,7 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
     const answer = await parts.callModel(modelCall(request, messages))
     const { calls, dropped } = planCalls(answer, request, step)
     const message = assistantMessage(answer, calls, dropped)
-    messages.push(message)
+    if (!isEmptyAnswer(message)) messages.push(message)
     yield { type: 'answer', step, heard, message, calls, spend: answer.spend }
     const end =
       calls.length > 0
@@ -50,7 +50,7 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
     const isUsedUp = step === request.max_steps && step > 1
     if (end && !objection && !(isUsedUp && end.status === 'repeating')) return end
     question = calls.length > 0 ? undefined : (objection ?? questionAfter(answer, request))
-    empty = calls.length > 0 || answer.text.trim() !== '' ? 0 : empty + 1
+    empty = isEmptyAnswer(message) ? empty + 1 : 0
     if (empty === MAX_EMPTY && !isUsedUp) return { status: 'repeating', calls: 'an empty answer', steps: step }
   }
   return { status: 'max_steps', steps: request.max_steps }

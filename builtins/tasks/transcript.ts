@@ -1,5 +1,5 @@
 import type { Message } from '../models/contract.ts'
-import type { PlannedCall } from '../runtime/contract.ts'
+import { isEmptyAnswer, type PlannedCall } from '../runtime/contract.ts'
 
 /** A message by its place in the conversation of its task. */
 export interface MessageRow {
@@ -21,9 +21,9 @@ export class Transcript {
     if (last) this.#reserve(last.message, last.seq + 1)
   }
 
-  /** Places what was heard and answered. */
+  /** Places what was heard and answered, unless that says nothing. */
   answer(heard: readonly Message[], message: Message): MessageRow[] {
-    const rows = [...heard, message].map((each, n) => ({ seq: this.#next + n, message: each }))
+    const rows = [...heard, ...(isEmptyAnswer(message) ? [] : [message])].map((each, n) => ({ seq: this.#next + n, message: each }))
     this.#next += rows.length
     this.#reserve(message, this.#next)
     return rows
