@@ -90,7 +90,7 @@ export async function conversationSoak({
         home = await open()
         home.kernel.heartbeat.start()
       }
-      await new Promise(resolve => setTimeout(resolve, dice.below(300)))
+      await new Promise(resolve => setTimeout(resolve, dice.below(60)))
     }
     const stored = await home.kernel
       .use(Store)
@@ -184,7 +184,7 @@ function answer(what: number, dice: Dice): Answer {
   if (what < 24) return text(dice.words())
   if (what < 28) return toolCall('finish_goal', { summary: dice.words() })
   const calls = Array.from({ length: 1 + dice.below(3) }, () =>
-    toolCall(dice.pick(['look', 'look', 'look', 'again', 'send', 'nosuch']), {
+    toolCall(dice.pick(['look', 'look', 'look', 'look', 'look', 'again', 'send', 'nosuch']), {
       text: dice.words(),
       n: dice.below(1e9),
     }),

@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest'
 import type { Message, ModelAnswer, ModelCall } from '../../builtins/models/contract.ts'
-import { type Answer, type ModelServerOptions, type Reply, text, toolCall } from '../support/index.ts'
+import { type Answer, beat, type ModelServerOptions, type Reply, text, toolCall } from '../support/index.ts'
 import { SIGNATURE } from '../support/messages-rules.ts'
+import { finish, goalAnswer } from './gated.ts'
 import { modelHouse, QUICK } from './models-house.ts'
+import { asksForGoal, goalsOf, lived, rows, spawn } from './rooms.ts'
 
 await import('@anthropic-ai/sdk')
 
@@ -146,4 +148,18 @@ test('what is wanted back counts in tokens, and is not kept when it is larger th
   const larger = await call({ tools: [LOOK] })
   expect(larger.reasoning).toHaveLength(300_000)
   expect(larger).not.toHaveProperty('provider_data')
+})
+
+test('an answer that is only reasoning is none: it is not stored, and the model is asked again', async () => {
+  const replies = [text('', { reasoning: 'Let me see.' }), text(''), finish('Done.')]
+  await using home = await lived(request => (asksForGoal(request) ? goalAnswer('') : replies.shift()))
+  const id = await spawn(home)
+  await home.kernel.invoke('goals.add', { id, objective: 'Look' })
+  home.kernel.heartbeat.start()
+  for (let n = 0; n < 8 && replies.length > 0; n++) await beat(home)
+  expect((await goalsOf(home, id))[0]).toMatchObject({ status: 'completed', result: 'Done.' })
+  const stored = await rows<{ message: string }>(home, 'SELECT message FROM ended_transcripts ORDER BY seq')
+  const answers = stored.map(({ message }) => JSON.parse(message) as Message).filter(({ role }) => role === 'assistant')
+  expect(answers.map(({ tool_calls }) => tool_calls?.[0]?.name)).toEqual(['finish_goal'])
+  expect(home.server.refusals).toEqual([])
 })
