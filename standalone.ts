@@ -138,6 +138,8 @@ export class Standalone {
       ...{ agent_id: name, goal_id: null, cycle_num, call_prefix: `${name}:${cycle_num}`, model, temperature, tools },
       purpose: { agent_id: name, goal_id: null, cycle_num, kind: 'task' as const },
       max_tokens: maxTokens,
+      // One that is given goes before that of the model.
+      parameters: this.#options.temperature === undefined ? {} : { temperature },
       max_steps: asked.maxSteps ?? maxSteps,
       system: parts.filter(Boolean).join('\n\n'),
       transcript: rememberedMessages(asked.exchanges),

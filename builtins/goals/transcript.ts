@@ -22,7 +22,10 @@ export class Transcript {
 
   /** Places what was heard and answered, unless that says nothing, and reserves the places of the calls' results. */
   answer(heard: readonly Message[], message: Message, calls: readonly PlannedCall[]): TranscriptRow[] {
-    const added = [...heard, ...(isEmptyAnswer(message) ? [] : [message])].map(each => ({ seq: this.#next++, message: each }))
+    const added = [...heard, ...(isEmptyAnswer(message) ? [] : [message])].map(each => ({
+      seq: this.#next++,
+      message: each,
+    }))
     this.#reserve(this.#next, calls)
     this.#rows.push(...added)
     return added
@@ -48,7 +51,9 @@ export class Transcript {
     if (this.#rows.length <= max) return null
     this.#rows.sort((a, b) => a.seq - b.seq)
     let cut = this.#rows.length - Math.max(max - 1, 1)
-    while (cut < this.#rows.length - 1 && this.#rows[cut]?.message.role === 'tool') cut++
+    while (this.#rows[cut]?.message.role === 'tool') cut++
+    // The results of the last turn stand at the end: it stays whole.
+    if (cut >= this.#rows.length) cut = this.#rows.findLastIndex(({ message }) => message.role === 'assistant')
     const first = this.#rows[0]
     const kept = this.#rows.slice(cut)
     const from = kept[0]?.seq

@@ -23,7 +23,7 @@ import {
 } from './contract.ts'
 import type { Governor } from './governor.ts'
 import type { Target } from './names.ts'
-import { mergeParameters } from './parameters.ts'
+import { mergeParameters } from './parameters/contract.ts'
 import { boundOf, pricedOf } from './spend.ts'
 
 export interface CallerParts {

@@ -1,8 +1,7 @@
 import { z } from '#kernel'
 import { type ModelFacts, type ModelProvider, ToolCalls } from './contract.ts'
 import { LISTED } from './listed.ts'
-import type { Target } from './names.ts'
-import { ModelParameters, mergeParameters } from './parameters.ts'
+import { ModelParameters, mergeParameters } from './parameters/contract.ts'
 
 export const TIERS = ['lite', 'standard', 'pro'] as const
 export type Tier = (typeof TIERS)[number]
@@ -137,7 +136,7 @@ export function priceOf(
 }
 
 /** All that is known of one model. */
-export function factsOf(catalogue: ProjectCatalogue, target: Target, config: ParameterConfig): ModelFacts {
+export function factsOf(catalogue: ProjectCatalogue, target: NamedModel, config: ParameterConfig): ModelFacts {
   const { id, provider } = target
   const price = priceOf(catalogue, id, provider)
   const limits = catalogue.models[listedAs(catalogue.models, id) ?? '']
@@ -151,6 +150,13 @@ export function factsOf(catalogue: ProjectCatalogue, target: Target, config: Par
   }
 }
 
+/** A model and its provider; `id` is `provider:model`. */
+interface NamedModel {
+  id: string
+  provider: ModelProvider
+  model: string
+}
+
 /** What the configuration says of how models answer. */
 export interface ParameterConfig {
   readonly parameters: ModelParameters
@@ -162,7 +168,7 @@ export interface ParameterConfig {
  * provider's (`model.providers.<name>.parameters`), then those of all models (`model.parameters`).
  */
 export function parametersOf(
-  { id, provider, model }: Pick<Target, 'id' | 'provider' | 'model'>,
+  { id, provider, model }: NamedModel,
   { parameters, tiers }: Pick<Catalogue, 'parameters' | 'tiers'>,
   config: ParameterConfig,
 ): ModelParameters {

@@ -1,5 +1,5 @@
 import { z } from '#kernel'
-import { ModelParameters } from './parameters.ts'
+import { ModelParameters } from './parameters/contract.ts'
 import { isKnownProvider, ProviderSettings } from './providers/endpoints.ts'
 
 /** What makes a provider of an entry, so that it must have an address. */

@@ -1,7 +1,7 @@
 import { defineError, point, token, z } from '#kernel'
-import type { ModelParameters } from './parameters.ts'
+import type { ModelParameters } from './parameters/contract.ts'
 
-export { ModelParameters, mergeParameters, parametersLine } from './parameters.ts'
+export { ModelParameters, mergeParameters, parametersLine } from './parameters/contract.ts'
 
 /** Maximum number of tool calls of one answer. Further ones are counted and dropped before anything is done with them. */
 export const MAX_TOOL_CALLS = 32

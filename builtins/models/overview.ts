@@ -1,6 +1,6 @@
 import { z } from '#kernel'
 import { STALE_DAYS, TIERS } from './catalogue.ts'
-import { ModelParameters } from './parameters.ts'
+import { ModelParameters } from './parameters/contract.ts'
 
 const Traffic = z.object({
   breaker: z

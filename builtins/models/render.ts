@@ -2,7 +2,7 @@ import { columns } from '#lib/columns'
 import { counted } from '#lib/counted'
 import { STALE_DAYS, TIERS } from './catalogue.ts'
 import type { ModelsOverview } from './overview.ts'
-import { parametersLine } from './parameters.ts'
+import { parametersLine } from './parameters/contract.ts'
 
 type Provider = ModelsOverview['providers'][number]
 type Listed = ModelsOverview['prices'][number]

@@ -19,14 +19,18 @@ export function parseProfile(
 ): { profile: Profile; unknown: string[]; lineOf: YamlFile['lineOf'] } {
   const yaml = parseYaml(shown, text)
   const values = renamed(withoutNulls(yaml.values))
-  const parsed = Profile.safeParse({ name: stem, role: 'general agent', ...defaults, ...withTemperature(values) })
+  const parsed = Profile.safeParse({ name: stem, role: 'general agent', ...defaults, ...values })
   if (!parsed.success) throw badProfile(yaml, parsed.error)
+  const { temperature, parameters } = parsed.data
+  // A temperature that the file gives goes before that of the model, as all parameters of a profile do.
+  const given = values.temperature === undefined ? parameters : { temperature, ...parameters }
+  const profile = { ...parsed.data, parameters: given }
   const unknown = unknownKeys(values, Profile).map(path => {
     const line = yaml.lineOf(path)
     return `${shown}${line ? `:${line}` : ''}: ${path.join('.')} is not a key of profiles and has no effect`
   })
   // It is told again and again as it is: to whoever records it, what is fixed is the same without being looked at.
-  return { profile: Object.freeze(parsed.data), unknown, lineOf: yaml.lineOf }
+  return { profile: Object.freeze(profile), unknown, lineOf: yaml.lineOf }
 }
 
 function badProfile(yaml: YamlFile, error: z.ZodError): Error {
@@ -45,13 +49,6 @@ function renamed(values: Tree): Tree {
   if (!isTree(values.persona) || !('long_term_goals' in values.persona)) return values
   const { long_term_goals, ...persona } = values.persona
   return { ...values, persona: { goals: long_term_goals, ...persona } }
-}
-
-/** A temperature that the file gives goes before that of the model, as all parameters of a profile do. */
-function withTemperature(values: Tree): Tree {
-  const { temperature, parameters = {} } = values
-  if (temperature === undefined || !isTree(parameters)) return values
-  return { ...values, parameters: { temperature, ...parameters } }
 }
 
 function withoutNulls(tree: Tree): Tree {

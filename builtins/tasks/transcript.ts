@@ -23,7 +23,10 @@ export class Transcript {
 
   /** Places what was heard and answered, unless that says nothing. */
   answer(heard: readonly Message[], message: Message): MessageRow[] {
-    const rows = [...heard, ...(isEmptyAnswer(message) ? [] : [message])].map((each, n) => ({ seq: this.#next + n, message: each }))
+    const rows = [...heard, ...(isEmptyAnswer(message) ? [] : [message])].map((each, n) => ({
+      seq: this.#next + n,
+      message: each,
+    }))
     this.#next += rows.length
     this.#reserve(message, this.#next)
     return rows

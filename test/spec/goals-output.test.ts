@@ -150,8 +150,11 @@ describe('a transcript', () => {
     fc.assert(
       fc.property(fc.array(group, { minLength: 1, maxLength: 30 }), fc.integer({ min: 1, max: 40 }), (groups, max) => {
         let transcript = new Transcript([])
+        let last = 0
         const stored = new Map<number, Message>()
         groups.forEach(({ heard, calls, order }, step) => {
+          // An answer without calls says nothing here, and is not stored.
+          last = calls || last
           const planned = Array.from({ length: calls }, (_, n): PlannedCall => {
             return { call_id: `a:1:${step}:${n}`, id: `c${step}-${n}`, name: 'look', arguments: {}, step }
           })
@@ -179,7 +182,7 @@ describe('a transcript', () => {
           })
           const messages = [...stored].sort(([a], [b]) => a - b).map(([, message]) => message)
           expect(messages[0]).toEqual({ role: 'user', content: 'heard 0' })
-          expect(messages.length).toBeLessThanOrEqual(Math.max(max, 2 + calls))
+          expect(messages.length).toBeLessThanOrEqual(Math.max(max, 2 + last))
           const wanted = messages.flatMap(({ tool_calls = [] }) => tool_calls.map(({ id }) => id))
           expect(messages.flatMap(({ tool_call_id }) => tool_call_id ?? [])).toEqual(wanted)
         })

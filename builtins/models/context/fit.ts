@@ -1,5 +1,5 @@
 import type { Message, ModelRequest } from '../contract.ts'
-import { thinkingTokens } from '../parameters.ts'
+import { thinkingTokens } from '../parameters/contract.ts'
 import { digestOf } from './digest.ts'
 import { clearedCalls, clearedResult, shortened } from './shorten.ts'
 import { messagesTokens, messageTokens, textTokens, toolsTokens } from './tokens.ts'

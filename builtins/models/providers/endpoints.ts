@@ -1,7 +1,7 @@
 import { type Ports, z } from '#kernel'
 import { TIERS } from '../catalogue.ts'
 import { ToolCalls } from '../contract.ts'
-import { ModelParameters } from '../parameters.ts'
+import { ModelParameters } from '../parameters/contract.ts'
 
 /** What configuration may say of one provider. */
 export const ProviderSettings = z.strictObject(
