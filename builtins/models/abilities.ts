@@ -13,8 +13,8 @@ const NO_SCHEMA = /HTTP (?:400|404|422|500|501): .*(?:response[_ ]?format|json[_
 
 /**
  * What models were found to lack, for as long as the process lives, and how they are asked then: tools and schemas in the
- * prompt, calls out of the text, parameters left out. Whatever the way, callers see the same requests and answers, so that the model of a
- * conversation can be changed in its middle.
+ * prompt, calls out of the text, parameters left out. Whatever the way, callers see the same requests and answers, so that the
+ * model of a conversation can be changed in its middle.
  */
 export class Abilities {
   readonly #withoutTools = new Set<string>()

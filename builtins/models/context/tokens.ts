@@ -20,7 +20,10 @@ export function textTokens(text: string): number {
   return Math.ceil(sample === text ? each : (each / sample.length) * text.length)
 }
 
-/** Estimates the tokens of one message with its tool calls and what its provider wants back. Messages do not change, so each is counted once. */
+/**
+ * Estimates the tokens of one message with its tool calls and what its provider wants back. Messages do not change, so each is
+ * counted once.
+ */
 export function messageTokens(message: Message): number {
   let tokens = ofMessages.get(message)
   if (tokens === undefined) {
