@@ -65,9 +65,11 @@ export interface AgentResult<P = null>
   model: string | null
 }
 
-/** What a run tells as it goes on. */
+/** What happens in a run. */
 export type AgentEvent<P = null> =
   | { type: 'text'; text: string }
+  /** The text of the answer on its way is taken back: an attempt broke off, and another one takes its place. */
+  | { type: 'reset' }
   | { type: 'tool_call'; call_id: string; name: string; arguments: unknown }
   | { type: 'tool_result'; call_id: string; name: string; content: string; is_error: boolean }
   | { type: 'done'; result: AgentResult<P> }

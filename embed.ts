@@ -193,8 +193,8 @@ export class Svc {
   }
 
   /**
-   * The same as `run`, as it goes on: `token` events, and one last event, `error` when the task failed, else `done`. Leaving the
-   * loop early ends the task.
+   * The same as `run`, as it goes on: `token` and `reset` events, and one last event, `error` when the task failed, else
+   * `done`. The text since the last `reset` is the output at the end. Leaving the loop early ends the task.
    */
   async *stream(
     agent: string,

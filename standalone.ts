@@ -149,6 +149,7 @@ export class Standalone {
       news: async () => first.splice(0),
       signal,
       onText: (text: string) => tell({ type: 'text', text }),
+      onReset: () => tell({ type: 'reset' }),
       gate: (call: PlannedCall, tool: Tool) => this.#gate(call, tool, signal),
       ...(form ? { response_schema: form.schema, review: (text: string) => form.review(text, !account.isUsedUp) } : {}),
     }

@@ -164,6 +164,11 @@ export class Peer {
         yield dialect.piece(shown, (data as { text: string }).text, false, said)
         said = true
       }
+      if (event === 'reset') {
+        // A piece that is not appended takes the place of all before it.
+        yield dialect.piece(shown, '', false, false)
+        said = true
+      }
       if (!isEnd(event)) continue
       const ended = await this.#tasks.find(task.task_id, call.tenant)
       // What guardrails kept back, or was only said at the end.

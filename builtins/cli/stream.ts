@@ -1,6 +1,7 @@
 import type { Operation, StreamEvent } from '#kernel'
 import type { Context } from './context.ts'
 import { endIn, endOf } from './end.ts'
+import { GrowingAnswer } from './growing.ts'
 import { printable, printableJson } from './printable.ts'
 
 interface Shown {
@@ -9,8 +10,8 @@ interface Shown {
 }
 
 /**
- * Writes the events of a stream as they come: for programs a line of JSON each, for people the text of tokens as it grows and
- * a line for all else.
+ * Writes the events of a stream as they come: for programs a line of JSON each, for people the answer and a line for all
+ * else.
  * @param signal aborted by Ctrl-C; after that people are shown nothing more
  * @returns the exit code: 1 when the stream ends with a failure
  */
@@ -20,7 +21,7 @@ export async function showStream(
   { terminal, json }: Context,
   signal: AbortSignal,
 ): Promise<number> {
-  let grown = false
+  const answer = new GrowingAnswer(terminal)
   let exit = 0
   for await (const event of events) {
     const data = event.data as Shown
@@ -33,12 +34,11 @@ export async function showStream(
     } else if (render) {
       terminal.out(printable(render(event as never) ?? ''))
     } else if (event.event === 'token') {
-      terminal.part(printable(String(data.text)))
-      grown = true
+      answer.grow(String(data.text))
+    } else if (event.event === 'reset') {
+      answer.reset()
     } else if (end) {
-      // Text that was shown as it came is not shown again.
-      if (grown) terminal.part('\n')
-      else terminal.out(printable(end.output ?? ''))
+      answer.end(end)
       terminal.err(printable(endOf(end)))
     } else terminal.err(printable(`${event.event}: ${data.message ?? JSON.stringify(event.data)}`))
   }

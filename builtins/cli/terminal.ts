@@ -13,6 +13,7 @@ export class Terminal {
   /** Of standard output, and of standard error. */
   readonly style: Style
   readonly errStyle: Style
+  readonly #movesCursor: boolean
   /** A passing line is on standard error. */
   #passing = false
 
@@ -20,6 +21,7 @@ export class Terminal {
     const { stdout, stderr } = process
     for (const stream of [stdout, stderr]) stream.on('error', () => {})
     this.watched = stderr.isTTY === true
+    this.#movesCursor = env.TERM !== undefined && env.TERM !== 'dumb'
     this.style = styleOf(isColoured(env, stdout.isTTY === true))
     this.errStyle = styleOf(isColoured(env, this.watched))
   }
@@ -38,6 +40,14 @@ export class Terminal {
   part(text: string): void {
     this.pass('')
     process.stdout.write(text)
+  }
+
+  /** Erases the last lines of the screen, up to the one that the cursor is in. @returns false where that cannot be done */
+  erase(lines: number | undefined): boolean {
+    const { isTTY, rows } = process.stdout
+    if (!isTTY || !this.#movesCursor || lines === undefined || lines > rows) return false
+    this.part(`\r${lines > 1 ? `\x1b[${lines - 1}A` : ''}\x1b[J`)
+    return true
   }
 
   /** Resolves once standard output was taken, or nobody reads it: a pipe holds 64 KiB, and the rest would go with the process. */

@@ -13,6 +13,7 @@ import {
 import type { Governor, Pass } from './governor.ts'
 import { limit, orAbort } from './limits.ts'
 import type { Target } from './names.ts'
+import type { Shown } from './shown.ts'
 import { type Attempt, spendOf } from './spend.ts'
 import type { Understood } from './understood.ts'
 
@@ -43,6 +44,8 @@ export interface CallSettings {
   total_timeout: number
   /** How much of the total this model may use; another is to have its turn after it. */
   share: number
+  /** What the caller has seen of the answer so far, also of the models that were asked before. */
+  shown: Shown
   retry_delay: number
   retry_cap: number
 }
@@ -52,7 +55,7 @@ interface Talk {
   to: Understood
   request: ModelRequest
   settings: CallSettings
-  show: (text: string) => void
+  shown: Shown
   /** An answer has begun: the time that the call may take counts from here. */
   begun: () => void
 }
@@ -72,13 +75,13 @@ interface Heard extends Attempt {
 
 /**
  * One answer out of a provider: streamed, watched, retried while that can help. An answer that broke off is asked for once
- * more without streaming; once text was shown that is the only further try, for a second stream would show it twice.
+ * more without streaming. What a further attempt says takes the place of what was shown before.
  * @throws ModelError with the spend of all attempts and the text shown; MissingDependencyError when the provider needs a
  * package; what `admit` throws, with the spend of the attempts before
  */
 export async function callModel(call: ModelCall, to: Understood, settings: CallSettings): Promise<ModelAnswer> {
-  const { ports, call_id, max_retries, governor, failover_from } = settings
-  const { signal, onText, asked_for, ...rest } = call
+  const { ports, call_id, max_retries, governor, failover_from, shown } = settings
+  const { signal, asked_for, onText: _, onReset: __, ...rest } = call
   const request: ModelRequest = { ...rest, model: to.model, purpose: asked_for ?? call.purpose }
   const began = ports.clock.monotonic()
   const attempts: Heard[] = []
@@ -96,14 +99,9 @@ export async function callModel(call: ModelCall, to: Understood, settings: CallS
     duration_ms: Math.round(ports.clock.monotonic() - began),
     ...(failover_from === undefined ? {} : { failover_from }),
   })
-  let shown = ''
-  const show = (text: string) => {
-    shown += text
-    onText?.(text)
-  }
-  const talk: Talk = { to, request, settings, show, begun }
+  const talk: Talk = { to, request, settings, shown, begun }
   const giveUp = (failure: ModelError) =>
-    Object.assign(failure, { spend: attempts.length > 0 ? spend() : null, text: onText ? shown : '' })
+    Object.assign(failure, { spend: attempts.length > 0 ? spend() : null, text: shown.text })
   let form: 'stream' | 'plain' = 'stream'
   let plainTried = false
   try {
@@ -132,11 +130,12 @@ export async function callModel(call: ModelCall, to: Understood, settings: CallS
         billed: true,
       }
       attempts.push(heard)
+      shown.again()
       try {
         await (form === 'stream' ? hearStream : hearPlain)(talk, total.signal, heard, pass)
         pass.leave('answered')
         crashPoint('model answered')
-        if (form === 'plain' && !shown && heard.text) show(heard.text)
+        shown.end(heard.text)
         return Object.freeze({ ...answerOf(heard, to, request, ports), spend: Object.freeze(spend()) })
       } catch (error) {
         const failure = error instanceof MissingDependencyError ? undefined : failureOf(to, error, signal)
@@ -146,11 +145,9 @@ export async function callModel(call: ModelCall, to: Understood, settings: CallS
         heard.billed = failure.billed || heard.output_chars > 0
         plainTried ||= form === 'plain'
         const canGoPlain: boolean = to.complete !== undefined && !plainTried
-        const seen = onText !== undefined && shown !== ''
         const left = failure.transient && n < max_retries && !total.signal.aborted
-        const over = !left || governor.state().breaker !== 'closed'
-        if (over || (seen && !canGoPlain)) throw giveUp(failure)
-        form = canGoPlain && (failure.interrupted || seen) ? 'plain' : 'stream'
+        if (!left || governor.state().breaker !== 'closed') throw giveUp(failure)
+        form = canGoPlain && failure.interrupted ? 'plain' : 'stream'
         if (!heard.billed) await settings.unbilled()
         await pause(wait_s, n, failure, call, settings, total.signal)
       }
@@ -162,7 +159,7 @@ export async function callModel(call: ModelCall, to: Understood, settings: CallS
 
 /** Follows a stream to its end. Rejects as soon as nothing came for the idle limit, or the signal is aborted. */
 async function hearStream(
-  { to, request, settings, show, begun }: Talk,
+  { to, request, settings, shown, begun }: Talk,
   signal: AbortSignal,
   heard: Heard,
   pass: Pass,
@@ -179,7 +176,7 @@ async function hearStream(
       begun()
       limited = 'idle_timeout'
       take(to, heard, event)
-      if (event.type === 'text' && event.text) show(event.text)
+      if (event.type === 'text' && event.text) shown.show(event.text)
       idle.restart(heard.finish_reason ? Math.min(USAGE_WAIT_MS, idle_ms) : idle_ms)
     })
     over = true

@@ -24,6 +24,7 @@ import {
 import type { Governor } from './governor.ts'
 import type { Target } from './names.ts'
 import { mergeParameters } from './parameters/contract.ts'
+import { Shown } from './shown.ts'
 import { boundOf, pricedOf } from './spend.ts'
 
 export interface CallerParts {
@@ -81,6 +82,7 @@ export class Caller {
     const began = this.#svc.clock.monotonic()
     let left = total_timeout
     const silent: Silent[] = []
+    const shown = new Shown(call)
     for (let n = 0; ; n++) {
       const next = names[n + 1]
       let model = names[n] || 'by default'
@@ -92,13 +94,12 @@ export class Caller {
         const stands_for = silent[0]?.model
         const parameters = await this.#parameters(target, call)
         const asked = { ...call, parameters, temperature: parameters.temperature ?? call.temperature }
-        return await this.#context.call(target, asked, sent => this.#ask(target, sent, share, stands_for))
+        return await this.#context.call(target, asked, sent => this.#ask(target, sent, shown, share, stands_for))
       } catch (error) {
         const failure = n > 0 && error instanceof ModelNameError ? namesNone(model, error) : error
         if (!isSilence(failure)) throw failure
         silent.push({ model, failure })
-        const begun = failure instanceof ModelError && failure.text !== ''
-        if (!next || begun || call.signal.aborted) throw summed(silent)
+        if (!next || call.signal.aborted) throw summed(silent)
         await this.#tell(call, model, next, failure)
         // One that took long to load leaves the others enough to answer.
         left = Math.max(total_timeout - (this.#svc.clock.monotonic() - began) / 1000, total_timeout * LEAST_SHARE)
@@ -106,7 +107,13 @@ export class Caller {
     }
   }
 
-  async #ask(target: Target, call: ModelCall, share: number, failover_from?: string): Promise<ModelAnswer> {
+  async #ask(
+    target: Target,
+    call: ModelCall,
+    shown: Shown,
+    share: number,
+    failover_from?: string,
+  ): Promise<ModelAnswer> {
     const { ports, log } = this.#svc
     const { config, retries, catalogue, governorOf } = this.#parts
     const listed = await catalogue()
@@ -132,7 +139,7 @@ export class Caller {
     const own = target.provider.free === true
     const first_byte_timeout = firstByteTimeout({ ...config, total_timeout: share }, own)
     const answer = await callModel(call, this.#abilities.understood(target, mode), {
-      ...{ ...config, max_retries: retries.max_retries, share, ports, log, call_id, price, failover_from },
+      ...{ ...config, max_retries: retries.max_retries, share, shown, ports, log, call_id, price, failover_from },
       ...{ admit, unbilled, first_byte_timeout },
       governor: governorOf(target.provider.name),
     }).catch(async error => {

@@ -203,7 +203,13 @@ export interface ModelCall extends Omit<ModelRequest, 'model'> {
   /** Who is asked, in this order, when that one gives no answer. Nobody else ever stands in for it. */
   fallback?: readonly string[]
   signal: AbortSignal
+  /** Called with each piece of the answer's text as it comes. */
   onText?: (text: string) => void
+  /**
+   * Called when all that `onText` was given is taken back: an attempt broke off, and the text of another one follows. In the
+   * end the pieces since then are the answer's text. Without it, `onText` gets the text of the first attempt that has any.
+   */
+  onReset?: () => void
   /** The tools to offer where the model's context window leaves them this number of tokens; all of `tools` without it. */
   toolsWithin?(tokens: number): readonly ToolSpec[]
   /** What the model is asked for, where that is booked as something else; `purpose` unless told. */
@@ -344,7 +350,7 @@ export interface Models {
   measure?(call: MeasuredCall): Promise<ContextReport>
   /**
    * One answer, with the retries and time limits of the configuration, of the model named or of its first fallback that
-   * gives one. Once text was shown, no other model begins anew.
+   * gives one, also after the first tokens of an answer.
    * @throws ModelError with the spend of all attempts; what a limit on calls refuses them with, such as BudgetExhaustedError
    */
   call(call: ModelCall): Promise<ModelAnswer>
@@ -438,7 +444,7 @@ export class ModelError extends defineError({
   billed = true
   /** The answer had begun: one without streaming may come through. */
   interrupted = false
-  /** What `onText` was given before the answer broke off. */
+  /** What `onText` was given since the last `onReset`. */
   text = ''
   /** The key of the request that the model does not take, where a refusal named one. */
   parameter: string | null = null

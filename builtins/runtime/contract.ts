@@ -119,7 +119,10 @@ export interface RunRequest {
   unanswered?: ReadonlyMap<string, string>
   /** Those of the journal's ids whose calls never began, because the gate has not let them: it is asked again. */
   waiting?: ReadonlySet<string>
+  /** Called with each piece of an answer's text as it comes, of all steps. */
   onText?: (text: string) => void
+  /** Called when what `onText` was given of the answer on its way is taken back; see `ModelCall`. */
+  onReset?: () => void
   /** What ends the run: `finish_goal`, as told; or `text`, an answer without tool calls, as in a one-shot task. */
   ends?: 'finish_goal' | 'text'
   /** What the text that ends the run is to be: an object of this schema. Only for a run that ends with a text. */

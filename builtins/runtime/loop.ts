@@ -109,7 +109,7 @@ function assistantMessage(
 
 function modelCall(request: RunRequest, messages: Message[]): ModelCall {
   const { model, fallback = [], temperature, max_tokens, purpose, signal, tools } = request
-  const { onText, parameters, response_schema } = request
+  const { onText, onReset, parameters, response_schema } = request
   return {
     model,
     fallback,
@@ -122,6 +122,7 @@ function modelCall(request: RunRequest, messages: Message[]): ModelCall {
     signal,
     ...(parameters ? { parameters } : {}),
     ...(onText ? { onText } : {}),
+    ...(onReset ? { onReset } : {}),
     ...(response_schema ? { response_schema } : {}),
   }
 }

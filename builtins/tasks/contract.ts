@@ -56,9 +56,15 @@ export const TaskMessage = z.object({
 })
 export type TaskMessage = z.infer<typeof TaskMessage>
 
-/** Events of a task's stream: text as it comes, and one last event, `done` or `error`. */
+/**
+ * Events of a task's stream: text as it comes, and one last event, `done` or `error`. At the end the text since the last
+ * `reset` is the task's output.
+ */
 export const TASK_EVENTS = {
   token: z.object({ text: z.string().describe('What the model said since the event before') }),
+  reset: z
+    .object({ message: z.string() })
+    .describe('All text before it is taken back: another attempt, or the next answer, takes its place'),
   info: z.object({ code: z.string(), message: z.string() }),
   done: TaskResponse.describe('The task ended, waits for an approval, or was cancelled'),
   error: Problem.extend({
@@ -71,6 +77,9 @@ export const SUPPRESSED = {
   code: 'token_streaming_suppressed_by_guardrails',
   message: 'Guardrails are on: the answer comes whole, at the end, once it was checked.',
 }
+
+/** What a `reset` says to people. */
+export const RESET = { message: 'The text so far is taken back; the answer begins anew.' }
 
 const TaskMoment = z.object({ agent_id: z.string(), task_id: z.string(), session_id: z.string() })
 export const TaskStarted = TaskMoment.extend({

@@ -27,12 +27,12 @@ import {
   lostTasks,
   newRow,
   openTasks,
+  shownText,
   type TaskRow,
   type TextMode,
-  textEnd,
 } from './repository.ts'
 import { type FirstTime, TaskRun } from './run.ts'
-import type { LiveText } from './text.ts'
+import type { LiveText, Piece } from './text.ts'
 
 /** How often somebody looks whether a task that another process works on has gone on, in milliseconds. */
 const POLL_MS = 200
@@ -104,7 +104,7 @@ export class TaskDesk {
       const { row, first } = begun
       const { response_schema } = input
       const check = response_schema ? originalOf(response_schema) : undefined
-      const run = this.#start(row, 0, { ...first, check })
+      const run = this.#start(row, { until: 0, text: '' }, { ...first, check })
       return { task_id: row.task_id, carried: this.#carry(run, call) }
     }
     throw new AgentNotFoundError({ ref: input.id })
@@ -154,18 +154,19 @@ export class TaskDesk {
     const seen = await findTask(this.#store, task_id)
     if (!seen || this.#stopped || this.#runs.has(task_id)) return
     const taken = await this.#store.apply([takeTask({ task_id, owner: this.#owner, epoch: seen.epoch })])
-    if (taken) this.#start(await this.find(task_id), await textEnd(this.#store, task_id))
+    if (taken) this.#start(await this.find(task_id), await shownText(this.#store, task_id))
   }
 
   /** Works on a task that is held already, as when it is repeated: nobody else keeps it. @throws TaskNotFoundError */
   async drive(task_id: string): Promise<{ ended: Promise<void> }> {
-    return new TaskRun(this.#svc, this.#config, await this.find(task_id), await textEnd(this.#store, task_id))
+    return new TaskRun(this.#svc, this.#config, await this.find(task_id), await shownText(this.#store, task_id))
   }
 
   /** Ends a task as stopped, in whatever process it runs: there it can write no more. @throws TaskNotFoundError, TaskOverError */
   async cancel(task_id: string): Promise<void> {
     for (let tries = 0; ; tries++) {
-      const { agent_id, session_id, epoch, status, output, request_id } = await this.find(task_id)
+      const row = await this.find(task_id)
+      const { agent_id, session_id, epoch, status, request_id } = row
       if (status !== 'running' && status !== 'waiting_approval') throw new TaskOverError({ task_id, status })
       if (tries === TRIES) throw new TaskOverError({ task_id, status: 'being worked on' })
       const run = this.#runs.get(task_id)
@@ -175,6 +176,7 @@ export class TaskDesk {
         return
       }
       const error = problemOf(new TaskStoppedError(), request_id)
+      const output = await this.#said(row)
       const seized = await this.#store.apply([
         seizeTask({ task_id, owner: this.#owner, epoch }),
         failedTask({ task_id, owner: this.#owner, epoch: epoch + 1, output, error }),
@@ -263,8 +265,8 @@ export class TaskDesk {
     return { row, first: { blocked, traceparent, agent, ...begins?.first, isAlone: isNew } }
   }
 
-  #start(row: TaskRow, place: number, first: FirstTime = {}): TaskRun {
-    const run = new TaskRun(this.#svc, this.#config, row, place, first)
+  #start(row: TaskRow, before: Piece, first: FirstTime = {}): TaskRun {
+    const run = new TaskRun(this.#svc, this.#config, row, before, first)
     this.#runs.set(row.task_id, run)
     this.#keeper.keep()
     void run.ended.then(() => {
@@ -297,17 +299,23 @@ export class TaskDesk {
 
   /** A task that its process left: a detached one goes on here, if this process stays; any other has failed. */
   async #recover(row: TaskRow): Promise<void> {
-    const { task_id, agent_id, session_id, epoch, request_id, output } = row
+    const { task_id, agent_id, session_id, epoch, request_id } = row
     if (this.#runs.get(task_id)?.text.failed) this.#runs.delete(task_id)
     const stays = this.#svc.roles.has('daemon') || this.#svc.roles.has('server')
     if (row.detached && row.interruptions < MAX_INTERRUPTIONS) return stays ? this.resume(task_id) : undefined
     const error = problemOf(new TaskInterruptedError(), request_id)
+    const output = await this.#said(row)
     const data = { agent_id, task_id, session_id, status: 'failed' }
     await this.#store.apply([
       takeTask({ task_id, owner: this.#owner, epoch }),
       failedTask({ task_id, owner: this.#owner, epoch: epoch + 1, output, error }),
       appendEvent({ type: 'task_ended', agent_id, data }),
     ])
+  }
+
+  /** What a task that another process left had said: what its readers were shown. */
+  async #said({ task_id, output }: TaskRow): Promise<string> {
+    return output || (await shownText(this.#store, task_id)).text
   }
 }
 

@@ -203,17 +203,23 @@ function charge(task_id: string, { cost_micros, input_tokens, output_tokens }: z
   }
 }
 
-/** Text that was shown. Only the process that holds the task adds to it. */
+/** Text that was shown. Only the process that holds the task adds to it. A reset is an empty text in place of all before it. */
 export const recordText = defineEffect({
   name: 'tasks.record_text',
-  schema: Hold.extend({ until: z.number().int(), text: z.string() }),
-  statements: ({ task_id, owner, epoch, until, text }) => [
-    {
-      sql: `INSERT INTO task_texts (task_id, until, text) SELECT ?, ?, ? WHERE EXISTS
-            (SELECT 1 FROM task_runs WHERE task_id = ? AND owner = ? AND epoch = ?) ON CONFLICT DO NOTHING`,
-      params: [task_id, until, text, task_id, owner, epoch],
-    },
-  ],
+  schema: Hold.extend({ until: z.number().int(), text: z.string(), reset: z.number().int().optional() }),
+  statements: ({ task_id, owner, epoch, until, text, reset }) => {
+    const isHeld = 'EXISTS (SELECT 1 FROM task_runs WHERE task_id = ? AND owner = ? AND epoch = ?)'
+    const held = [task_id, owner, epoch]
+    const insert = (place: number, words: string): Statement => ({
+      sql: `INSERT INTO task_texts (task_id, until, text) SELECT ?, ?, ? WHERE ${isHeld} ON CONFLICT DO NOTHING`,
+      params: [task_id, place, words, ...held],
+    })
+    const before = `DELETE FROM task_texts WHERE task_id = ? AND until < ? AND ${isHeld}`
+    return [
+      ...(reset === undefined ? [] : [{ sql: before, params: [task_id, reset, ...held] }, insert(reset, '')]),
+      ...(text === '' ? [] : [insert(until, text)]),
+    ]
+  },
 })
 
 /** The last words of a task, and what it heard before: what they cost is in its end. */

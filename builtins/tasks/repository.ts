@@ -2,6 +2,7 @@ import type { Message } from '../models/contract.ts'
 import type { Store } from '../store/contract.ts'
 import type { Task } from './contract.ts'
 import type { NewTask } from './effects.ts'
+import type { Piece } from './text.ts'
 import type { MessageRow } from './transcript.ts'
 
 /** What of a task's answers is told as it comes: nothing, all, or nothing because guardrails are on. */
@@ -142,21 +143,18 @@ export async function unansweredCalls(store: Store, task_id: string) {
   }
 }
 
-/** The next piece of text after a place; `until` is the place after it, in UTF-16 units. */
+/** The next piece of text after a place; `until` is the place after it, in UTF-16 units. An empty one is a reset. */
 export function textAfter(store: Store, task_id: string, place: number) {
-  return store.get<{ until: number; text: string }>(
-    'SELECT until, text FROM task_texts WHERE task_id = ? AND until > ? ORDER BY until LIMIT 1',
-    [task_id, place],
-  )
+  return store.get<Piece>('SELECT until, text FROM task_texts WHERE task_id = ? AND until > ? ORDER BY until LIMIT 1', [
+    task_id,
+    place,
+  ])
 }
 
-/** The place after all text that was written down. */
-export async function textEnd(store: Store, task_id: string): Promise<number> {
-  const row = await store.get<{ until: number | null }>(
-    'SELECT max(until) AS until FROM task_texts WHERE task_id = ?',
-    [task_id],
-  )
-  return row?.until ?? 0
+/** What was shown since the last reset, as far as it is written down. */
+export async function shownText(store: Store, task_id: string): Promise<Piece> {
+  const rows = await store.all<Piece>('SELECT until, text FROM task_texts WHERE task_id = ? ORDER BY until', [task_id])
+  return { until: rows.at(-1)?.until ?? 0, text: rows.map(({ text }) => text).join('') }
 }
 
 /** As in the index of those that are not over: without these words it is not used, and all tasks ever are looked at. */

@@ -17,7 +17,7 @@ import { type Ending, endingOf } from './ending.ts'
 import { LostTask, TaskJournal } from './journal.ts'
 import type { TaskRow } from './repository.ts'
 import { makeWorkspace, type Prepared, prepareRun } from './request.ts'
-import { LiveText } from './text.ts'
+import { LiveText, type Piece } from './text.ts'
 
 /** What only the process knows in which a task began. */
 export interface FirstTime {
@@ -60,13 +60,13 @@ export class TaskRun {
   /** What was told of the answer that is on its way. */
   #said = ''
 
-  /** @param place the place after what was told before */
-  constructor(svc: PluginHandle, settings: TasksConfig, row: TaskRow, place: number, first: FirstTime = {}) {
+  /** @param before what was shown before */
+  constructor(svc: PluginHandle, settings: TasksConfig, row: TaskRow, before: Piece, first: FirstTime = {}) {
     this.#svc = svc
     this.#settings = settings
     this.#first = first
     this.row = row
-    this.text = new LiveText(place)
+    this.text = new LiveText(before)
     this.journal = new TaskJournal(svc, row, this.text)
     this.#cost_micros = row.cost_micros
     this.ended = this.#recorded()
@@ -114,6 +114,7 @@ export class TaskRun {
     const { traceparent, begun, agent, isAlone } = await recordInput('task', () => this.#asWasAsked())
     if (begun) await this.journal.begun(begun)
     const said = await this.journal.read()
+    this.#output = said.findLast(isText)?.content ?? ''
     this.#form = this.#formAfter(said)
     const question = await this.#reviewed(said.at(-1))
     if (this.#form?.value) return { status: 'completed' }
@@ -180,7 +181,7 @@ export class TaskRun {
       signal: this.#abort.signal,
       news,
       ...(this.#form ? { review: () => this.#review() } : {}),
-      ...(this.row.text === 'shown' ? { onText: (text: string) => this.#show(text) } : {}),
+      ...(this.row.text === 'shown' && !this.#isGuarded ? this.#shows() : {}),
       ...this.#gate(),
     })
     try {
@@ -205,11 +206,25 @@ export class TaskRun {
     return { gate }
   }
 
-  #show(text: string): void {
-    // Answers of several steps are told one below the other.
-    const apart = this.#said === '' && this.text.until > 0 ? '\n\n' : ''
-    this.#said += text
-    this.text.say(apart + text)
+  /** What readers see: one answer at a time, in place of what they saw before it. */
+  #shows() {
+    const onReset = () => {
+      this.#said = ''
+      this.text.reset()
+    }
+    const onText = (text: string) => {
+      if (this.#said === '') this.text.reset()
+      this.#said += text
+      this.text.say(text)
+    }
+    return { onText, onReset }
+  }
+
+  /** The task ends: readers see its output, which may be another text, as when guardrails were turned on meanwhile. */
+  #showOutput(): void {
+    if (this.row.text !== 'shown' || this.text.shown === this.#output) return
+    this.text.reset()
+    if (this.#output !== '') this.text.say(this.#output)
   }
 
   async #write(event: RunEvent, { tools, request }: Prepared): Promise<void> {
@@ -240,11 +255,14 @@ export class TaskRun {
     }
   }
 
+  get #isGuarded(): boolean {
+    return this.#svc.has(Guardrails) && this.#svc.use(Guardrails).enabled
+  }
+
   /** What people may read of a text of the model. */
   async #checked(text: string): Promise<string> {
-    const guardrails = this.#svc.has(Guardrails) ? this.#svc.use(Guardrails) : undefined
-    if (!guardrails?.enabled || text.trim() === '') return text
-    const checked = await guardrails.check('output', text, { agent_id: this.row.agent_id })
+    if (!this.#isGuarded || text.trim() === '') return text
+    const checked = await this.#svc.use(Guardrails).check('output', text, { agent_id: this.row.agent_id })
     return checked.action === 'block' ? WITHHELD : checked.text
   }
 
@@ -269,6 +287,7 @@ export class TaskRun {
   }
 
   async #end({ status, error, approval_ids = [] }: Ending, duration: number): Promise<void> {
+    this.#showOutput()
     await this.journal.end({
       status,
       output: this.#output,
@@ -282,7 +301,12 @@ export class TaskRun {
   }
 }
 
+function isText({ role, content }: Message): boolean {
+  return role === 'assistant' && content.trim() !== ''
+}
+
 /** Whether it would have ended the task: a text without tool calls. */
-function isAnswer({ role, content, tool_calls = [] }: Message): boolean {
-  return role === 'assistant' && tool_calls.length === 0 && content.trim() !== ''
+function isAnswer(message: Message): boolean {
+  const { tool_calls = [] } = message
+  return tool_calls.length === 0 && isText(message)
 }

@@ -1,17 +1,24 @@
 /** Text that is written down already is kept in memory as far as readers are likely to be behind, in UTF-16 units. */
 const KEPT = 8_192
 
-/** A text that was told, and the place after it. */
+/** A text that was shown, and the place after it. */
 export interface Piece {
   until: number
   text: string
+  /** The place after the reset that comes before it, where that is not written down yet. */
+  reset?: number | undefined
 }
 
 /**
  * What a task that runs in this process has said so far, for any number of readers. Each reads from its own place and gets
- * all that came since in one piece, so a slow one costs nothing; what it missed for long it reads from the database.
+ * all that came since in one piece, so a slow one costs nothing; what it missed for long it reads from the database. A reset
+ * takes one unit of the places.
  */
 export class LiveText {
+  /** All that was shown since the last reset. */
+  shown: string
+  /** The place after the last reset; 0 before the first. */
+  begin: number
   #text = ''
   /** The place of the first unit of `#text`. */
   #from: number
@@ -21,10 +28,12 @@ export class LiveText {
   #failure: unknown
   #waiting: (() => void)[] = []
 
-  /** @param from the place after what was said before, by another process or before an approval */
-  constructor(from: number) {
-    this.#from = from
-    this.#saved = from
+  /** @param before what was shown before, by another process or before an approval */
+  constructor({ until, text }: Piece) {
+    this.shown = text
+    this.begin = until - text.length
+    this.#from = until
+    this.#saved = until
   }
 
   get until(): number {
@@ -41,7 +50,18 @@ export class LiveText {
   }
 
   say(text: string): void {
+    this.shown += text
     this.#text += text
+    this.wake()
+  }
+
+  /** Takes back what was shown, where anything was. */
+  reset(): void {
+    if (this.shown === '') return
+    this.begin = this.until + 1
+    this.#from = this.begin
+    this.#text = ''
+    this.shown = ''
     this.wake()
   }
 
@@ -52,9 +72,12 @@ export class LiveText {
     this.wake()
   }
 
-  /** What came after a place: undefined when that is no longer in memory. */
-  after(place: number): string | undefined {
-    return place >= this.#from ? this.#text.slice(place - this.#from) : undefined
+  /** What came after a place, an empty text for a reset: undefined when that is no longer in memory. */
+  after(place: number): Piece | undefined {
+    if (place < this.begin) return { until: this.begin, text: '' }
+    if (place < this.#from) return undefined
+    const text = this.#text.slice(place - this.#from)
+    return { until: place + text.length, text }
   }
 
   /** Whether all has been said. @throws the failure that kept the end from being written down */
@@ -78,10 +101,12 @@ export class LiveText {
 
   /** What is not written down yet. */
   get piece(): Piece | null {
-    let text = this.#text.slice(this.#saved - this.#from)
+    const reset = this.#saved < this.begin ? this.begin : undefined
+    const from = reset ?? this.#saved
+    let text = this.#text.slice(from - this.#from)
     // The database takes no half of a surrogate pair; the other half comes with the next piece.
     if (!this.#ended && /[\ud800-\udbff]$/.test(text)) text = text.slice(0, -1)
-    return text === '' ? null : { until: this.#saved + text.length, text }
+    return text === '' && reset === undefined ? null : { until: from + text.length, text, reset }
   }
 
   /** It is written down up to a place; one that is repeated may not have said so much itself. */

@@ -62,15 +62,19 @@ test('a name that is wrong is told at once: a fallback is no spelling aid', asyn
   expect(server.requests).toHaveLength(0)
 })
 
-test('once text was shown, no other model begins anew', async () => {
+test('after its first tokens too a model gives way to a fallback, whose text takes the place of what was shown', async () => {
   const { server: second, providers } = await spare()
-  const { failing } = await modelHouse(() => fault('cleancut', 'So it'), { config: config({ providers }) })
-  const shown: string[] = []
-  const error = await failing({ fallback: ['spare'], onText: said => shown.push(said) })
-  expect(error).toMatchObject({ kind: 'broken', text: 'So it' })
-  expect(shown.join('')).toBe('So it')
-  expect(second.requests).toHaveLength(0)
-  expect((await failing({ fallback: [] })).kind).toBe('broken')
+  const { call } = await modelHouse(() => fault('cleancut', 'So it'), { config: config({ providers }) })
+  let shown = ''
+  const onReset = () => {
+    shown = ''
+  }
+  const onText = (said: string) => {
+    shown += said
+  }
+  const answer = await call({ fallback: ['spare'], onText, onReset })
+  expect(second.requests).toHaveLength(1)
+  expect(shown).toBe(answer.text)
 })
 
 test('whoever stops the call is obeyed: nobody else is asked', async () => {

@@ -148,23 +148,44 @@ test('one call with all its retries never outlasts model.total_timeout', async (
   expect(error.message).toContain('it took longer than model.total_timeout (0.4 s)')
 })
 
-test('a stream that broke off is asked for once more without streaming', async () => {
+/** What a caller shows that can take it back. */
+function screen() {
+  const shown = { text: '', resets: 0 }
+  const onText = (piece: string) => {
+    shown.text += piece
+  }
+  const onReset = () => {
+    shown.text = ''
+    shown.resets++
+  }
+  return { shown, onText, onReset }
+}
+
+test('a stream that broke off is asked for once more without streaming, and its text takes the place of what was shown', async () => {
   const { server, call } = await modelHouse([fault('cleancut'), text('The whole of it.')])
-  const shown: string[] = []
-  const answer = await call({ onText: piece => shown.push(piece) })
+  const { shown, ...shows } = screen()
+  const answer = await call(shows)
   expect(answer).toMatchObject({ text: 'The whole of it.', finish_reason: 'stop', spend: { attempts: 2 } })
   expect(server.requests.map(({ body }) => body.stream)).toEqual([true, false])
+  expect(shown).toEqual({ text: 'The whole of it.', resets: 1 })
+})
+
+test('a caller that cannot take back what it shows is shown the first attempt only', async () => {
+  const { call } = await modelHouse([fault('cleancut'), text('The whole of it.')])
+  const shown: string[] = []
+  const answer = await call({ onText: piece => shown.push(piece) })
+  expect(answer.text).toBe('The whole of it.')
   expect(shown.join('')).toBe('As far as I can see')
 })
 
-test('when the second try fails too, the error carries the text that was shown, and nothing is shown twice', async () => {
+test('when all tries fail, the error carries the text that was shown last', async () => {
   const { server, failing } = await modelHouse(() => fault('rst'))
-  const shown: string[] = []
-  const error = await failing({ onText: piece => shown.push(piece) })
+  const { shown, ...shows } = screen()
+  const error = await failing(shows)
   expect(error.text).toBe('As far as I can see')
-  expect(shown.join('')).toBe('As far as I can see')
-  expect(server.requests.map(({ body }) => body.stream)).toEqual([true, false])
-  expect(error.spend).toMatchObject({ attempts: 2, estimated: true })
+  expect(shown.text).toBe(error.text)
+  expect(server.requests.map(({ body }) => body.stream)).toEqual([true, false, true])
+  expect(error.spend).toMatchObject({ attempts: 3, estimated: true })
 })
 
 test('an error object in a stream is an error, not an answer', async () => {

@@ -11,7 +11,7 @@ import { fault, modelServer, RunningSvc, type Script, svc, text, until } from '.
 
 /** The model says this much, breaks off, and then is gone. */
 const SHOWN = 'It is fo'
-const breaksOff: Script = ({ n }) => (n === 1 ? fault('cleancut', SHOWN) : fault('rst'))
+const breaksOff: Script = ({ n }) => (n === 1 ? fault('cleancut', SHOWN) : fault('500'))
 
 async function model(script: Script) {
   const server = await modelServer({ script })

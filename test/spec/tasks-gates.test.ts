@@ -161,7 +161,7 @@ describe('a task with a tool that needs approval', () => {
     const last_event_id = events.at(-1)!.id!
     await ended(home, task_id)
     const more = await all(await followed(home, task_id, { last_event_id }))
-    expect([said(more), done(more).output]).toEqual(['\n\nIt is sent.', 'It is sent.'])
+    expect([said(more), done(more).output]).toEqual(['It is sent.', 'It is sent.'])
   })
 
   it('is taken up by a server when the decision was made in a process that does not stay', async () => {

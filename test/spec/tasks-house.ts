@@ -46,9 +46,13 @@ export async function all(stream: AsyncIterable<StreamEvent>): Promise<StreamEve
   return events
 }
 
-/** What a stream's tokens say together. */
-export const said = (events: readonly StreamEvent[]) =>
-  events.flatMap(({ event, data }) => (event === 'token' ? [(data as { text: string }).text] : [])).join('')
+/** What a reader of a stream sees at its end: the text of its tokens since the last reset. */
+export function said(events: readonly StreamEvent[]): string {
+  const texts = events
+    .slice(events.findLastIndex(({ event }) => event === 'reset') + 1)
+    .map(({ event, data }) => (event === 'token' ? (data as { text: string }).text : ''))
+  return texts.join('')
+}
 
 export const done = (events: readonly StreamEvent[]) => {
   const last = events.at(-1)

@@ -34,13 +34,15 @@ describe('the stream of a task', () => {
     expect(events.map(({ id }) => Number(id))).toEqual(events.map((_, n) => said(events.slice(0, n + 1)).length))
   })
 
-  it('tells the texts of several steps one below the other; the output is the last', async () => {
+  it('shows the text of one step at a time, the last of which is the output', async () => {
     const looks = tool({ name: 'look', description: 'Looks.', parameters: z.object({}), execute: () => 'four sheep' })
     const plugin = definePlugin({ name: 'eyes', setup: svc => svc.toolkit({ name: 'memory', tools: [looks] }) })
     await using home = await tasked(() => text('Four.'), { builtins: [plugin] })
     home.server.enqueue(together(text('I look.'), toolCall('look')))
     const events = await all(await streamed(home, await spawn(home), 'How many?'))
-    expect(said(events)).toBe('I look.\n\nFour.')
+    expect(events.filter(({ event }) => event === 'reset')).toHaveLength(1)
+    expect(said(events)).toBe('Four.')
+    expect(said(await all(await followed(home, done(events).task_id)))).toBe('Four.')
     expect(done(events)).toMatchObject({ output: 'Four.', steps_taken: 2, tool_calls_made: 1 })
   })
 
@@ -48,15 +50,17 @@ describe('the stream of a task', () => {
     await using home = await tasked(() => text(LONG), { clock: 'system', config: { model: { retry_delay: 0 } } })
     home.server.enqueue(fault('cleancut', 'It is fo'))
     const events = await all(await streamed(home, await spawn(home), 'What is two and two?'))
-    expect(said(events)).toBe('It is fo')
+    expect(events.filter(({ event }) => event === 'reset')).toHaveLength(1)
+    expect(said(events)).toBe(LONG)
     expect(done(events)).toMatchObject({ status: 'completed', output: LONG })
     expect(home.server.requests.map(({ body }) => body.stream ?? false)).toEqual([true, false])
   })
 
-  it('of a model that breaks off twice ends as failed, with the text shown and the error', async () => {
-    await using home = await tasked(() => fault('rst'), { clock: 'system', config: { model: { retry_delay: 0 } } })
+  it('of a model that breaks off each time ends as failed, with the text shown and the error', async () => {
+    await using home = await tasked(() => fault('500'), { clock: 'system', config: { model: { retry_delay: 0 } } })
     home.server.enqueue(fault('cleancut', 'It is fo'))
     const events = await all(await streamed(home, await spawn(home), 'What is two and two?'))
+    expect(said(events)).toBe('It is fo')
     expect(failed(events)).toMatchObject({ status: 'failed', output: 'It is fo', error: { code: 'model_error' } })
   })
 
@@ -68,8 +72,8 @@ describe('the stream of a task', () => {
         config: { model: { idle_timeout: 0.3, total_timeout: 1, retry_delay: 0 } },
       })
       const events = await all(await streamed(home, await spawn(home), 'Do it.'))
-      expect(events.filter(({ event }) => event !== 'token').map(({ event }) => event)).toEqual(['error'])
-      expect(failed(events)).toMatchObject({ status: 'failed', error: { code: 'model_error' } })
+      expect(events.filter(({ event }) => event === 'done' || event === 'error')).toHaveLength(1)
+      expect(failed(events)).toMatchObject({ status: 'failed', output: said(events), error: { code: 'model_error' } })
     },
   )
 

@@ -5,6 +5,7 @@ import type { Session } from '../../sessions/contract.ts'
 import { Calls, operationRef } from '../calls.ts'
 import type { Context, HandWritten } from '../context.ts'
 import { endIn, endOf } from '../end.ts'
+import { GrowingAnswer } from '../growing.ts'
 import { INTERRUPTED } from '../interrupt.ts'
 import { printable, printableJson } from '../printable.ts'
 import { findProject } from '../project.ts'
@@ -114,17 +115,15 @@ class Chat {
 
   async #tell(events: AsyncIterable<StreamEvent>): Promise<void> {
     const { terminal, json } = this.#context
-    let grown = false
+    const answer = new GrowingAnswer(terminal)
     for await (const event of events) {
       const end = endIn(event)
       if (end?.status === 'failed') this.#exit = 1
       if (json) terminal.out(printableJson(JSON.stringify(event)))
-      else if (event.event === 'token') {
-        terminal.part(printable((event.data as { text: string }).text))
-        grown = true
-      } else if (end) {
-        if (grown) terminal.part('\n')
-        else terminal.out(printable(end.output ?? ''))
+      else if (event.event === 'token') answer.grow((event.data as { text: string }).text)
+      else if (event.event === 'reset') answer.reset()
+      else if (end) {
+        answer.end(end)
         if (end.status !== 'completed') terminal.err(printable(endOf(end)))
       }
     }

@@ -56,6 +56,7 @@ export function Chat({ agent: { agent_id: id, status } }: ViewProps) {
       for await (const { event, data } of api.tasks.stream({ id, instruction, session_key: keyOf(id) }, call)) {
         taken = true
         if (event === 'token') setWriting(had => had && { ...had, text: had.text + data.text })
+        else if (event === 'reset') setWriting(had => had && { ...had, text: '' })
         else if (event === 'info') setWriting(had => had && { ...had, info: data.message })
       }
     } catch (error) {

@@ -26,6 +26,7 @@ export function useFollowed(task_id: string | undefined, onEnd: () => Promise<vo
         try {
           for await (const { event, data } of api.tasks.follow({ task_id }, { signal: stop.signal })) {
             if (event === 'token') now.text += data.text
+            else if (event === 'reset') now.text = ''
             else if (event === 'info') now.info = data.message
             setFollowed({ ...now })
           }
