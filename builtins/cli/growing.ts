@@ -1,7 +1,6 @@
 import type { End } from './end.ts'
 import { printable } from './printable.ts'
 import type { Terminal } from './terminal.ts'
-import { widthOf } from './width.ts'
 
 const AGAIN = '[the answer is started again]'
 
@@ -11,7 +10,6 @@ const AGAIN = '[the answer is started again]'
  */
 export class GrowingAnswer {
   readonly #terminal: Terminal
-  /** On the terminal since the last line was ended. */
   #shown = ''
 
   constructor(terminal: Terminal) {
@@ -22,27 +20,20 @@ export class GrowingAnswer {
     if (this.#terminal.columns === undefined) return
     const part = printable(text)
     this.#shown += part
-    this.#terminal.part(part)
+    this.#terminal.grow(part)
   }
 
   /** Takes back what was shown: erased where all of it is on the screen, else followed by a line that says so. */
   reset(): void {
-    if (this.#shown === '') return
-    if (!this.#terminal.erase(linesOf(this.#shown, this.#terminal.columns))) this.#terminal.part(`\n${AGAIN}\n`)
+    if (this.#shown !== '' && !this.#terminal.shrink()) this.#terminal.part(`\n${AGAIN}\n`)
     this.#shown = ''
   }
 
   end({ output = '' }: End): void {
     const whole = printable(output)
     if (this.#shown !== whole) this.reset()
+    this.#terminal.settle()
     if (this.#shown === '') this.#terminal.out(whole)
     else this.#terminal.part('\n')
-    this.#shown = ''
   }
-}
-
-/** Lines of a terminal that a text takes; undefined where that depends on where its tabs stop. */
-function linesOf(text: string, columns = 0): number | undefined {
-  if (text.includes('\t')) return undefined
-  return text.split('\n').reduce((lines, line) => lines + Math.max(1, Math.ceil(widthOf(line) / columns)), 0)
 }

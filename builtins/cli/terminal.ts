@@ -1,4 +1,5 @@
 import type { Ports } from '#kernel'
+import { widthOf } from './width.ts'
 
 const CODES = {
   ...{ bold: [1, 22], dim: [2, 22], inverse: [7, 27] },
@@ -14,6 +15,9 @@ export class Terminal {
   readonly style: Style
   readonly errStyle: Style
   readonly #movesCursor: boolean
+  /** On the screen since an answer began to grow, and what standard error said meanwhile. */
+  #grown = ''
+  #said: string[] = []
   /** A passing line is on standard error. */
   #passing = false
 
@@ -42,12 +46,31 @@ export class Terminal {
     process.stdout.write(text)
   }
 
-  /** Erases the last lines of the screen, up to the one that the cursor is in. @returns false where that cannot be done */
-  erase(lines: number | undefined): boolean {
-    const { isTTY, rows } = process.stdout
-    if (!isTTY || !this.#movesCursor || lines === undefined || lines > rows) return false
+  /** A piece of an answer that may be taken back. */
+  grow(text: string): void {
+    this.part(text)
+    this.#grown += text
+  }
+
+  /**
+   * Erases what has grown from the screen; what standard error said meanwhile stays.
+   * @returns false where it cannot be erased, and stays as it is
+   */
+  shrink(): boolean {
+    const { columns, rows } = process.stdout
+    const lines = linesOf(this.#grown, columns)
+    const said = this.#said
+    this.settle()
+    if (!this.#movesCursor || lines === undefined || lines > rows) return false
     this.part(`\r${lines > 1 ? `\x1b[${lines - 1}A` : ''}\x1b[J`)
+    for (const text of said) this.err(text)
     return true
+  }
+
+  /** What has grown stays. */
+  settle(): void {
+    this.#grown = ''
+    this.#said = []
   }
 
   /** Resolves once standard output was taken, or nobody reads it: a pipe holds 64 KiB, and the rest would go with the process. */
@@ -58,7 +81,12 @@ export class Terminal {
 
   err(text: string): void {
     this.pass('')
-    process.stderr.write(`${text}\n`)
+    const isBeside = this.watched && this.#grown !== ''
+    const line = `${isBeside && !this.#grown.endsWith('\n') ? '\n' : ''}${text}\n`
+    process.stderr.write(line)
+    if (!isBeside) return
+    this.#grown += line
+    this.#said.push(text)
   }
 
   /** A line that the next one takes the place of, for people who wait; none when it is empty, or nobody reads. */
@@ -80,4 +108,10 @@ export function styleOf(coloured: boolean): Style {
   const sgr = ([on, off]: readonly number[]) =>
     coloured ? (text: string) => `\x1b[${on}m${text}\x1b[${off}m` : (text: string) => text
   return Object.fromEntries(Object.entries(CODES).map(([name, codes]) => [name, sgr(codes)])) as Style
+}
+
+/** Lines of a screen that a text takes; undefined where that depends on where its tabs stop. */
+function linesOf(text: string, columns: number): number | undefined {
+  if (text.includes('\t')) return undefined
+  return text.split('\n').reduce((lines, line) => lines + Math.max(1, Math.ceil(widthOf(line) / columns)), 0)
 }

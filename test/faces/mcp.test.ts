@@ -1,8 +1,8 @@
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { definePlugin, Operations, z } from '../../kernel/index.ts'
-import { until } from '../support/index.ts'
+import { fault, modelServer, text, until } from '../support/index.ts'
 import { answered, connected, overHttp } from './mcp-client.ts'
 import { served } from './served.ts'
 
@@ -218,6 +218,25 @@ describe('MCP over HTTP', () => {
     expect(told.join('')).not.toBe('')
     const followed = await call('tasks_follow', { task_id: output.task_id })
     expect(followed.output).toMatchObject({ task_id: output.task_id, output: output.output })
+  })
+
+  it('a stream whose answer is begun again says so in its progress, and answers with the output', async () => {
+    const model = await modelServer({
+      script: ({ n }) => (n === 1 ? fault('cleancut', 'It is fi') : text('It is four.')),
+    })
+    onTestFinished(() => model.close())
+    const env = { OPENAI_BASE_URL: model.url, OPENAI_API_KEY: 'k', OPENAI_MODEL: 'scripted' }
+    const home = await served({ env, config: { model: { retry_delay: 0 } } })
+    const { client, call } = await connected(overHttp(home.url))
+    const { agent_id } = (await call('svc_spawn', { profile: 'worker' })).output
+    const told: (string | undefined)[] = []
+    const params = { name: 'tasks_stream', arguments: { id: agent_id, instruction: 'How many?' } }
+    const { output } = answered(
+      await client.callTool(params, undefined, { onprogress: ({ message }) => void told.push(message) }),
+    )
+    const reset = told.findIndex(message => message?.includes('taken back'))
+    expect([told.slice(0, reset).join(''), told.slice(reset + 1).join('')]).toEqual(['It is fi', 'It is four.'])
+    expect(output.output).toBe('It is four.')
   })
 
   it('lists that a plugin changes are told as changed, also when it is gone', async () => {

@@ -3,12 +3,20 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { Approval, ApprovalSummary } from '../../../builtins/approvals/contract.ts'
 import { finish, goalAnswer, noted } from '../../spec/gated.ts'
 import { asksForGoal } from '../../spec/rooms.ts'
-import { fault, type ModelServerRequest, text, toolCall, until } from '../../support/index.ts'
+import { fault, type ModelServerRequest, type Reply, text, toolCall, until } from '../../support/index.ts'
 import { hasChromium, theBrowser } from '../browser.ts'
 import { type Lit, lit, shot, type Visitor, visitor } from './house.ts'
 
 const AGENTS = 14
 const LONG = `${'all is well\n'.repeat(800)}and then everything is deleted`
+
+/** The replies to a task that is begun again: the last one goes on when the test lets it. */
+let goOn = () => {}
+const begunAgain: Reply[] = [
+  { kind: 'breakage', mode: 'cleancut', text: 'Once upon a rhyme' },
+  fault('500'),
+  text('It was a quiet night at sea.', { until: new Promise<void>(resolve => (goOn = resolve)) }),
+]
 
 /** Each agent has one goal, for which it sends a word and finishes; a task is what it is told. */
 function says(request: ModelServerRequest) {
@@ -19,6 +27,7 @@ function says(request: ModelServerRequest) {
   if (last?.role === 'tool')
     return told.includes('Send word') ? finish(`It said: ${last.content}`) : text(`So: ${last.content}`)
   if (told.includes('stall')) return fault('stall', 'Once upon a time there was a lighthouse. '.repeat(8))
+  if (told.includes('begin again')) return begunAgain.shift()
   if (told.includes('fail')) return fault('rst')
   if (told.includes('greet')) return text('Hello, whoever you are. '.repeat(4))
   if (told.includes('remember')) return toolCall('memory_set', { key: 'ann', value: 'is on holiday' })
@@ -320,6 +329,18 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     await page.reload()
     await page.getByText('Hello, whoever you are.').waitFor()
     await page.getByText('Once upon a time').first().waitFor()
+  })
+
+  it('shows of an answer that is begun again only the new text', async () => {
+    await person.at(`#/agents/${ids[3]}/chat`)
+    const field = page.getByLabel('What it should do')
+    await field.fill('begin again')
+    await field.press('Enter')
+    const answer = page.locator('.by-assistant')
+    await answer.getByText('It w').waitFor()
+    expect(await answer.innerText()).not.toContain('rhyme')
+    goOn()
+    await answer.getByText('It was a quiet night at sea.', { exact: true }).waitFor()
   })
 
   it('has what the server did not take in its field again, with the reason', async () => {
