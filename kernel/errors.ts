@@ -87,12 +87,17 @@ export function defineError<P = void>(definition: ErrorDefinition<P>): ErrorClas
     static readonly status = status
     static readonly title = title
     constructor(params: P, options: { errors?: readonly Issue[]; retryAfter?: number; cause?: unknown } = {}) {
-      super(definition.sentence(params), { ...definition, ...options })
+      super(endedOnce(definition.sentence(params)), { ...definition, ...options })
       this.name = name
     }
   }
   Object.defineProperty(made, 'name', { value: name })
   return made
+}
+
+/** A problem inside a sentence may end with a mark of its own; a full stop follows none. */
+function endedOnce(sentence: string): string {
+  return sentence.replace(/(?<!\.)([.?!])\.$/, '$1')
 }
 
 /** `AgentNotFoundError` for `agent_not_found`. */

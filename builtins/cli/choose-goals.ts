@@ -4,6 +4,7 @@ import { Calls, operationRef } from './calls.ts'
 import type { Context } from './context.ts'
 import { printable, printableLine } from './printable.ts'
 import { findProject } from './project.ts'
+import { withQuestions } from './questions.ts'
 
 const AGENTS = operationRef('agents.list', 'GET', '/agents')
 const GOALS = operationRef('goals.list', 'GET', '/agents/{id}/goals')
@@ -47,24 +48,14 @@ async function goalsInFlight(context: Context): Promise<Goal[]> {
 }
 
 /** Asks until the answer makes sense. @returns undefined after Ctrl-C */
-async function ask(count: number, { terminal }: Context): Promise<number[] | 'all' | undefined> {
-  const { createInterface } = await import('node:readline/promises')
-  const lines = createInterface({ input: process.stdin, output: process.stdout })
-  const stop = new AbortController()
-  lines.once('SIGINT', () => stop.abort())
-  lines.once('close', () => stop.abort())
-  try {
+function ask(count: number, { terminal }: Context): Promise<number[] | 'all' | undefined> {
+  return withQuestions(async question => {
     for (;;) {
-      const words = (await lines.question(QUESTION, stop)).split(/[\s,]+/).filter(word => word !== '')
+      const words = (await question(QUESTION)).split(/[\s,]+/).filter(word => word !== '')
       if (words.length === 1 && words[0] === 'all') return 'all'
       const wrong = words.find(word => !(/^\d{1,9}$/.test(word) && Number(word) >= 1 && Number(word) <= count))
       if (wrong === undefined) return [...new Set(words.map(Number))]
       terminal.err(`"${printableLine(wrong)}" is not in the list: answer with numbers from 1 to ${count}, or all.`)
     }
-  } catch (error) {
-    if (stop.signal.aborted) return undefined
-    throw error
-  } finally {
-    lines.close()
-  }
+  })
 }

@@ -27,6 +27,7 @@ import { anthropic } from './providers/anthropic.ts'
 import { anthropicEndpoint, endpoints } from './providers/endpoints.ts'
 import { openaiCompatible } from './providers/openai.ts'
 import { simulated } from './sim/provider.ts'
+import { timeLimitsCheck, warnOfTimeLimits } from './time-limits.ts'
 
 export default definePlugin({
   name: 'models',
@@ -50,6 +51,8 @@ export default definePlugin({
     svc.add(ModelProviders, simulated(ports, config))
     svc.add(ConfigChecks, namesCheck(svc))
     svc.add(ConfigChecks, modelsFileCheck(svc))
+    svc.add(ConfigChecks, timeLimitsCheck)
+    svc.start(() => warnOfTimeLimits(svc), { in: ['daemon', 'server'] })
 
     const inUse = () => modelsInUse(svc, { catalogue, resolve, config })
     const describe = async (name: string | null) => factsOf(await catalogue(), await resolve(name), config)

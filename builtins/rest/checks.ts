@@ -1,7 +1,7 @@
 import type { PluginHandle } from '#kernel'
 import { Daemon } from '../daemon/contract.ts'
 import { type DoctorCheck, finding } from '../doctor/contract.ts'
-import type { ServerConfig, TcpAddress } from './contract.ts'
+import type { FoundServer, ServerConfig, TcpAddress } from './contract.ts'
 import { resolveHost } from './hosts.ts'
 import { MAKE_A_KEY, weaknessOf } from './keys.ts'
 import { findServers } from './servers.ts'
@@ -13,10 +13,11 @@ export function keyCheck(svc: PluginHandle, config: ServerConfig, here: () => re
   return {
     name: 'api_key',
     async run() {
-      for (const { host, port, weakness } of await findServers(svc.ports, svc.project.svc)) {
+      const servers = await findServers(svc.ports, svc.project.svc)
+      for (const { host, port, weakness } of servers) {
         if (weakness !== undefined && (await resolveHost(host)).shared) return weak(weakness, host, port)
       }
-      if (config.api_key === '') return ok('none is set')
+      if (config.api_key === '') return ok(keysOf(servers) || 'none is set')
       const weakness = weaknessOf(config.api_key)
       if (!weakness) return ok('long enough')
       const found = svc.has(Daemon) ? await svc.use(Daemon).list() : []
@@ -28,6 +29,12 @@ export function keyCheck(svc: PluginHandle, config: ServerConfig, here: () => re
       return warn(`${weakness} once other machines are served`, MAKE_A_KEY)
     },
   }
+}
+
+/** Servers whose key is from their own environment, in words; empty when there are none. */
+function keysOf(servers: readonly FoundServer[]): string {
+  const keyed = servers.filter(({ needs_key }) => needs_key).map(({ host, port }) => `${host}:${port}`)
+  return keyed.length === 0 ? '' : `none is set here; ${keyed.join(', ')} got one from the environment of its process`
 }
 
 function weak(weakness: string, host: string, port: number) {

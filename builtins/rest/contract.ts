@@ -71,6 +71,8 @@ export interface Listening {
 /** A server of the project, in whatever process it runs. */
 export interface FoundServer extends TcpAddress {
   pid: number
+  /** Whether requests need a key. */
+  needs_key?: boolean
   /** What is wrong with its key where other machines reach it. */
   weakness?: string
 }

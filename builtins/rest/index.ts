@@ -54,7 +54,8 @@ export default definePlugin({
 
     const describe = (address: TcpAddress): Promise<Undo> => {
       const weakness = weaknessOf(config.api_key)
-      const server = { ...address, ...(weakness === undefined ? {} : { weakness }) }
+      const needs_key = config.api_key !== ''
+      const server = { ...address, needs_key, ...(weakness === undefined ? {} : { weakness }) }
       return describeServer(svc.ports, svc.project.svc, server).catch(error => {
         svc.log.warn({}, `svc doctor does not know of this server: ${sentenceOf(error)}`)
         return () => {}

@@ -265,6 +265,7 @@ test('a server that is not running is named, with what to do; nothing is spent',
   await server.close()
   const error = await failing()
   expect(error.message).toContain(`${server.url} cannot be reached (ECONNREFUSED); is the server running?`)
+  expect(error.message).toMatch(/\?$/)
   expect(error).toMatchObject({ transient: true, spend: { attempts: 3, input_tokens: 0 } })
 })
 

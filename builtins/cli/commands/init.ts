@@ -4,6 +4,7 @@ import type { Context, HandWritten } from '../context.ts'
 import { INTERRUPTED } from '../interrupt.ts'
 import { cannotWrite, makeFile, makeFolder } from '../making.ts'
 import { printableLine } from '../printable.ts'
+import { withQuestions } from '../questions.ts'
 import { copyConfigSchema, SCHEMA_OF, writeConfigSchema, writeProfileSchema } from '../schemas.ts'
 import { tsconfig } from '../tsconfig.ts'
 
@@ -62,35 +63,25 @@ const NEXT = [
   'Agents call the model of OPENAI_API_KEY or OPENAI_BASE_URL; without either, a simulated one.',
 ]
 
-/** Two questions at most, and only where somebody can answer. @returns undefined after Ctrl-C */
+/** Asks two questions at most, and only on a terminal. @returns undefined after Ctrl-C */
 async function ask({ terminal, ports }: Context): Promise<Wishes | undefined> {
   if (process.stdin.isTTY !== true || terminal.columns === undefined) return {}
-  const { createInterface } = await import('node:readline/promises')
-  const lines = createInterface({ input: process.stdin, output: process.stdout })
-  const stop = new AbortController()
-  lines.once('SIGINT', () => stop.abort())
-  lines.once('close', () => stop.abort())
-  try {
+  return withQuestions(async question => {
     const usual = ports.env.OPENAI_API_KEY || ports.env.OPENAI_BASE_URL ? 'openai:standard' : 'a simulated one'
-    const question = `Which model do agents call, as in openai:standard or ollama:llama3.2? (Enter: ${usual}) `
-    const model = (await lines.question(question, stop)).trim().replaceAll(/\s+/g, '')
-    const dollars = (
-      await lines.question('At most how many US dollars may they spend? (Enter: no limit) ', stop)
-    ).trim()
+    const model = await question(
+      `Which model do agents call, as in openai:standard or ollama:llama3.2? (Enter: ${usual}) `,
+    )
+    const dollars = await question('At most how many US dollars may they spend? (Enter: no limit) ')
     const budget_usd = Number(dollars.replace(/^\$/, ''))
-    // Taken for a limit by whoever typed it: that there is none must not go unsaid.
+    // A mistyped limit would pass for one.
     if (dollars !== '' && !(budget_usd >= 0 && budget_usd < 1e6)) {
       terminal.err(
         `svc: warning: "${printableLine(dollars)}" is no amount of dollars, so there is no limit; set one with: svc config set daemon.budget_usd 5`,
       )
     }
-    return { ...(model ? { model } : {}), ...(budget_usd > 0 && budget_usd < 1e6 ? { budget_usd } : {}) }
-  } catch (error) {
-    if (stop.signal.aborted) return undefined
-    throw error
-  } finally {
-    lines.close()
-  }
+    const named = model.replaceAll(/\s+/g, '')
+    return { ...(named ? { model: named } : {}), ...(budget_usd > 0 && budget_usd < 1e6 ? { budget_usd } : {}) }
+  })
 }
 
 /** Makes each part of a project that is missing. @returns which were. @throws CannotWriteError */
