@@ -1,5 +1,6 @@
 import { defineError, type Effect, point, token, z } from '#kernel'
 import type { AgentRow } from '../agents/contract.ts'
+import type { Dates, ListWindow } from '../store/contract.ts'
 
 export const MESSAGE_TYPES = [
   ...(['request', 'response', 'query', 'answer', 'review', 'feedback', 'delegate', 'ack', 'reject'] as const),
@@ -96,7 +97,7 @@ export interface Mail {
   /** What the agent has not read, the most important first, then the oldest. */
   unread(agent_id: string, limit: number): Promise<A2AMessage[]>
   /** Newest first. */
-  list(filter: MessageFilter, page: { limit?: number | undefined; offset?: number }): Promise<A2AMessage[]>
+  list(filter: MessageFilter, page: ListWindow): Promise<A2AMessage[]>
   count(filter: MessageFilter): Promise<number>
   /** Marks messages as read: belongs into the commit that records that they were. */
   read(message_ids: readonly string[]): Effect
@@ -112,7 +113,7 @@ export interface Peers {
 }
 export const Peers = token<Peers>('peers')
 
-export interface MessageFilter {
+export interface MessageFilter extends Dates {
   /** Whose mailbox: an agent's id, or `operator`. */
   owner: string
   box?: 'inbox' | 'outbox' | 'all' | undefined

@@ -2,7 +2,7 @@ import { type Effect, type PluginHandle, parse, z } from '#kernel'
 import { AgentDeadError, type AgentRow, Agents } from '../agents/contract.ts'
 import { sanitize } from '../goals/contract.ts'
 import { GuardrailBlockedError, Guardrails } from '../guardrails/contract.ts'
-import { appendEvent, isoTime, Store, wakeAgents } from '../store/contract.ts'
+import { appendEvent, isoTime, type ListWindow, Store, wakeAgents } from '../store/contract.ts'
 import type { A2AConfig } from './config.ts'
 import {
   type A2AMessage,
@@ -128,8 +128,8 @@ export class PostOffice implements Mail {
     return (await unreadMessages(this.#store, agent_id, limit)).map(messageOf)
   }
 
-  async list(filter: MessageFilter, { limit = -1, offset = 0 }: { limit?: number | undefined; offset?: number }) {
-    return (await listMessages(this.#store, filter, limit, offset)).map(messageOf)
+  async list(filter: MessageFilter, page: ListWindow) {
+    return (await listMessages(this.#store, filter, page)).map(messageOf)
   }
 
   count(filter: MessageFilter): Promise<number> {

@@ -1,6 +1,6 @@
 import { operation, Page, type PluginHandle, z } from '#kernel'
 import { AgentDeadError, AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '../agents/contract.ts'
-import { isoTime, Store } from '../store/contract.ts'
+import { DatedPage, type Dates, isoTime, Store } from '../store/contract.ts'
 import {
   A2AMessage,
   InboxFullError,
@@ -36,7 +36,7 @@ const Thread = z.object({
 export function messageOperations(svc: PluginHandle) {
   const mail = () => svc.use(Mail)
   const ownerOf = async (ref: string) => (ref === OPERATOR ? ref : (await svc.use(Agents).find(ref)).agent_id)
-  type Filter = z.infer<typeof Filters>
+  type Filter = z.infer<typeof Filters> & Dates
   const filterOf = async ({ id: ref, peer, ...rest }: Filter) => ({
     ...rest,
     owner: await ownerOf(ref),
@@ -55,14 +55,14 @@ export function messageOperations(svc: PluginHandle) {
       name: 'messages.list',
       summary: "List an agent's messages, newest first",
       description: 'Messages that it received and sent, with their state.',
-      input: Page.extend(Filters.shape),
+      input: DatedPage.extend(Filters.shape),
       output: z.array(A2AMessage),
       http: { method: 'GET', path: '/agents/{id}/messages' },
       cli: { usage: 'messages <id>', short: { limit: 'n' } },
       mcp: true,
       errors: found,
-      run: async ({ limit, offset, ...filter }) => mail().list(await filterOf(filter), { limit, offset }),
-      count: async ({ limit: _, offset: __, ...filter }) => mail().count(await filterOf(filter)),
+      run: async ({ limit, offset, order, ...filter }) => mail().list(await filterOf(filter), { limit, offset, order }),
+      count: async ({ limit: _, offset: __, order: ___, ...filter }) => mail().count(await filterOf(filter)),
       render: messages => messages.map(line).join('\n') || 'no messages',
     }),
     operation({

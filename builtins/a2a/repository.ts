@@ -1,5 +1,17 @@
 import { z } from '#kernel'
-import { AMONG, defineEffect, getValue, isoTime, listed, type Statement, type Store } from '../store/contract.ts'
+import {
+  AMONG,
+  allOf,
+  type Condition,
+  datesIn,
+  defineEffect,
+  getValue,
+  isoTime,
+  type ListWindow,
+  listed,
+  type Statement,
+  type Store,
+} from '../store/contract.ts'
 import { type A2AMessage, type MessageFilter, MessageType, OPERATOR } from './contract.ts'
 
 const COLUMNS = `seq, message_id, type, from_agent, coalesce(to_agent, '${OPERATOR}') AS to_agent, subject, body, reply_to,
@@ -83,11 +95,14 @@ export async function threadLength(store: Store, thread_id: string): Promise<num
   return row?.n ?? 0
 }
 
-/** Newest first. */
-export function listMessages(store: Store, filter: MessageFilter, limit: number, offset: number) {
+export function listMessages(
+  store: Store,
+  filter: MessageFilter,
+  { limit = -1, offset = 0, order = 'newest' }: ListWindow,
+) {
   const { where, params } = condition(filter)
   return store.all<MessageRow>(
-    `SELECT ${COLUMNS} FROM a2a_messages WHERE ${where} ORDER BY seq DESC LIMIT ? OFFSET ?`,
+    `SELECT ${COLUMNS} FROM a2a_messages WHERE ${where} ORDER BY seq ${order === 'newest' ? 'DESC' : 'ASC'} LIMIT ? OFFSET ?`,
     [...[...params, limit, offset]],
   )
 }
@@ -149,17 +164,20 @@ function ownerParams(owner: string): string[] {
   return owner === OPERATOR ? [] : [owner]
 }
 
-function condition({ owner, box = 'all', unread, type, peer, thread_id }: MessageFilter) {
+function condition({ owner, box = 'all', unread, type, peer, thread_id, ...dates }: MessageFilter) {
   const inbox = { where: `to_agent ${isOwner(owner)}`, params: ownerParams(owner) }
   const outbox = { where: 'from_agent = ?', params: [owner] }
   const both = { where: `(${inbox.where} OR ${outbox.where})`, params: [...inbox.params, ...outbox.params] }
-  const parts = [box === 'inbox' ? inbox : box === 'outbox' ? outbox : both]
+  const parts: Condition[] = [
+    box === 'inbox' ? inbox : box === 'outbox' ? outbox : both,
+    ...datesIn('created_at', dates),
+  ]
   if (unread !== undefined) parts.push({ where: `read_at IS ${unread ? '' : 'NOT '}NULL`, params: [] })
   if (type !== undefined) parts.push({ where: 'type = ?', params: [type] })
   if (thread_id !== undefined) parts.push({ where: 'thread_id = ?', params: [thread_id] })
   if (peer !== undefined)
     parts.push({ where: `(from_agent = ? OR to_agent ${isOwner(peer)})`, params: [peer, ...ownerParams(peer)] })
-  return { where: parts.map(part => part.where).join(' AND '), params: parts.flatMap(part => part.params) }
+  return allOf(parts)
 }
 
 const NewMessage = z.object({

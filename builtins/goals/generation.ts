@@ -55,7 +55,7 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
   const agents = svc.use(Agents)
   const nudges = standing.nudged ? await agents.waitingNudges(agent_id) : []
   const news = await newsFor(svc, agent_id)
-  const recent = await listGoals(store, agent_id, RECENT)
+  const recent = await listGoals(store, agent_id, { limit: RECENT })
   const context = await contextFor(
     svc,
     cycle,

@@ -1,9 +1,9 @@
-import { defineError, operation, Page, type PluginHandle, z } from '#kernel'
+import { defineError, operation, type PluginHandle, z } from '#kernel'
 import { AgentDeadError, AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '../agents/contract.ts'
-import { appendEvent, isoTime, Store, wakeAgents } from '../store/contract.ts'
+import { appendEvent, DatedPage, isoTime, type ListWindow, Store, wakeAgents } from '../store/contract.ts'
 import { Goal, GoalEndedError, GoalNotFoundError, type GoalRow, TooManySubgoalsError } from './contract.ts'
 import { abandoned, added, parentFor } from './goals.ts'
-import { activeGoals, findGoal, listGoals, numberOfGoals, setPriority } from './repository.ts'
+import { activeGoals, findGoal, type GoalFilter, listGoals, numberOfGoals, setPriority } from './repository.ts'
 
 const id = AgentRef
 const goalId = z.string().min(1).max(128).describe("A goal's id")
@@ -19,9 +19,9 @@ const NameAGoalError = defineError({
 })
 
 export function goalOperations(svc: PluginHandle) {
-  const goalsOf = async (ref: string, limit?: number, offset?: number) => {
+  const goalsOf = async (ref: string, page?: ListWindow, filter?: GoalFilter) => {
     const { agent_id } = await svc.use(Agents).find(ref)
-    return (await listGoals(svc.use(Store), agent_id, limit, offset)).map(shown)
+    return (await listGoals(svc.use(Store), agent_id, page, filter)).map(shown)
   }
   const goalOf = async (ref: string): Promise<GoalRow> => {
     const row = await findGoal(svc.use(Store), ref)
@@ -39,18 +39,19 @@ export function goalOperations(svc: PluginHandle) {
       name: 'goals.history',
       summary: "List an agent's goals, newest first",
       description: 'Includes goals that have ended, with their results.',
-      input: z.object({
+      input: DatedPage.extend({
         id,
         limit: z.number().int().min(1).max(200).default(20).describe('At most this many (1 to 200)'),
-        offset: Page.shape.offset,
+        status: Goal.shape.status.optional().describe('Only goals with this status'),
       }),
       output: z.array(Goal),
       http: { method: 'GET', path: '/agents/{id}/history' },
       cli: { usage: 'history <id>', short: { limit: 'n' } },
       mcp: true,
       errors: [AgentNotFoundError, AmbiguousAgentError],
-      run: ({ id, limit, offset }) => goalsOf(id, limit, offset),
-      count: async ({ id }) => numberOfGoals(svc.use(Store), (await svc.use(Agents).find(id)).agent_id),
+      run: ({ id, limit, offset, order, ...filter }) => goalsOf(id, { limit, offset, order }, filter),
+      count: async ({ id, limit: _, offset: __, order: ___, ...filter }) =>
+        numberOfGoals(svc.use(Store), (await svc.use(Agents).find(id)).agent_id, filter),
       render: goals => goals.map(line).join('\n') || 'no goals yet',
     }),
     operation({

@@ -1,8 +1,17 @@
 import { z } from '#kernel'
 import type { Message } from '../models/contract.ts'
 import { Message as MessageSchema } from '../models/contract.ts'
-import { defineEffect, RUN_OF, type Store } from '../store/contract.ts'
-import type { GoalRow } from './contract.ts'
+import {
+  allOf,
+  type Condition,
+  type Dates,
+  datesIn,
+  defineEffect,
+  type ListWindow,
+  RUN_OF,
+  type Store,
+} from '../store/contract.ts'
+import type { Goal, GoalRow } from './contract.ts'
 
 const COLUMNS = `goal_id, agent_id, objective, status, priority, origin, parent_goal_id, reasoning, result, unconfirmed,
   steps_completed, created_at, completed_at`
@@ -19,7 +28,6 @@ const AT_HAND = `SELECT goal_id, ${BLOCKED} AS blocked,
   FROM goals g WHERE agent_id = ? AND status = 'active' AND EXISTS (SELECT 1 FROM agents a
     WHERE a.agent_id = g.agent_id AND a.paused_at IS NULL AND a.died_at IS NULL) ${FIRST}`
 const ONE = `SELECT ${COLUMNS} FROM goals WHERE goal_id = ?`
-const NEWEST = `SELECT ${COLUMNS} FROM goals WHERE agent_id = ? ORDER BY created_at DESC, goal_id DESC LIMIT ? OFFSET ?`
 const UNTOLD_OF = `SELECT ${COLUMNS} FROM goals sub WHERE parent_goal_id = ? AND ${UNTOLD} ORDER BY completed_at, goal_id LIMIT 20`
 
 /** The goal to pursue: highest priority first, then the oldest. A blocked one only when all are. */
@@ -46,13 +54,34 @@ export function findGoal(store: Store, goal_id: string): Promise<GoalRow | undef
   return store.get<GoalRow>(ONE, [goal_id])
 }
 
-/** Newest first. */
-export function listGoals(store: Store, agent_id: string, limit = -1, offset = 0): Promise<GoalRow[]> {
-  return store.all<GoalRow>(NEWEST, [agent_id, limit, offset])
+/** Which goals of an agent a list shows. */
+export interface GoalFilter extends Dates {
+  status?: Goal['status'] | undefined
 }
 
-export async function numberOfGoals(store: Store, agent_id: string): Promise<number> {
-  return (await store.get<{ n: number }>('SELECT count(*) AS n FROM goals WHERE agent_id = ?', [agent_id]))?.n ?? 0
+/** Newest first by default. */
+export function listGoals(
+  store: Store,
+  agent_id: string,
+  { limit = -1, offset = 0, order = 'newest' }: ListWindow = {},
+  filter: GoalFilter = {},
+): Promise<GoalRow[]> {
+  const { where, params } = condition(agent_id, filter)
+  const way = order === 'newest' ? 'DESC' : 'ASC'
+  return store.all<GoalRow>(
+    `SELECT ${COLUMNS} FROM goals WHERE ${where} ORDER BY created_at ${way}, goal_id ${way} LIMIT ? OFFSET ?`,
+    [...params, limit, offset],
+  )
+}
+
+export async function numberOfGoals(store: Store, agent_id: string, filter: GoalFilter): Promise<number> {
+  const { where, params } = condition(agent_id, filter)
+  return (await store.get<{ n: number }>(`SELECT count(*) AS n FROM goals WHERE ${where}`, params))?.n ?? 0
+}
+
+function condition(agent_id: string, { status, ...dates }: GoalFilter): Condition {
+  const ofStatus = status === undefined ? [] : [{ where: 'status = ?', params: [status] }]
+  return allOf([{ where: 'agent_id = ?', params: [agent_id] }, ...ofStatus, ...datesIn('created_at', dates)])
 }
 
 /** Those of one agent, or of all. */

@@ -1,6 +1,7 @@
-import { operation, Page, type PluginHandle, z } from '#kernel'
-import { AmbiguousAgentError } from '../agents/contract.ts'
-import { Run, RunDetail, RunNotFoundError, RunRef, Trace } from './contract.ts'
+import { operation, type PluginHandle, z } from '#kernel'
+import { AgentNotFoundError, AgentRef, AmbiguousAgentError } from '../agents/contract.ts'
+import { DatedPage } from '../store/contract.ts'
+import { RUN_STATUSES, Run, RunDetail, RunNotFoundError, RunRef, Trace } from './contract.ts'
 import type { Recorder } from './recorder.ts'
 import { renderRun, renderRuns, renderTrace } from './render.ts'
 import type { RunDirectory } from './runs.ts'
@@ -12,13 +13,18 @@ export function runOperations(svc: PluginHandle, runs: RunDirectory, recorder: R
       name: 'runs.list',
       summary: 'List runs, newest first',
       description: 'A run is one life of the daemon, or a one-shot task.',
-      input: Page,
+      input: DatedPage.extend({
+        kind: z.enum(['daemon', 'task']).optional().describe('Only runs of this kind'),
+        status: z.enum(RUN_STATUSES).optional().describe('Only runs with this status'),
+        agent: AgentRef.optional().describe('Only runs in which this agent did something'),
+      }),
       output: z.array(Run),
       http: { method: 'GET', path: '/runs' },
       cli: { usage: 'runs', short: { limit: 'n' } },
       mcp: true,
-      run: page => runs.list(page),
-      count: () => runs.count(),
+      errors: [AgentNotFoundError, AmbiguousAgentError],
+      run: ({ limit, offset, order, ...wanted }) => runs.list(wanted, { limit, offset, order }),
+      count: ({ limit: _, offset: __, order: ___, ...wanted }) => runs.count(wanted),
       render: renderRuns,
     }),
     operation({

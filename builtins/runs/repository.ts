@@ -1,5 +1,18 @@
 import { z } from '#kernel'
-import { AMONG, defineEffect, EVENT_COLUMNS, type EventRow, listed, type Store } from '../store/contract.ts'
+import {
+  AMONG,
+  allOf,
+  type Condition,
+  type Dates,
+  datesIn,
+  defineEffect,
+  EVENT_COLUMNS,
+  type EventRow,
+  type ListWindow,
+  listed,
+  type Store,
+} from '../store/contract.ts'
+import type { Run } from './contract.ts'
 import { COUNTED, Counts } from './counts.ts'
 
 export interface RunRow extends Counts {
@@ -53,16 +66,47 @@ export function uncountedRuns(store: Store): Promise<RunRow[]> {
   )
 }
 
-/** Newest first. */
-export function listRuns(store: Store, limit: number, offset: number): Promise<RunRow[]> {
-  return store.all<RunRow>(`SELECT ${COLUMNS} FROM runs ORDER BY started_at DESC, run_id DESC LIMIT ? OFFSET ?`, [
-    limit,
-    offset,
-  ])
+/** Which runs a list shows. */
+export interface RunFilter extends Dates {
+  kind?: string | undefined
+  status?: Run['status'] | undefined
+  agent_id?: string | undefined
+  /** The open runs whose process lives. */
+  alive: readonly string[]
 }
 
-export async function countRuns(store: Store): Promise<number> {
-  return (await store.get<{ n: number }>('SELECT count(*) AS n FROM runs'))?.n ?? 0
+export function listRuns(
+  store: Store,
+  filter: RunFilter,
+  { limit = -1, offset = 0, order = 'newest' }: ListWindow,
+): Promise<RunRow[]> {
+  const { where, params } = condition(filter)
+  const way = order === 'newest' ? 'DESC' : 'ASC'
+  return store.all<RunRow>(
+    `SELECT ${COLUMNS} FROM runs WHERE ${where} ORDER BY started_at ${way}, run_id ${way} LIMIT ? OFFSET ?`,
+    [...params, limit, offset],
+  )
+}
+
+export async function countRuns(store: Store, filter: RunFilter): Promise<number> {
+  const { where, params } = condition(filter)
+  return (await store.get<{ n: number }>(`SELECT count(*) AS n FROM runs WHERE ${where}`, params))?.n ?? 0
+}
+
+function condition({ kind, status, agent_id, alive, ...dates }: RunFilter): Condition {
+  const parts: Condition[] = datesIn('started_at', dates)
+  const living = { where: `run_id ${AMONG}`, params: [listed(alive)] }
+  if (kind !== undefined) parts.push({ where: 'kind = ?', params: [kind] })
+  if (status === 'running') parts.push(living)
+  if (status === 'ended') parts.push({ where: "ended_at IS NOT NULL AND exit <> 'crashed'", params: [] })
+  if (status === 'crashed')
+    parts.push({ where: `(exit = 'crashed' OR ended_at IS NULL AND NOT ${living.where})`, params: living.params })
+  if (agent_id !== undefined)
+    parts.push({
+      where: 'EXISTS (SELECT 1 FROM run_agents a WHERE a.run_id = runs.run_id AND a.agent_id = ?)',
+      params: [agent_id],
+    })
+  return allOf(parts)
 }
 
 export function openRuns(store: Store): Promise<RunRow[]> {

@@ -1,6 +1,7 @@
 import { type Effect, type PluginHandle, sentenceOf } from '#kernel'
+import { Agents } from '../agents/contract.ts'
 import { Daemon } from '../daemon/contract.ts'
-import { isoTime, Store, usdOf } from '../store/contract.ts'
+import { isoTime, type ListWindow, Store, usdOf } from '../store/contract.ts'
 import { type Run, type RunBeginning, type RunDetail, RunNotFoundError, type Runs, type RunTotals } from './contract.ts'
 import type { Counts } from './counts.ts'
 import { lastSeqAt } from './log.ts'
@@ -19,6 +20,7 @@ import {
   listRuns,
   oldRuns,
   openRuns,
+  type RunFilter,
   type RunRow,
   uncountedRuns,
 } from './repository.ts'
@@ -26,6 +28,9 @@ import { SettingsNow } from './settings.ts'
 
 /** Checked before an id becomes part of a path. */
 const RUN_ID = /^run-\d{8}-\d{6}-[0-9a-f]{6}$/
+
+/** Which runs are asked for; `agent` is an id or a name. */
+export type WantedRuns = Omit<RunFilter, 'agent_id' | 'alive'> & { agent?: string | undefined }
 
 /** Lives of daemons and tasks: their beginnings and ends, and what can be asked of them. */
 export class RunDirectory implements Runs {
@@ -120,16 +125,24 @@ export class RunDirectory implements Runs {
     await this.#bury(({ run_id }) => dead.has(run_id))
   }
 
-  async list({ limit, offset = 0 }: { limit?: number | undefined; offset?: number }): Promise<Run[]> {
+  async list(wanted: WantedRuns, page: ListWindow): Promise<Run[]> {
     await this.#recorder.flush()
     const open = (await openRuns(this.#store)).map(({ run_id }) => run_id)
     await Promise.all([...new Set([...open, ...this.#recorder.followed])].map(run_id => this.fresh(run_id)))
-    const rows = await listRuns(this.#store, limit ?? -1, offset)
+    const rows = await listRuns(this.#store, await this.#filter(wanted), page)
     return Promise.all(rows.map(async row => this.#shown(await this.#counted(row))))
   }
 
-  count(): Promise<number> {
-    return countRuns(this.#store)
+  async count(wanted: WantedRuns): Promise<number> {
+    return countRuns(this.#store, await this.#filter(wanted))
+  }
+
+  async #filter({ agent, ...rest }: WantedRuns): Promise<RunFilter> {
+    const agent_id = agent === undefined ? undefined : (await this.#svc.use(Agents).find(agent)).agent_id
+    const alive: string[] = []
+    // Only a status depends on which processes live.
+    if (rest.status) for (const run of await openRuns(this.#store)) if (await this.#isAlive(run)) alive.push(run.run_id)
+    return { ...rest, agent_id, alive }
   }
 
   /** @throws RunNotFoundError, also for what is no id at all */

@@ -1,8 +1,8 @@
-import { operation, Page, type PluginHandle, z } from '#kernel'
+import { operation, type PluginHandle, z } from '#kernel'
 import { AgentDeadError, AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '../agents/contract.ts'
-import { Store } from '../store/contract.ts'
-import { OtherAgentSessionError, Session, SessionNotFoundError } from './contract.ts'
-import { countSessions, listSessions } from './repository.ts'
+import { DatedPage, Store } from '../store/contract.ts'
+import { OtherAgentSessionError, SESSION_STATUSES, Session, SessionNotFoundError } from './contract.ts'
+import { countSessions, listSessions, type SessionFilter } from './repository.ts'
 import { type SessionBook, shown } from './sessions.ts'
 
 const agent_id = AgentRef
@@ -14,10 +14,11 @@ const Opened = Session.extend({ created: z.boolean().describe('Whether this requ
 type Opened = z.infer<typeof Opened>
 
 export function sessionOperations(svc: PluginHandle, book: SessionBook) {
-  const filter = async (ref: string | undefined, tenant: string) => ({
-    user_id: tenant,
-    agent_id: ref === undefined ? undefined : (await svc.use(Agents).find(ref)).agent_id,
-  })
+  const filter = async (wanted: Omit<SessionFilter, 'user_id'>, user_id: string): Promise<SessionFilter> => {
+    const { agent_id: ref, status, since, before } = wanted
+    const agent_id = ref === undefined ? undefined : (await svc.use(Agents).find(ref)).agent_id
+    return { user_id, agent_id, status, since, before }
+  }
 
   return [
     operation({
@@ -58,17 +59,21 @@ export function sessionOperations(svc: PluginHandle, book: SessionBook) {
       name: 'sessions.list',
       summary: 'List sessions, newest first',
       description: 'Sessions of the user that X-Svc-User names.',
-      input: Page.extend({ agent_id: agent_id.optional() }),
+      input: DatedPage.extend({
+        agent_id: agent_id.optional(),
+        status: z.enum(SESSION_STATUSES).optional().describe('Only sessions with this status'),
+      }),
       output: z.array(Session),
       http: { method: 'GET', path: '/sessions' },
       cli: { usage: 'sessions [agent_id]', short: { limit: 'n' } },
       mcp: true,
       errors: [AgentNotFoundError, AmbiguousAgentError],
-      async run({ agent_id, ...page }, { tenant }) {
-        const rows = await listSessions(svc.use(Store), await filter(agent_id, tenant), book.idleBefore, page)
+      async run({ limit, offset, order, ...wanted }, { tenant }) {
+        const page = { limit, offset, order }
+        const rows = await listSessions(svc.use(Store), await filter(wanted, tenant), book.idleBefore, page)
         return rows.map(shown)
       },
-      count: async ({ agent_id }, { tenant }) => countSessions(svc.use(Store), await filter(agent_id, tenant)),
+      count: async (wanted, { tenant }) => countSessions(svc.use(Store), await filter(wanted, tenant), book.idleBefore),
       render: sessions => sessions.map(line).join('\n') || 'no sessions yet',
     }),
     operation({

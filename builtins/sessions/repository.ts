@@ -1,5 +1,13 @@
 import { z } from '#kernel'
-import { defineEffect, type Store } from '../store/contract.ts'
+import {
+  allOf,
+  type Condition,
+  type Dates,
+  datesIn,
+  defineEffect,
+  type ListWindow,
+  type Store,
+} from '../store/contract.ts'
 import { type Session, sessionUsed } from './contract.ts'
 
 export interface SessionRow {
@@ -39,30 +47,40 @@ export function findByKey(store: Store, user_id: string, session_key: string, id
   ])
 }
 
-export interface SessionFilter {
+export interface SessionFilter extends Dates {
   user_id: string
-  agent_id: string | undefined
+  agent_id?: string | undefined
+  status?: Session['status'] | undefined
 }
 
-/** Newest first. */
 export function listSessions(
   store: Store,
-  { user_id, agent_id }: SessionFilter,
+  filter: SessionFilter,
   idle_before: number,
-  { limit = -1, offset = 0 }: { limit?: number | undefined; offset?: number },
+  { limit = -1, offset = 0, order = 'newest' }: ListWindow,
 ) {
-  return store.all<SessionRow>(
-    `${ROW} WHERE user_id = ? AND (? IS NULL OR agent_id = ?) ORDER BY created_at DESC, session_id DESC LIMIT ? OFFSET ?`,
-    [idle_before, user_id, agent_id, agent_id, limit, offset],
-  )
+  const { where, params } = condition(filter, idle_before)
+  const way = order === 'newest' ? 'DESC' : 'ASC'
+  return store.all<SessionRow>(`${ROW} WHERE ${where} ORDER BY created_at ${way}, session_id ${way} LIMIT ? OFFSET ?`, [
+    idle_before,
+    ...params,
+    limit,
+    offset,
+  ])
 }
 
-export async function countSessions(store: Store, { user_id, agent_id }: SessionFilter): Promise<number> {
-  const row = await store.get<{ n: number }>(
-    'SELECT count(*) AS n FROM sessions WHERE user_id = ? AND (? IS NULL OR agent_id = ?)',
-    [user_id, agent_id, agent_id],
-  )
+export async function countSessions(store: Store, filter: SessionFilter, idle_before: number): Promise<number> {
+  const { where, params } = condition(filter, idle_before)
+  const row = await store.get<{ n: number }>(`SELECT count(*) AS n FROM sessions WHERE ${where}`, params)
   return row?.n ?? 0
+}
+
+function condition({ user_id, agent_id, status, ...dates }: SessionFilter, idle_before: number): Condition {
+  const parts: Condition[] = [{ where: 'user_id = ?', params: [user_id] }, ...datesIn('created_at', dates)]
+  if (agent_id !== undefined) parts.push({ where: 'agent_id = ?', params: [agent_id] })
+  if (status !== undefined)
+    parts.push({ where: `CASE WHEN ${IDLE} THEN 'expired' ELSE status END = ?`, params: [idle_before, status] })
+  return allOf(parts)
 }
 
 export async function countIdle(store: Store, idle_before: number): Promise<number> {

@@ -3,6 +3,7 @@ import {
   defineError,
   type Effect,
   type Lease,
+  Page,
   type Ports,
   point,
   type SvcError,
@@ -419,6 +420,43 @@ export const Medium = token<Medium>('store_medium')
 
 /** A moment, as people give it. */
 export const Instant = z.iso.datetime({ offset: true, error: 'must be a time such as 2026-01-31T18:00:00Z' })
+/** What lists take whose rows have a date. */
+export const DatedPage = Page.extend({
+  since: Instant.optional().describe('Only from this time on'),
+  before: Instant.optional().describe('Only before this time'),
+  order: z.enum(['newest', 'oldest']).default('newest').describe('Which come first'),
+})
+export interface ListWindow {
+  limit?: number | undefined
+  offset?: number | undefined
+  order?: 'newest' | 'oldest' | undefined
+}
+/** Dates in ISO 8601. */
+export interface Dates {
+  since?: string | undefined
+  before?: string | undefined
+}
+
+/** A part of a WHERE, with its parameters. */
+export interface Condition {
+  where: string
+  params: unknown[]
+}
+
+/** The parts that limit a column of milliseconds to the dates of a list. */
+export function datesIn(column: string, { since, before }: Dates) {
+  const parts: Condition[] = []
+  if (since !== undefined) parts.push({ where: `${column} >= ?`, params: [Date.parse(since)] })
+  if (before !== undefined) parts.push({ where: `${column} < ?`, params: [Date.parse(before)] })
+  return parts
+}
+
+/** All parts as one condition. */
+export function allOf(parts: readonly Condition[]): Condition {
+  const where = parts.length === 0 ? '1 = 1' : parts.map(part => part.where).join(' AND ')
+  return { where, params: parts.flatMap(part => part.params) }
+}
+
 /** ISO 8601 UTC of stored milliseconds, as on the wire. */
 export function isoTime(ms: number): string {
   return new Date(ms).toISOString()

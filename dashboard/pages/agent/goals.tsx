@@ -1,8 +1,9 @@
 import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
 import { ofAgent, useQuery } from '../../api/query.ts'
-import { to } from '../../routes.ts'
+import { to, usePlace } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
+import { Choice, chosenIn, Order, orderIn } from '../../ui/list-filters.tsx'
 import { usePage } from '../../ui/pager.tsx'
 import { Said } from '../../ui/said.tsx'
 import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
@@ -18,6 +19,7 @@ const CALLS = 200
 
 /** As cards, rows have three lines. */
 const CARD_PX = 92
+const STATUSES = ['active', 'completed', 'abandoned'] as const
 
 /** What it wanted and wants; one of them in full. */
 export function Goals({ agent, place }: ViewProps) {
@@ -26,8 +28,11 @@ export function Goals({ agent, place }: ViewProps) {
 }
 
 function AllGoals({ agent: { agent_id: id } }: { agent: Agent }) {
+  const place = usePlace()
+  const wanted = { status: chosenIn(place.query, 'status', STATUSES), order: orderIn(place.query) }
   const { query, isEmpty, title, pager } = usePage(`goals ${id}`, {
-    ask: window => api.goals.history({ id, ...window }),
+    filter: JSON.stringify(wanted),
+    ask: window => api.goals.history({ id, ...window, ...wanted }),
     on: ofAgent(id),
   })
   return (
@@ -35,10 +40,18 @@ function AllGoals({ agent: { agent_id: id } }: { agent: Agent }) {
       <GiveGoal id={id} onGiven={query.reload} />
       <Loaded query={query}>
         {goals =>
-          isEmpty ? (
+          isEmpty && wanted.status === undefined ? (
             <Empty title="It has no goal yet.">It looks for one in its next cycle, or add one above.</Empty>
           ) : (
-            <Card title={title('goal', 'Goals')}>
+            <Card
+              title={title('goal', 'Goals')}
+              aside={
+                <>
+                  <Choice label="Status" name="status" values={STATUSES} />
+                  <Order />
+                </>
+              }
+            >
               <Table
                 caption="Goals"
                 cardPx={CARD_PX}

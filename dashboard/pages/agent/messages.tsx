@@ -1,18 +1,24 @@
 import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
 import { ofKinds } from '../../api/query.ts'
-import { to } from '../../routes.ts'
+import { to, usePlace } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
 import { Letter } from '../../ui/letter.tsx'
+import { Choice, chosenIn, Order, orderIn } from '../../ui/list-filters.tsx'
 import { usePage } from '../../ui/pager.tsx'
 import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
 import { visible } from '../../ui/words.ts'
 import type { ViewProps } from './view.ts'
 
+const BOXES = ['inbox', 'outbox'] as const
+
 /** What it said to others and they to it, newest first. */
 export function Messages({ agent: { agent_id: id } }: ViewProps) {
+  const place = usePlace()
+  const wanted = { box: chosenIn(place.query, 'box', BOXES), order: orderIn(place.query) }
   const { query, isEmpty, title, pager } = usePage(`messages ${id}`, {
-    ask: window => api.messages.list({ id, ...window }),
+    filter: JSON.stringify(wanted),
+    ask: window => api.messages.list({ id, ...window, ...wanted }),
     on: ofKinds('message_sent', 'nudge_received'),
   })
   const send = useAction(async (form: HTMLFormElement) => {
@@ -39,12 +45,20 @@ export function Messages({ agent: { agent_id: id } }: ViewProps) {
       </Card>
       <Loaded query={query}>
         {messages =>
-          isEmpty ? (
+          isEmpty && wanted.box === undefined ? (
             <Empty title="No messages yet.">
               Messages that it sends and receives are listed here. Write to it above.
             </Empty>
           ) : (
-            <Card title={title('message', 'Messages')}>
+            <Card
+              title={title('message', 'Messages')}
+              aside={
+                <>
+                  <Choice label="Box" name="box" values={BOXES} />
+                  <Order />
+                </>
+              }
+            >
               <ul class="plain list tall">
                 {messages.map(message => (
                   <Letter

@@ -1,7 +1,8 @@
 import { api } from '../../api/client.ts'
 import { ofKinds } from '../../api/query.ts'
-import { type Place, to } from '../../routes.ts'
+import { type Place, to, usePlace } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
+import { Choice, chosenIn, Order, orderIn } from '../../ui/list-filters.tsx'
 import { usePage } from '../../ui/pager.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { Status, Tag } from '../../ui/status.tsx'
@@ -12,6 +13,8 @@ import { Run } from './run.tsx'
 
 /** As cards, rows have three lines. */
 const CARD_PX = 92
+const KINDS = ['daemon', 'task'] as const
+const STATUSES = ['running', 'ended', 'crashed'] as const
 
 /** Runs of the daemon and of one-shot tasks; one of them as a waterfall. */
 export function Runs({ place }: { place: Place }) {
@@ -20,8 +23,16 @@ export function Runs({ place }: { place: Place }) {
 }
 
 function List() {
+  const place = usePlace()
+  const wanted = {
+    kind: chosenIn(place.query, 'kind', KINDS),
+    status: chosenIn(place.query, 'status', STATUSES),
+    order: orderIn(place.query),
+  }
+  const isNarrowed = wanted.kind !== undefined || wanted.status !== undefined
   const { query, isEmpty, title, pager } = usePage('runs', {
-    ask: window => api.runs.list(window),
+    filter: JSON.stringify(wanted),
+    ask: window => api.runs.list({ ...window, ...wanted }),
     on: ofKinds('task_', 'cycle_done', 'status_changed'),
   })
   return (
@@ -29,10 +40,19 @@ function List() {
       <h1>Runs</h1>
       <Loaded query={query}>
         {runs =>
-          isEmpty ? (
+          isEmpty && !isNarrowed ? (
             <Empty title="No runs yet.">Each start of the daemon and each task makes a run.</Empty>
           ) : (
-            <Card title={title('run', 'Runs')}>
+            <Card
+              title={title('run', 'Runs')}
+              aside={
+                <>
+                  <Choice label="Kind" name="kind" values={KINDS} />
+                  <Choice label="Status" name="status" values={STATUSES} />
+                  <Order />
+                </>
+              }
+            >
               <Table
                 caption="Runs"
                 cardPx={CARD_PX}

@@ -1,8 +1,9 @@
 import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
 import { ofKinds } from '../../api/query.ts'
-import { type Place, to } from '../../routes.ts'
+import { type Place, to, usePlace } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
+import { Choice, chosenIn, Order, orderIn } from '../../ui/list-filters.tsx'
 import { usePage } from '../../ui/pager.tsx'
 import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
 import { Status } from '../../ui/status.tsx'
@@ -13,6 +14,7 @@ import { Transcript } from './transcript.tsx'
 
 /** As cards, rows have four lines and a button. */
 const CARD_PX = 156
+const STATUSES = ['running', 'expired', 'closed'] as const
 
 /** The sessions of this tenant, newest first, and what was said in each. */
 export function Sessions({ place }: { place: Place }) {
@@ -27,8 +29,11 @@ export function Sessions({ place }: { place: Place }) {
 }
 
 function List() {
+  const place = usePlace()
+  const wanted = { status: chosenIn(place.query, 'status', STATUSES), order: orderIn(place.query) }
   const { query, isEmpty, title, pager } = usePage('sessions', {
-    ask: window => api.sessions.list(window),
+    filter: JSON.stringify(wanted),
+    ask: window => api.sessions.list({ ...window, ...wanted }),
     on: ofKinds('session_', 'task_'),
   })
   const close = useAction(async (session_id: string) => {
@@ -40,10 +45,18 @@ function List() {
       <Trouble fault={close.fault} />
       <Loaded query={query}>
         {sessions =>
-          isEmpty ? (
+          isEmpty && wanted.status === undefined ? (
             <Empty title="No sessions yet.">The first task makes one: open an agent’s page and Chat.</Empty>
           ) : (
-            <Card title={title('session', 'Sessions')}>
+            <Card
+              title={title('session', 'Sessions')}
+              aside={
+                <>
+                  <Choice label="Status" name="status" values={STATUSES} />
+                  <Order />
+                </>
+              }
+            >
               <Table
                 caption="Sessions"
                 cardPx={CARD_PX}
