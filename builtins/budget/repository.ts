@@ -86,14 +86,22 @@ export async function unconfirmedSpend(
 }
 
 const SPEND_KEYS = { agent: 'agent_id', model: 'model', kind: 'kind' } as const
+/** What stands for all that are not told apart. */
+const OTHERS = 'others'
 
-/** Spend since a time, added up for each stretch of so many milliseconds and each agent, model or kind. */
-export function spendBy(store: Store, by: keyof typeof SPEND_KEYS, length: number, from: number) {
+/**
+ * Adds up the spend since a time, for each stretch of `length` milliseconds and each agent, model or kind.
+ * @param top the maximum number of those that are told apart; -1 tells all
+ */
+export function spendBy(store: Store, by: keyof typeof SPEND_KEYS, length: number, from: number, top = -1) {
+  const key = SPEND_KEYS[by]
   return store.all<{ at: number; key: string | null; micros: number; tokens: number; calls: number }>(
-    `SELECT at - at % ? AS at, ${SPEND_KEYS[by]} AS key, sum(cost_micros) AS micros,
-       sum(input_tokens + output_tokens) AS tokens, count(*) AS calls
+    `WITH most AS (SELECT ${key} AS key FROM spend WHERE at >= ? AND ${key} IS NOT NULL GROUP BY 1
+       ORDER BY sum(cost_micros) DESC, sum(input_tokens + output_tokens) DESC, 1 LIMIT ?)
+     SELECT at - at % ? AS at, CASE WHEN ${key} IS NULL OR ${key} IN (SELECT key FROM most) THEN ${key} ELSE '${OTHERS}' END AS key,
+       sum(cost_micros) AS micros, sum(input_tokens + output_tokens) AS tokens, count(*) AS calls
      FROM spend WHERE at >= ? GROUP BY 1, 2 ORDER BY 1, 2`,
-    [length, from],
+    [from, top, length, from],
   )
 }
 

@@ -11,7 +11,7 @@ const DEFAULT_BUCKETS = 24
 const Spending = z
   .object({
     at: z.iso.datetime().describe('Where the bucket begins'),
-    by: z.string().nullable().describe('The agent, model or kind; null for what belongs to none'),
+    by: z.string().nullable().describe('The agent, model or kind, or `others`; null for what belongs to none'),
     cost_usd: z.number(),
     tokens: z.number().int(),
     calls: z.number().int(),
@@ -30,13 +30,20 @@ export function spendingOperation(svc: PluginHandle) {
       since: Instant.optional().describe(
         `Where it begins, such as 2026-01-31T18:00:00Z; ${DEFAULT_BUCKETS} buckets ago unless told`,
       ),
+      top: z
+        .number()
+        .int()
+        .min(1)
+        .max(1000)
+        .optional()
+        .describe('Tell only those apart that spent most, at most this many; all else is `others`'),
     }),
     output: z.array(Spending),
     http: { method: 'GET', path: '/spending' },
     cli: { usage: 'spending' },
     mcp: true,
     errors: [InvalidInputError],
-    async run({ bucket, by, since }) {
+    async run({ bucket, by, since, top }) {
       const now = svc.clock.ms()
       const length = BUCKETS[bucket]
       const from = since === undefined ? now - DEFAULT_BUCKETS * length : Date.parse(since)
@@ -44,7 +51,7 @@ export function spendingOperation(svc: PluginHandle) {
         const message = `is more than ${MOST_BUCKETS} buckets ago; take longer buckets or a later time`
         throw new InvalidInputError({ what: 'The request', issues: [{ path: 'since', message }] })
       }
-      const rows = await spendBy(svc.use(Store), by, length, from)
+      const rows = await spendBy(svc.use(Store), by, length, from, top)
       return rows.map(({ at, key, micros, tokens, calls }) => ({
         ...{ at: isoTime(at), by: key, tokens, calls },
         cost_usd: usdOf(micros),

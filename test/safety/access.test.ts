@@ -14,6 +14,7 @@ async function served(words: readonly string[], key = KEY) {
   const [, port] = await server.says(/^Dashboard: http:\/\/127\.0\.0\.1:(\d+)/m)
   return {
     server,
+    cwd: dir.path,
     port: Number(port),
     doctor: () => svc(['doctor', '--json'], { cwd: dir.path, env }),
     ask: (path: string, asked: Ask = {}) => send({ hostname: '127.0.0.1', port: Number(port), path, ...asked }),
@@ -77,5 +78,14 @@ describe('a key', () => {
       levels.push(checks.find(({ name }) => name === 'api_key')?.level)
     }
     expect(levels).toEqual(['warn', 'ok'])
+  })
+
+  it('that a server has from its own environment is known to svc doctor', async () => {
+    await using house = await served([])
+    const { stdout } = await svc(['doctor', '--json'], { cwd: house.cwd })
+    const { checks } = JSON.parse(stdout) as { checks: { name: string; message: string }[] }
+    expect(checks.find(({ name }) => name === 'api_key')?.message).toBe(
+      `none is set here; 127.0.0.1:${house.port} got one from the environment of its process`,
+    )
   })
 })

@@ -73,6 +73,20 @@ describe('a list over REST', () => {
   })
 })
 
+it('what was spent is told of those that spent most, and of all others together', async () => {
+  const home = await served(SIMULATED)
+  const ids = [await spawn(home), await spawn(home), await spawn(home)]
+  for (const [n, id] of ids.entries())
+    for (let times = 0; times <= n; times++) await post(home, `/agents/${id}/tasks`, { instruction: 'Say hello.' })
+  type Row = { by: string; tokens: number; calls: number }
+  const of = async (query: string): Promise<Row[]> => (await home.ask(`/spending?bucket=day&by=agent${query}`)).json
+  const tokensOf = (rows: Row[]) => rows.reduce((sum, { tokens }) => sum + tokens, 0)
+  const [all, top] = [await of(''), await of('&top=1')]
+  expect(new Set(all.map(({ by }) => by))).toEqual(new Set(ids))
+  expect(new Set(top.map(({ by }) => by))).toEqual(new Set([ids[2], 'others']))
+  expect(tokensOf(top)).toBe(tokensOf(all))
+})
+
 it('svc runs takes the same filters', async () => {
   await using dir = await project(FAST)
   const cwd = dir.path

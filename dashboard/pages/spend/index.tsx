@@ -23,6 +23,10 @@ const VIEWS = {
   month: { name: 'The last 30 days', bucket: 'day', length: 86_400_000, buckets: 30 },
 } as const
 const BY = { agent: 'agent', model: 'model', kind: 'purpose' } as const
+/** Those that spent most are told apart. */
+const TOP = 50
+/** What the server names all else. */
+const OTHERS = 'others'
 const COLORS = ['--accent', '--info', '--violet', '--warn']
 
 /** What it costs: the budget and how fast it is used, by whom and for what. */
@@ -36,7 +40,7 @@ export function Spend({ place }: { place: Place }) {
   const span = asked in VIEWS ? (asked as keyof typeof VIEWS) : spanOf(budget.data?.window_began_at)
   const { bucket, length, buckets } = VIEWS[span]
   const spending = useQuery(`spending ${span} ${by}`, {
-    ask: () => api.budget.spending({ bucket, by, since: new Date(now() - length * buckets).toISOString() }),
+    ask: () => api.budget.spending({ bucket, by, since: new Date(now() - length * buckets).toISOString(), top: TOP }),
     on: ofSpend,
   })
   return (
@@ -178,7 +182,11 @@ function Over({ rows, length, buckets, by, budget }: OverProps) {
             name: by === 'kind' ? 'For' : by === 'agent' ? 'Agent' : 'Model',
             kind: 'grow',
             cell: ({ name }) =>
-              by === 'agent' && name !== NOBODY ? <a href={to('agents', [name])}>{visible(name)}</a> : visible(name),
+              by === 'agent' && name !== NOBODY && name !== OTHERS ? (
+                <a href={to('agents', [name])}>{visible(name)}</a>
+              ) : (
+                visible(name)
+              ),
           },
           { name: 'Calls', kind: 'number', cell: ({ calls }) => count(calls) },
           { name: 'Tokens', kind: 'number', cell: ({ tokens }) => count(tokens) },
