@@ -1,4 +1,5 @@
-import type { ConfigCheck, ConfigValues, Issue, PluginHandle } from '#kernel'
+import type { Issue, PluginHandle } from '#kernel'
+import type { ConfigCheck, ConfigValues } from '../settings/contract.ts'
 
 /** Two time limits of which the inner one is to be the shorter. */
 interface Nested {
