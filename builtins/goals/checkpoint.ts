@@ -61,7 +61,7 @@ export const restoreGoal = defineEffect({
               ON CONFLICT (goal_id) DO UPDATE SET status = 'active', objective = excluded.objective,
                 priority = excluded.priority, origin = excluded.origin, parent_goal_id = excluded.parent_goal_id,
                 reasoning = excluded.reasoning, steps_completed = excluded.steps_completed, created_at = excluded.created_at,
-                result = NULL, unconfirmed = 0, completed_at = NULL, told_at = NULL
+                result = NULL, unconfirmed = 0, completed_at = NULL, told_at = NULL, transcript_epoch = NULL
               WHERE goals.agent_id = excluded.agent_id`,
         params: [
           ...[goal_id, agent_id, objective, priority, origin, parent_goal_id, reasoning, steps_completed, created_at],

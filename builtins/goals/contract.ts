@@ -30,6 +30,14 @@ export interface GoalRow extends Omit<Goal, 'created_at' | 'completed_at' | 'unc
   completed_at: number | null
 }
 
+/** The goal of a cycle. */
+export interface PursuedGoal extends GoalRow {
+  /** Whether it waits for its subgoals. */
+  blocked: number
+  /** The epoch of the lease under which its transcript was last written to; null where something else than a cycle did. */
+  transcript_epoch: number | null
+}
+
 export const ToolResult = z
   .object({
     agent_id: z.string(),
@@ -261,7 +269,7 @@ function withoutTags(text: string): string {
 /** The agent of the running cycle, as it was when the cycle began. */
 export const ActiveAgent = token<AgentRow>('active_agent')
 /** The goal that the running cycle pursues, if there is one. */
-export const ActiveGoal = token<GoalRow>('active_goal')
+export const ActiveGoal = token<PursuedGoal>('active_goal')
 /** The profile of the running cycle's agent. */
 export const ActiveProfile = token<Profile>('active_profile')
 

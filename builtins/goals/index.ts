@@ -21,6 +21,7 @@ import { activeGoals, GOAL_EFFECTS, unheldGoals } from './repository.ts'
 import { goalsForget } from './retention.ts'
 import { storyOperations } from './story.ts'
 import { goalsToolkit } from './toolkit.ts'
+import { TranscriptCache } from './transcript-cache.ts'
 import { goalHolds } from './why.ts'
 
 export default definePlugin({
@@ -30,6 +31,7 @@ export default definePlugin({
   section: 'daemon',
   config: GoalsConfig,
   setup(svc, config) {
+    const transcripts = new TranscriptCache()
     for (const effect of [...GOAL_EFFECTS, ...IDLE_EFFECTS, restoreGoal, insertHistory]) svc.add(Effects, effect.kind)
     svc.provide(Goals, {
       added: goal => added(svc, goal),
@@ -56,7 +58,9 @@ export default definePlugin({
     svc.tap('goal_generation', { name: 'goals', busy }, (cycle: Cycle) =>
       orFail(svc, config, cycle, () => generate(svc, config, cycle)),
     )
-    svc.tap('goal_pursuit', 'goals', (cycle: Cycle) => orFail(svc, config, cycle, () => pursue(svc, config, cycle)))
+    svc.tap('goal_pursuit', 'goals', (cycle: Cycle) =>
+      orFail(svc, config, cycle, () => pursue(svc, config, transcripts, cycle)),
+    )
     svc.tap('cleanup', { name: 'goals', busy: neverHasWork }, (cycle: Cycle) => {
       const goal = cycle.get(ActiveGoal)
       if (cycle.result !== 'timeout' || config.preserve_active_goals_on_timeout || !goal) return

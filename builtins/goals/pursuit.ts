@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { join } from 'node:path'
 import { type Cycle, defineError, type Effect, type PluginHandle, type Tool } from '#kernel'
 import { counted } from '#lib/counted'
-import { recordInput } from '#lib/recording-context'
+import { recordInput, withoutRecording } from '#lib/recording-context'
 import { Agents } from '../agents/contract.ts'
 import { Approvals } from '../approvals/contract.ts'
 import { isRefusedForGood, type Message } from '../models/contract.ts'
@@ -21,7 +21,7 @@ import {
 import { appendEvent, Store } from '../store/contract.ts'
 import { assembled } from './assembly.ts'
 import type { GoalsConfig } from './config.ts'
-import { ActiveGoal, type GoalRow, toolResult } from './contract.ts'
+import { ActiveGoal, type PursuedGoal, toolResult } from './contract.ts'
 import { heard, newsFor, passed, told } from './guarded.ts'
 import { ended, fared, restAfter, spent } from './outcome.ts'
 import { goalMessage, nudgeMessage, pursuitSystem, subgoalsMessage } from './prompt.ts'
@@ -40,12 +40,18 @@ import {
 } from './repository.ts'
 import { sectionsFor } from './sections.ts'
 import { Transcript } from './transcript.ts'
+import type { TranscriptCache } from './transcript-cache.ts'
 import { refuted } from './verify.ts'
 
 /** `goal_pursuit`: runs the loop from where it was, and writes each of its events down before it goes on. */
-export async function pursue(svc: PluginHandle, config: GoalsConfig, cycle: Cycle): Promise<void> {
-  const goal = cycle.get(ActiveGoal) as GoalRow
-  const pursuit = new Pursuit(svc, config, cycle, goal)
+export async function pursue(
+  svc: PluginHandle,
+  config: GoalsConfig,
+  cache: TranscriptCache,
+  cycle: Cycle,
+): Promise<void> {
+  const goal = cycle.get(ActiveGoal) as PursuedGoal
+  const pursuit = new Pursuit(svc, config, cache, cycle, goal)
   const end = await pursuit.run().catch(error => {
     // The next cycle would send the same.
     if (!isRefusedForGood(error)) throw error
@@ -108,8 +114,11 @@ class Pursuit {
   readonly #svc: PluginHandle
   readonly #config: GoalsConfig
   readonly #cycle: Cycle
-  readonly #goal: GoalRow
+  readonly #goal: PursuedGoal
+  readonly #cache: TranscriptCache
   #transcript = new Transcript([])
+  /** The epoch of the lease under which the transcript was last written to. */
+  #written: number | null
   /** How things stood before the model call that is next or under way. */
   #atHand: AtHand | undefined
   /** Nudges and ended subgoals that stand in the prompt of the model call that is under way. */
@@ -120,11 +129,13 @@ class Pursuit {
   /** When the calls of the last answer began, on the monotonic clock. */
   #began: number
 
-  constructor(svc: PluginHandle, config: GoalsConfig, cycle: Cycle, goal: GoalRow) {
+  constructor(svc: PluginHandle, config: GoalsConfig, cache: TranscriptCache, cycle: Cycle, goal: PursuedGoal) {
     this.#svc = svc
     this.#config = config
+    this.#cache = cache
     this.#cycle = cycle
     this.#goal = goal
+    this.#written = goal.transcript_epoch
     this.#began = svc.clock.monotonic()
   }
 
@@ -135,18 +146,34 @@ class Pursuit {
     const { unanswered, waiting } = begun ? await unansweredCalls(store, goal_id) : NOTHING_OPEN
     // What waits for the operator is gone on with in any case.
     if (begun && (this.#config.pursuit_resume || waiting.size > 0)) {
-      this.#transcript = new Transcript(await loadTranscript(store, goal_id))
+      this.#transcript = await this.#loadTranscript()
     } else if (begun) await this.#cycle.save([dropTranscript({ goal_id })])
     const events = this.#svc.use(Runtime).run(await this.#request({ unanswered, waiting }))
     try {
       for (;;) {
         const { value, done } = await events.next()
-        if (done) return value
+        if (done) {
+          this.#keepTranscript(value)
+          return value
+        }
         await this.#write(value)
       }
     } finally {
       await events.return?.(undefined as never)
     }
+  }
+
+  async #loadTranscript(): Promise<Transcript> {
+    const { goal_id, transcript_epoch } = this.#goal
+    const kept = this.#cache.take(goal_id, transcript_epoch)
+    // No one else writes to it meanwhile, so it makes no difference to a recording when it is read, or whether.
+    return kept ?? new Transcript(await withoutRecording(() => loadTranscript(this.#svc.use(Store), goal_id)))
+  }
+
+  /** Keeps the transcript for the next cycle, where there is one. After an error it is not sure what was written. */
+  #keepTranscript({ status }: RunEnd): void {
+    const goesOn = status === 'max_steps' || status === 'parked' || status === 'yielded'
+    if (goesOn && this.#written !== null) this.#cache.keep(this.#goal.goal_id, this.#written, this.#transcript)
   }
 
   async #request({ unanswered, waiting }: typeof NOTHING_OPEN): Promise<RunRequest> {
@@ -264,13 +291,15 @@ class Pursuit {
     if (event.type === 'outcome') {
       const { call, message, effects } = event
       const row = this.#transcript.outcome(call, message)
-      const { cycle_num } = this.#cycle
+      const { cycle_num, lease } = this.#cycle
+      const epoch = this.#written === lease.epoch ? null : lease.epoch
       const duration = this.#svc.clock.monotonic() - this.#began
       await this.#save([
-        recordOutcome({ goal_id, agent_id, call_id: call.call_id, row }),
+        recordOutcome({ goal_id, agent_id, epoch, call_id: call.call_id, row }),
         toolResult({ agent_id, goal_id, cycle_num }, call, message, duration),
         ...effects,
       ])
+      this.#written = lease.epoch
       return
     }
     const { heard, message, calls, spend } = event
@@ -287,6 +316,7 @@ class Pursuit {
       ...told,
       ...this.#newsTold,
     ])
+    this.#written = this.#cycle.lease.epoch
     this.#began = this.#svc.clock.monotonic()
   }
 

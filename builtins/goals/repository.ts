@@ -11,7 +11,7 @@ import {
   RUN_OF,
   type Store,
 } from '../store/contract.ts'
-import type { Goal, GoalRow } from './contract.ts'
+import type { Goal, GoalRow, PursuedGoal } from './contract.ts'
 
 const COLUMNS = `goal_id, agent_id, objective, status, priority, origin, parent_goal_id, reasoning, result, unconfirmed,
   steps_completed, created_at, completed_at`
@@ -21,7 +21,7 @@ const BLOCKED = "EXISTS (SELECT 1 FROM goals sub WHERE sub.parent_goal_id = g.go
 const UNTOLD = "sub.status <> 'active' AND sub.told_at IS NULL"
 const FIRST = 'ORDER BY blocked, priority DESC, created_at, goal_id LIMIT 1'
 
-const ACTIVE = `SELECT ${COLUMNS}, ${BLOCKED} AS blocked FROM goals g WHERE agent_id = ? AND status = 'active' ${FIRST}`
+const ACTIVE = `SELECT ${COLUMNS}, transcript_epoch, ${BLOCKED} AS blocked FROM goals g WHERE agent_id = ? AND status = 'active' ${FIRST}`
 const AT_HAND = `SELECT goal_id, ${BLOCKED} AS blocked,
     EXISTS (SELECT 1 FROM nudges WHERE nudges.agent_id = g.agent_id AND delivered_at IS NULL) AS nudged,
     EXISTS (SELECT 1 FROM goals sub WHERE sub.parent_goal_id = g.goal_id AND ${UNTOLD}) AS untold
@@ -31,7 +31,7 @@ const ONE = `SELECT ${COLUMNS} FROM goals WHERE goal_id = ?`
 const UNTOLD_OF = `SELECT ${COLUMNS} FROM goals sub WHERE parent_goal_id = ? AND ${UNTOLD} ORDER BY completed_at, goal_id LIMIT 20`
 
 /** The goal to pursue: highest priority first, then the oldest. A blocked one only when all are. */
-export function activeGoal(store: Store, agent_id: string): Promise<(GoalRow & { blocked: number }) | undefined> {
+export function activeGoal(store: Store, agent_id: string): Promise<PursuedGoal | undefined> {
   return store.get(ACTIVE, [agent_id])
 }
 
@@ -218,7 +218,10 @@ export const archiveTranscript = defineEffect({
 export const dropTranscript = defineEffect({
   name: 'goals.drop_transcript',
   schema: z.object({ goal_id: z.string() }),
-  statements: ({ goal_id }) => [{ sql: 'DELETE FROM pursuit_transcripts WHERE goal_id = ?', params: [goal_id] }],
+  statements: ({ goal_id }) => [
+    { sql: 'DELETE FROM pursuit_transcripts WHERE goal_id = ?', params: [goal_id] },
+    { sql: 'UPDATE goals SET transcript_epoch = NULL WHERE goal_id = ?', params: [goal_id] },
+  ],
 })
 
 export interface TranscriptRow {
@@ -312,8 +315,8 @@ export const recordAnswer = defineEffect({
   }),
   statements: ({ goal_id, agent_id, epoch, rows, keep_from, intents }, now) => [
     {
-      sql: "UPDATE goals SET steps_completed = steps_completed + 1 WHERE goal_id = ? AND status = 'active'",
-      params: [goal_id],
+      sql: "UPDATE goals SET steps_completed = steps_completed + 1, transcript_epoch = ? WHERE goal_id = ? AND status = 'active'",
+      params: [epoch, goal_id],
     },
     ...rows.map(row => append(goal_id, agent_id, row, now)),
     ...(keep_from === null
@@ -337,8 +340,18 @@ export const recordAnswer = defineEffect({
 /** A tool's outcome, in the journal and in the transcript. */
 export const recordOutcome = defineEffect({
   name: 'goals.record_outcome',
-  schema: z.object({ goal_id: z.string(), agent_id: z.string(), call_id: z.string(), row: Rows.element }),
-  statements: ({ goal_id, agent_id, call_id, row }, now) => [
+  schema: z.object({
+    goal_id: z.string(),
+    agent_id: z.string(),
+    /** Of a cycle's first write to the transcript; null of later ones. */
+    epoch: z.number().int().nullable(),
+    call_id: z.string(),
+    row: Rows.element,
+  }),
+  statements: ({ goal_id, agent_id, epoch, call_id, row }, now) => [
+    ...(epoch === null
+      ? []
+      : [{ sql: 'UPDATE goals SET transcript_epoch = ? WHERE goal_id = ?', params: [epoch, goal_id] }]),
     {
       sql: "UPDATE tool_calls SET state = 'done', outcome = ?, is_error = ?, ended_at = ? WHERE call_id = ?",
       params: [row.message.content, row.message.is_error ?? false, now, call_id],

@@ -1,43 +1,56 @@
-import type { Message } from '../models/contract.ts'
+import { Message } from '../models/contract.ts'
 import { isEmptyAnswer, type PlannedCall } from '../runtime/contract.ts'
 import type { TranscriptRow } from './repository.ts'
 
 /** Numbers the messages of a pursuit. Results have their places right after their calls, so that they read in that order whenever they come. */
 export class Transcript {
   readonly #rows: TranscriptRow[]
-  /** Of results, by the id by which the model knows the call. */
+  /** Of results to the last answer, by the id by which the model knows the call. */
   readonly #places = new Map<string, number>()
   #next: number
+  #chars = 0
 
   constructor(rows: readonly TranscriptRow[]) {
     this.#rows = [...rows]
+    for (const row of rows) this.#chars += charsOf(row)
     this.#next = (rows.at(-1)?.seq ?? -1) + 1
     const last = rows.findLast(({ message }) => message.role === 'assistant')
     if (last) this.#reserve(last.seq + 1, last.message.tool_calls ?? [])
   }
 
+  /** The messages in the order in which the model reads them. */
   get messages(): Message[] {
+    this.#rows.sort((a, b) => a.seq - b.seq)
     return this.#rows.map(row => row.message)
+  }
+
+  /** About as many characters as its messages have. */
+  get chars(): number {
+    return this.#chars
   }
 
   /** Places what was heard and answered, unless that says nothing, and reserves the places of the calls' results. */
   answer(heard: readonly Message[], message: Message, calls: readonly PlannedCall[]): TranscriptRow[] {
-    const added = [...heard, ...(isEmptyAnswer(message) ? [] : [message])].map(each => ({
-      seq: this.#next++,
-      message: each,
-    }))
+    const said = [...heard, ...(isEmptyAnswer(message) ? [] : [message])]
+    const added = said.map(each => ({ seq: this.#next++, message: asStored(each) }))
     this.#reserve(this.#next, calls)
-    this.#rows.push(...added)
+    for (const row of added) this.#push(row)
     return added
   }
 
   outcome({ id }: PlannedCall, message: Message): TranscriptRow {
-    const row = { seq: this.#places.get(id) ?? this.#next++, message }
-    this.#rows.push(row)
+    const row = { seq: this.#places.get(id) ?? this.#next++, message: asStored(message) }
+    this.#push(row)
     return row
   }
 
+  #push(row: TranscriptRow): void {
+    this.#rows.push(row)
+    this.#chars += charsOf(row)
+  }
+
   #reserve(from: number, calls: readonly { id: string }[]): void {
+    this.#places.clear()
     calls.forEach(({ id }, n) => void this.#places.set(id, from + n))
     this.#next = Math.max(this.#next, from + calls.length)
   }
@@ -54,11 +67,18 @@ export class Transcript {
     while (this.#rows[cut]?.message.role === 'tool') cut++
     // The results of the last turn stand at the end: it stays whole.
     if (cut >= this.#rows.length) cut = this.#rows.findLastIndex(({ message }) => message.role === 'assistant')
-    const first = this.#rows[0]
-    const kept = this.#rows.slice(cut)
-    const from = kept[0]?.seq
-    if (!first || from === undefined || cut <= 1) return null
-    this.#rows.splice(0, this.#rows.length, first, ...kept)
+    const from = this.#rows[cut]?.seq
+    if (from === undefined || cut <= 1) return null
+    for (const row of this.#rows.splice(1, cut - 1)) this.#chars -= charsOf(row)
     return from
   }
+}
+
+/** Returns a message as it is when it is read from the database: what a recording compares is the same whether it was read or kept. */
+function asStored(message: Message): Message {
+  return Message.parse(message)
+}
+
+function charsOf({ message: { content, reasoning = '', tool_calls } }: TranscriptRow): number {
+  return content.length + reasoning.length + (tool_calls ? JSON.stringify(tool_calls).length : 0)
 }
