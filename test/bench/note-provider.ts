@@ -6,14 +6,20 @@ interface Body {
   tools?: readonly unknown[]
 }
 
+/** With the argument `endless` each answer is the next note, in a conversation without an end. */
+const isEndless = process.argv[2] === 'endless'
+
 /** What comes of a request: a goal where no tools are on offer, then a note, then the end. */
 function answerTo({ messages, tools = [] }: Body, n: number): { delta: object; finish_reason: string } {
   if (tools.length === 0) {
     const content = JSON.stringify({ goal: `Note ${n} ${n * 3} ${n * 7} down`, reasoning: 'it is due' })
     return { delta: { role: 'assistant', content }, finish_reason: 'stop' }
   }
-  const [name, args] =
-    messages.at(-1)?.role === 'tool' ? ['finish_goal', { summary: 'noted' }] : ['notepad_write', { text: 'a note' }]
+  const [name, args] = isEndless
+    ? ['note', { n }]
+    : messages.at(-1)?.role === 'tool'
+      ? ['finish_goal', { summary: 'noted' }]
+      : ['notepad_write', { text: 'a note' }]
   const call = { index: 0, id: `call_${n}`, type: 'function', function: { name, arguments: JSON.stringify(args) } }
   return { delta: { role: 'assistant', content: null, tool_calls: [call] }, finish_reason: 'tool_calls' }
 }
@@ -33,6 +39,8 @@ const server = createServer((incoming, response) => {
     text += piece
   })
   incoming.on('end', () => {
+    // It says nothing of its models.
+    if (incoming.method !== 'POST') return response.writeHead(404).end()
     const { delta, finish_reason } = answerTo(JSON.parse(text) as Body, ++requests)
     const said =
       finish_reason === 'stop'
