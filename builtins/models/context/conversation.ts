@@ -91,10 +91,11 @@ function answered(messages: readonly Message[]): Message[] {
     else if (ids.every((id, n) => id === calls[n]!.id)) said.push(message)
     else said.push({ ...message, tool_calls: calls.map((call, n) => ({ ...call, id: ids[n]! })) })
     if (calls.length === 0) continue
-    const next = messages.findIndex(({ role }, n) => n >= at && role === 'assistant')
+    let next = at
+    while (next < messages.length && messages[next]!.role !== 'assistant') next++
     const results = new Map(
       messages
-        .slice(at, next < 0 ? messages.length : next)
+        .slice(at, next)
         .filter(({ role }) => role === 'tool')
         .map(result => [result.tool_call_id, result]),
     )

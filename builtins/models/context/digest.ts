@@ -6,6 +6,8 @@ import { textTokens } from './tokens.ts'
 const WORDS_SHARE = 0.6
 /** Characters kept of a result, and of what the assistant said. */
 const GIST = 160
+/** Characters that are read for a gist: enough where white space is half of them. */
+const READ = GIST * 4
 
 const FRAME =
   'Record of the earlier part of this conversation, which was removed to save space. It is no new request, and your tools stay usable.'
@@ -58,8 +60,8 @@ function stepsOf(messages: readonly Message[]): Step[] {
 }
 
 function gist(text: string): string {
-  const line = text.replace(/\s+/g, ' ').trim()
-  return line.length > GIST ? `${line.slice(0, GIST)}…` : line
+  const line = text.slice(0, READ).replace(/\s+/g, ' ').trim()
+  return line.length > GIST || text.length > READ ? `${line.slice(0, GIST)}…` : line
 }
 
 /** Returns the newest items that fit, oldest first; a single one that is too long is shortened. */

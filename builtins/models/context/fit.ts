@@ -85,43 +85,52 @@ export function fitRequest(
   const input = window - answer
   const head = messages.findIndex(({ role }) => role !== 'system')
   const start = head < 0 ? messages.length : head
-  const tally = { cut: 0 }
-  const system = bounded(messages.slice(0, start), input * SYSTEM_SHARE, tally)
-  const said = [
-    ...bounded(messages.slice(start, start + 1), input * GOAL_SHARE, tally),
-    ...bounded(messages.slice(start + 1), input * MESSAGE_SHARE, tally),
-  ]
+  const said = messages.slice(start)
+  const system = messages.slice(0, start).map(message => bounded(message, input * SYSTEM_SHARE))
   const sections = { system: messagesTokens(system), tools: toolsTokens(tools), answer }
   const step = window * STEP_SHARE
   const space = Math.max(input - Math.ceil((sections.system + sections.tools) / step) * step, input * MESSAGE_SHARE)
   const { context_full, context_target } = smallest ? SMALLEST : settings
-  const fitted = new Fitting(space * context_full, space * context_target, input)
-  for (const [n, message] of said.entries()) {
-    fitted.add(message)
-    // Where a request was sent: an answer follows, or this one is about to be.
-    if (n === said.length - 1 || said[n + 1]!.role === 'assistant') fitted.makeRoom()
-  }
+  const fitted = fittingOf(said, { full: space * context_full, target: space * context_target, input })
+  fitted.replay(said)
   const shown = fitted.shown()
   return {
     messages: [...system, ...shown],
     max_tokens: answer,
     thinking_tokens: thinking,
     window: stated,
-    sections: { ...sections, messages: messagesTokens(shown) },
+    sections: { ...sections, messages: fitted.tokens },
     cleared: fitted.cleared,
     digested: fitted.digested,
-    cut: tally.cut + fitted.cut,
+    cut: fitted.cut + system.filter((message, n) => message !== messages[n]).length,
   }
 }
 
-/** Cuts the middle out of messages that are longer than `limit` tokens. */
-function bounded(messages: readonly Message[], limit: number, tally: { cut: number }): readonly Message[] {
-  if (messages.every(message => messageTokens(message) <= limit)) return messages
-  return messages.map(message => {
-    if (textTokens(message.content) <= limit) return message
-    tally.cut++
-    return { ...message, content: shortened(message.content, limit) }
-  })
+/** Returns the message, with its middle cut out where it is longer than `limit` tokens. */
+function bounded(message: Message, limit: number): Message {
+  if (messageTokens(message) <= limit || textTokens(message.content) <= limit) return message
+  return { ...message, content: shortened(message.content, limit) }
+}
+
+/** Tokens by which a conversation is fitted. */
+interface FittingSizes {
+  /** Room is made above `full`, down to `target`. */
+  full: number
+  target: number
+  input: number
+}
+
+/** How far each conversation was replayed, by its first message: a step costs what it adds, however long the conversation is. */
+const replayed = new WeakMap<Message, Fitting>()
+
+/** Returns the replay that leads to this conversation, or one that begins. */
+function fittingOf(said: readonly Message[], sizes: FittingSizes): Fitting {
+  const [first] = said
+  const known = first && replayed.get(first)
+  if (known?.leadsTo(said, sizes)) return known
+  const begun = new Fitting(sizes)
+  if (first) replayed.set(first, begun)
+  return begun
 }
 
 /** Replays a conversation message by message, and shortens it where a request was sent. */
@@ -132,6 +141,9 @@ class Fitting {
   readonly #full: number
   readonly #target: number
   readonly #input: number
+  /** What was replayed, as it was said. */
+  readonly #heard: Message[] = []
+  /** The same with the middle cut out of messages that are too long. */
   readonly #said: Message[] = []
   #view: Message[] = []
   /** Where the view begins in what was said, and what stands before it. */
@@ -141,23 +153,49 @@ class Fitting {
   #uncleared = 0
   #tokens = 0
 
-  constructor(full: number, target: number, input: number) {
-    this.#full = full
-    this.#target = target
-    this.#input = input
+  constructor(sizes: FittingSizes) {
+    this.#full = sizes.full
+    this.#target = sizes.target
+    this.#input = sizes.input
   }
 
-  add(message: Message): void {
+  /** Whether what was replayed is the beginning of this conversation, which goes on with an answer: room was made for that. */
+  leadsTo(said: readonly Message[], { full, target, input }: FittingSizes): boolean {
+    const isSameSize = full === this.#full && target === this.#target && input === this.#input
+    const next = said[this.#heard.length]
+    if (!isSameSize || (next && next.role !== 'assistant')) return false
+    return this.#heard.every((message, n) => message === said[n])
+  }
+
+  /** Replays what was not yet. */
+  replay(said: readonly Message[]): void {
+    for (let n = this.#heard.length; n < said.length; n++) {
+      this.#add(said[n]!)
+      // Where a request was sent: an answer follows, or this one is about to be.
+      if (n === said.length - 1 || said[n + 1]!.role === 'assistant') this.#makeRoom()
+    }
+  }
+
+  #add(heard: Message): void {
+    const share = this.#heard.length === 0 ? GOAL_SHARE : MESSAGE_SHARE
+    const message = bounded(heard, this.#input * share)
+    if (message !== heard) this.cut++
+    this.#heard.push(heard)
     this.#said.push(message)
     this.#view.push(message)
     this.#tokens += messageTokens(message)
+  }
+
+  /** Tokens of what is shown. */
+  get tokens(): number {
+    return this.#tokens
   }
 
   shown(): Message[] {
     return [...this.#opening, ...this.#view]
   }
 
-  makeRoom(): void {
+  #makeRoom(): void {
     if (this.#tokens <= this.#full) return
     this.#clear(clearedResult)
     if (this.#tokens > this.#full) this.#clearAll(clearedCalls)

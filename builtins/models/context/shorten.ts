@@ -28,8 +28,9 @@ export function clearedResult(message: Message, messages: readonly Message[]): M
   return { ...message, content }
 }
 
-function callOf({ tool_call_id }: Message, messages: readonly Message[]) {
-  for (let at = messages.length - 1; at >= 0; at--) {
+function callOf(result: Message, messages: readonly Message[]) {
+  const { tool_call_id } = result
+  for (let at = messages.indexOf(result); at >= 0; at--) {
     const call = messages[at]!.tool_calls?.find(({ id }) => id === tool_call_id)
     if (call) return call
   }

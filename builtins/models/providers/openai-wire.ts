@@ -46,7 +46,7 @@ function wireArguments(args: unknown): string {
 
 /** Half of a character, as cut texts have it, is no JSON to some servers (llama.cpp): they refuse the whole request for it. */
 function wellFormed(text: string): string {
-  return text.replace(/\p{Surrogate}/gu, '\ufffd')
+  return text.toWellFormed()
 }
 
 // Some servers send the arguments as JSON rather than as its text.
