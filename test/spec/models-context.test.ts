@@ -37,7 +37,7 @@ describe('making room', () => {
   })
 
   it('clears old results first: each becomes one line that says how to get it again', () => {
-    const { messages, cleared, digested } = fitted(pursuit(30), 32_000)
+    const { messages, cleared, digested } = fitted(pursuit(30), 24_000)
     expect(cleared).toBeGreaterThan(0)
     expect(digested).toBe(0)
     expect(messages[3]!.content).toBe(
