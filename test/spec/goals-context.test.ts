@@ -3,8 +3,9 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import type { Context as AgentContext } from '../../builtins/goals/context.ts'
 import type { Goal } from '../../builtins/goals/contract.ts'
+import { BUILTINS } from '../../builtins/index.ts'
 import { Store } from '../../builtins/store/contract.ts'
-import { beat, type House, type ModelServerRequest, refuse, text, toolCall } from '../support/index.ts'
+import { beat, type House, house, type ModelServerRequest, refuse, text, toolCall } from '../support/index.ts'
 import { tokensIn } from '../support/wire-rules.ts'
 import { finish, goalAnswer } from './gated.ts'
 import { asksForGoal, detail, goalsOf, lived, spawn } from './rooms.ts'
@@ -95,6 +96,25 @@ it('a pursuit that is taken up after an answer without a call sends words that a
   const last = home.server.requests.filter(request => !asksForGoal(request)).at(-1)!
   expect(last.body.messages.at(-1)).toMatchObject({ role: 'user', content: expect.stringMatching(/finish_goal/) })
   expect(goal).toMatchObject({ status: 'completed' })
+})
+
+it.each([
+  { window: 4_096, conversation: 0.3, answer: 0.15 },
+  { window: 8_192, conversation: 0.4, answer: 0.2 },
+])('every preset leaves its conversation and its answer enough of a window of $window tokens', async wanted => {
+  const { window } = wanted
+  await using home = await house({
+    ...{ builtins: BUILTINS, roles: ['cli'] },
+    files: { 'models.yaml': `models: { "openai:scripted": { context_window: ${window} } }\n` },
+    env: { OPENAI_API_KEY: 'none', SVC_DEFAULT_MODEL: 'openai:scripted' },
+  })
+  for (const { name } of (await home.kernel.invoke('profiles.list')) as { name: string }[]) {
+    const id = await spawn(home, name)
+    const { sections } = (await home.kernel.invoke('goals.context', { id })) as AgentContext
+    const { system, tools, answer } = sections
+    expect((window - system - tools - answer) / window, name).toBeGreaterThan(wanted.conversation)
+    expect(answer / window, name).toBeGreaterThan(wanted.answer)
+  }
 })
 
 it('an operator sees the next request by section, against the window of its model', async () => {

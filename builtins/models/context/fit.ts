@@ -50,12 +50,13 @@ export interface FittedRequest {
   cut: number
 }
 
-/** The answer takes at most this share of the window. */
+/** The answer and the system prompt take at most these shares of the window. */
 const ANSWER_SHARE = 0.25
-/** Thinking takes at most this share besides. */
-const THINKING_SHARE = 0.25
-/** Shares of the input that the system prompt, the first message (the goal) and any other message take at most. */
-const SYSTEM_SHARE = 0.5
+const SYSTEM_SHARE = 0.375
+/** Of what the system prompt and tools leave, the answer takes at most this share, but for a small one: the rest is the conversation's. */
+const ANSWER_OF_REST = 1 / 3
+const SMALL_ANSWER = 1 / 16
+/** Shares of the input that the first message (the goal) and any other message take at most. */
 const GOAL_SHARE = 0.7
 const MESSAGE_SHARE = 0.3
 /** The newest turns that are never cleared take at least this share. */
@@ -78,18 +79,22 @@ export function fitRequest(
   settings: FitSettings,
 ): FittedRequest {
   const window = Math.floor(stated / ratio)
-  const most = max_output_tokens ?? Number.POSITIVE_INFINITY
-  const text = Math.min(max_tokens, most, Math.floor(window * ANSWER_SHARE))
-  const thinking = Math.min(thinkingTokens(parameters), most - text, Math.floor(window * THINKING_SHARE))
-  const answer = text + thinking
-  const input = window - answer
   const head = messages.findIndex(({ role }) => role !== 'system')
   const start = head < 0 ? messages.length : head
   const said = messages.slice(start)
-  const system = messages.slice(0, start).map(message => bounded(message, input * SYSTEM_SHARE))
-  const sections = { system: messagesTokens(system), tools: toolsTokens(tools), answer }
+  const system = messages.slice(0, start).map(message => bounded(message, window * SYSTEM_SHARE))
+  const [systemTokens, toolTokens] = [messagesTokens(system), toolsTokens(tools)]
   const step = window * STEP_SHARE
-  const space = Math.max(input - Math.ceil((sections.system + sections.tools) / step) * step, input * MESSAGE_SHARE)
+  const taken = Math.ceil((systemTokens + toolTokens) / step) * step
+  const rest = Math.max((window - taken) * ANSWER_OF_REST, window * SMALL_ANSWER)
+  const most = Math.floor(Math.min(window * ANSWER_SHARE, rest))
+  const output = max_output_tokens ?? Number.POSITIVE_INFINITY
+  const text = Math.min(max_tokens, output, most)
+  // Thinking comes on top, and takes as much again at most.
+  const thinking = Math.min(thinkingTokens(parameters), output - text, most)
+  const answer = text + thinking
+  const input = window - answer
+  const space = Math.max(input - taken, input * MESSAGE_SHARE)
   const { context_full, context_target } = smallest ? SMALLEST : settings
   const fitted = fittingOf(said, { full: space * context_full, target: space * context_target, input })
   fitted.replay(said)
@@ -99,7 +104,7 @@ export function fitRequest(
     max_tokens: answer,
     thinking_tokens: thinking,
     window: stated,
-    sections: { ...sections, messages: fitted.tokens },
+    sections: { system: systemTokens, tools: toolTokens, messages: fitted.tokens, answer },
     cleared: fitted.cleared,
     digested: fitted.digested,
     cut: fitted.cut + system.filter((message, n) => message !== messages[n]).length,
