@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import Sqlite from 'better-sqlite3'
 import OpenAI from 'openai'
 import type { ChatCompletionMessageParam } from 'openai/resources/chat/completions'
-import { type Cycle, definePlugin, Kernel, tool, z } from '#kernel'
+import { type Cycle, definePlugin, type Kernel, tool, z } from '#kernel'
 import agents from '../../builtins/agents/index.ts'
 import budget from '../../builtins/budget/index.ts'
 import goals from '../../builtins/goals/index.ts'
@@ -19,6 +19,7 @@ import { Runtime } from '../../builtins/runtime/contract.ts'
 import runtime from '../../builtins/runtime/index.ts'
 import { Store, wakeAgents } from '../../builtins/store/contract.ts'
 import store from '../../builtins/store/index.ts'
+import { openKernel } from '../../compose.ts'
 import { costOf, inTurn, median } from './measures.ts'
 import { type Row, row } from './row.ts'
 
@@ -118,7 +119,7 @@ async function serviceAt(root: string, url: string) {
   await mkdir(join(root, '.svc'))
   const daemon = { min_rest: 0, heartbeat: 3600, pursuit_transcript_max_messages: 100_000 }
   await writeFile(join(root, '.svc', 'config.yaml'), JSON.stringify({ daemon }))
-  const kernel = await Kernel.open({
+  const kernel = await openKernel({
     ...{ root, roles: ['daemon'], builtins: [store, models, budget, world, agents, runtime, goals] },
     ...{ ports: { env: { OPENAI_BASE_URL: url, OPENAI_API_KEY: 'none' } }, log: { level: 'error' } },
   })

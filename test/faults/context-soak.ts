@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { keyedRandom } from '#kernel'
+import { keyedRandom } from '#lib/keyed-random'
 import { project } from '../cli/project.ts'
 import { RunningSvc } from '../support/cli.ts'
 import { type ModelServerRequest, modelServer, type Reply, text, toolCall } from '../support/model-server.ts'
