@@ -115,10 +115,10 @@ it('a command comes and goes with its plugin', async () => {
     code: 0,
     stdout: expect.stringContaining('sun in bonn'),
   })
-  expect((await home.cli('--help')).stdout).toMatch(/weather <city> +The weather of a city/)
+  expect((await home.cli('help', '--all')).stdout).toMatch(/weather <city> +The weather of a city/)
   await rm(join(home.dir.path, 'plugins/weather.ts'))
   await home.ask('POST', '/plugins/reload', {})
-  expect((await home.cli('--help')).stdout).not.toMatch(/The weather of a city/)
+  expect((await home.cli('help', '--all')).stdout).not.toMatch(/The weather of a city/)
   expect((await home.cli('weather', 'bonn')).code).toBe(2)
 })
 
