@@ -85,8 +85,8 @@ export function fitRequest(
   const system = messages.slice(0, start).map(message => bounded(message, window * SYSTEM_SHARE))
   const [systemTokens, toolTokens] = [messagesTokens(system), toolsTokens(tools)]
   const step = window * STEP_SHARE
-  const taken = Math.ceil((systemTokens + toolTokens) / step) * step
-  const rest = Math.max((window - taken) * ANSWER_OF_REST, window * SMALL_ANSWER)
+  const fixed = Math.ceil((systemTokens + toolTokens) / step) * step
+  const rest = Math.max((window - fixed) * ANSWER_OF_REST, window * SMALL_ANSWER)
   const most = Math.floor(Math.min(window * ANSWER_SHARE, rest))
   const output = max_output_tokens ?? Number.POSITIVE_INFINITY
   const text = Math.min(max_tokens, output, most)
@@ -94,7 +94,7 @@ export function fitRequest(
   const thinking = Math.min(thinkingTokens(parameters), output - text, most)
   const answer = text + thinking
   const input = window - answer
-  const space = Math.max(input - taken, input * MESSAGE_SHARE)
+  const space = Math.max(input - fixed, input * MESSAGE_SHARE)
   const { context_full, context_target } = smallest ? SMALLEST : settings
   const fitted = fittingOf(said, { full: space * context_full, target: space * context_target, input })
   fitted.replay(said)
@@ -147,7 +147,7 @@ class Fitting {
   readonly #target: number
   readonly #input: number
   /** What was replayed, as it was said. */
-  readonly #heard: Message[] = []
+  readonly #original: Message[] = []
   /** The same with the middle cut out of messages that are too long. */
   readonly #said: Message[] = []
   #view: Message[] = []
@@ -167,25 +167,25 @@ class Fitting {
   /** Whether what was replayed is the beginning of this conversation, which goes on with an answer: room was made for that. */
   leadsTo(said: readonly Message[], { full, target, input }: FittingSizes): boolean {
     const isSameSize = full === this.#full && target === this.#target && input === this.#input
-    const next = said[this.#heard.length]
+    const next = said[this.#original.length]
     if (!isSameSize || (next && next.role !== 'assistant')) return false
-    return this.#heard.every((message, n) => message === said[n])
+    return this.#original.every((message, n) => message === said[n])
   }
 
   /** Replays what was not yet. */
   replay(said: readonly Message[]): void {
-    for (let n = this.#heard.length; n < said.length; n++) {
+    for (let n = this.#original.length; n < said.length; n++) {
       this.#add(said[n]!)
       // Where a request was sent: an answer follows, or this one is about to be.
       if (n === said.length - 1 || said[n + 1]!.role === 'assistant') this.#makeRoom()
     }
   }
 
-  #add(heard: Message): void {
-    const share = this.#heard.length === 0 ? GOAL_SHARE : MESSAGE_SHARE
-    const message = bounded(heard, this.#input * share)
-    if (message !== heard) this.cut++
-    this.#heard.push(heard)
+  #add(original: Message): void {
+    const share = this.#original.length === 0 ? GOAL_SHARE : MESSAGE_SHARE
+    const message = bounded(original, this.#input * share)
+    if (message !== original) this.cut++
+    this.#original.push(original)
     this.#said.push(message)
     this.#view.push(message)
     this.#tokens += messageTokens(message)
