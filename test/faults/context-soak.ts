@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { keyedRandom } from '#lib/keyed-random'
 import { project } from '../cli/project.ts'
 import { RunningSvc } from '../support/cli.ts'
-import { type ModelServerRequest, modelServer, type Reply, text, toolCall } from '../support/model-server.ts'
+import { type ModelServerRequest, modelServer, type Reply, text, together, toolCall } from '../support/model-server.ts'
 import Sqlite from '../support/sqlite.ts'
 import { until } from '../support/until.ts'
 
@@ -12,6 +12,8 @@ const WINDOW = 8_192
 const FILES = 12
 const FILE_TOKENS = 700
 const GOALS_OF_AGENT = 5
+/** What the model says with each call: it cannot be cleared as results are, so that the oldest turns have to go. */
+const THOUGHT = 'I look at what the page says, and think about what it means for the task that I was given. '.repeat(12)
 
 const CONFIG = `daemon: { heartbeat: 0.2, min_rest: 0, max_concurrent_agents: 4 }
 model: { retry_delay: 0.05, retry_cap: 0.2 }
@@ -70,7 +72,7 @@ class Reader {
     this.#orders.set(goal, orders)
     const step = (this.#steps.get(goal) ?? 0) + 1
     this.#steps.set(goal, step)
-    if (step <= FILES) return toolCall('file_read', { path: pathOf(goal, step) })
+    if (step <= FILES) return together(text(THOUGHT), toolCall('file_read', { path: pathOf(goal, step) }))
     if (prompt.includes(fact(goal))) return toolCall('finish_goal', { summary: fact(goal) })
     this.rereads++
     return toolCall('file_read', { path: pathOf(goal, 1) })
