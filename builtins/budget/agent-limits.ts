@@ -43,7 +43,7 @@ export async function checkPursuit(
   { kind, agent_id, root_agent_id, max_cost_usd = 0 }: CallPurpose,
 ): Promise<void> {
   const payer = root_agent_id ?? agent_id
-  if (kind !== 'goal_pursuit' || max_cost_usd === 0 || payer === null) return
+  if ((kind !== 'goal_pursuit' && kind !== 'summary') || max_cost_usd === 0 || payer === null) return
   const limit = microsOf(max_cost_usd)
   const spent = await pursuitSpend(svc.use(Store), payer)
   if (spent < limit) return

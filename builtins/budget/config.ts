@@ -54,10 +54,15 @@ export function microsOf(usd: number): number {
   return usd > 0 ? Math.max(1, Math.round(usd * 1e6)) : 0
 }
 
+/** Whose estimate holds for a call of this kind: summaries and tasks are as large as the steps of a pursuit. */
+export function phaseOf(kind: string): 'pursuit' | 'generation' {
+  return ['goal_pursuit', 'summary', 'task'].includes(kind) ? 'pursuit' : 'generation'
+}
+
 /** The least that is held for a call of this kind; of a free model only its tokens. */
 export function estimateOf(config: BudgetConfig, kind: string, free: boolean): Limits {
   const [usd, tokens] =
-    kind === 'goal_pursuit' || kind === 'task'
+    phaseOf(kind) === 'pursuit'
       ? [config.budget_reserve_usd_pursuit, config.budget_reserve_tokens_pursuit]
       : [config.budget_reserve_usd_generation, config.budget_reserve_tokens_generation]
   return { micros: free ? 0 : microsOf(usd), tokens }

@@ -1,4 +1,5 @@
 import { defineError, token, z } from '#kernel'
+import { ContextUse } from '../models/contract.ts'
 import { defineEffect, eventStatement, RUN_OF, type Statement, usdOf } from '../store/contract.ts'
 
 const Amount = z.object({ usd: z.number(), tokens: z.number().int() })
@@ -163,6 +164,7 @@ export const BookedSpend = z.object({
   estimated: z.boolean(),
   attempts: z.number().int(),
   duration_ms: z.number(),
+  context: ContextUse.optional(),
 })
 
 /** A model was asked; told once for each call, with its booking. */
@@ -170,7 +172,7 @@ export const ModelCalled = z.object({
   agent_id: z.string().nullable(),
   goal_id: z.string().nullable(),
   call_id: z.string(),
-  kind: z.string().describe('What it was for: `goal_generation`, `goal_pursuit`, `task`, `other`'),
+  kind: z.string().describe('What it was for: `goal_generation`, `goal_pursuit`, `summary`, `task`, `other`'),
   failed: z.boolean().describe('It gave no answer'),
   step: z.number().int().nullable(),
   model: z.string(),
@@ -182,6 +184,7 @@ export const ModelCalled = z.object({
   estimated: z.boolean(),
   attempts: z.number().int(),
   duration_ms: z.number(),
+  context: ContextUse.optional(),
 })
 
 function modelCalled(spend: z.output<typeof BookedSpend>, now: number): Statement {
@@ -203,6 +206,7 @@ function modelCalled(spend: z.output<typeof BookedSpend>, now: number): Statemen
     attempts: spend.attempts,
     duration_ms: spend.duration_ms,
     failover_from: spend.failover_from,
+    context: spend.context,
   }
   const booked = { sql: 'SELECT 1 FROM spend WHERE call_id = ? AND presumed = 0', params: [spend.call_id] }
   return eventStatement({ type: 'model_called', agent_id, cycle_num, run_id, data }, now, booked)

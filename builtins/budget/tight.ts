@@ -1,5 +1,5 @@
 import type { CallPurpose } from '../models/contract.ts'
-import { type BudgetConfig, type Limits, limitsOf } from './config.ts'
+import { type BudgetConfig, type Limits, limitsOf, phaseOf } from './config.ts'
 import { BudgetExhaustedError } from './contract.ts'
 import type { BudgetRow } from './repository.ts'
 import { count, dollars } from './status.ts'
@@ -46,7 +46,7 @@ export function tooTight(config: BudgetConfig, { row, kind, bound, amount, calls
   const key = byMoney ? 'usd' : 'tokens'
   const shown = byMoney ? dollars : (tokens: number) => `${count(tokens)} tokens`
   const reserved = shown(byMoney ? row.reserved_micros : row.reserved_tokens)
-  const phase = kind === 'goal_pursuit' || kind === 'task' ? 'pursuit' : 'generation'
+  const phase = phaseOf(kind)
   const ofConfiguration = amount[unit] > (byMoney ? bound.cost_micros : bound.tokens)
   const frees = [
     ...(calls > 0 ? [`wait for the calls under way (${reserved} are held for ${calls})`] : []),

@@ -10,7 +10,7 @@ const HELD = "SELECT 1 AS held FROM leases WHERE id = ? AND kind = 'agent' AND o
  */
 export function fenceLimit(svc: PluginHandle): CallLimit {
   const stand = async ({ purpose: { agent_id, cycle_num, kind } }: PlannedSpend) => {
-    if (agent_id === null || (kind !== 'goal_pursuit' && kind !== 'goal_generation')) return
+    if (agent_id === null || kind === 'task' || kind === 'other') return
     const store = svc.use(Store)
     if (!(await store.glance(HELD, [agent_id, store.owner, cycle_num]))) throw new FencedError({ agent_id })
   }

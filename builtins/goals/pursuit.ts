@@ -23,8 +23,9 @@ import { assembled } from './assembly.ts'
 import type { GoalsConfig } from './config.ts'
 import { ActiveGoal, type PursuedGoal, toolResult } from './contract.ts'
 import { heard, newsFor, passed, told } from './guarded.ts'
+import { nudgesFor } from './nudges.ts'
 import { ended, fared, restAfter, spent } from './outcome.ts'
-import { goalMessage, nudgeMessage, pursuitSystem, subgoalsMessage } from './prompt.ts'
+import { goalMessage, nudgeMessage, pursuitParts, subgoalsMessage, waitingMessage } from './prompt.ts'
 import { remembered } from './recall.ts'
 import {
   type AtHand,
@@ -39,6 +40,7 @@ import {
   untoldSubgoals,
 } from './repository.ts'
 import { sectionsFor } from './sections.ts'
+import { Summaries } from './summary.ts'
 import { Transcript } from './transcript.ts'
 import type { TranscriptCache } from './transcript-cache.ts'
 import { refuted } from './verify.ts'
@@ -116,6 +118,7 @@ class Pursuit {
   readonly #cycle: Cycle
   readonly #goal: PursuedGoal
   readonly #cache: TranscriptCache
+  readonly #summaries: Summaries
   #transcript = new Transcript([])
   /** The epoch of the lease under which the transcript was last written to. */
   #written: number | null
@@ -137,6 +140,7 @@ class Pursuit {
     this.#goal = goal
     this.#written = goal.transcript_epoch
     this.#began = svc.clock.monotonic()
+    this.#summaries = new Summaries(svc, config, cycle, goal, () => this.#transcript)
   }
 
   async run(): Promise<RunEnd> {
@@ -183,6 +187,12 @@ class Pursuit {
     const runtime = this.#svc.use(Runtime)
     const workspace = join(this.#svc.project.workspaces, agent_id)
     await recordInput('workspace', () => this.#makeOnce(workspace))
+    const system_parts = pursuitParts(
+      profile,
+      await this.#svc.use(Profiles).skills(profile),
+      await sectionsFor(this.#svc, 'goal_pursuit', agent, profile),
+      runtime.toolsFor(profile),
+    )
     return {
       agent_id,
       goal_id,
@@ -196,32 +206,33 @@ class Pursuit {
         return runtime.toolsFor(profile)
       },
       call_prefix: `${agent_id}:${lease.epoch}`,
-      purpose: {
-        agent_id,
-        goal_id,
-        cycle_num,
-        kind: 'goal_pursuit',
-        root_agent_id: agent.root_agent_id,
-        max_cost_usd: profile.max_cost_usd,
-      },
-      model: agent.model || profile.model || null,
+      ...this.#called,
       fallback: profile.fallback,
       temperature: profile.temperature,
       max_tokens: profile.max_tokens,
       parameters: profile.parameters,
       max_steps: profile.max_steps,
-      system: pursuitSystem(
-        profile,
-        await this.#svc.use(Profiles).skills(profile),
-        await sectionsFor(this.#svc, 'goal_pursuit', agent, profile),
-        runtime.toolsFor(profile),
-      ),
+      system: system_parts.join('\n\n'),
+      system_parts,
       transcript: this.#transcript.messages,
       tool_timeout: this.#config.tool_timeout,
+      summarize: call => this.#summaries.next(call),
       news: () => this.#news(),
       gate: (call, tool) => this.#gate(call, tool),
       objection: claim => this.#objection(claim),
       yields: () => this.#yields(),
+    }
+  }
+
+  /** Which model is asked, and for whom. */
+  get #called(): Pick<RunRequest, 'model' | 'purpose'> {
+    const { agent, profile } = assembled(this.#cycle)
+    const { agent_id, cycle_num } = this.#cycle
+    const { root_agent_id } = agent
+    const payer = { root_agent_id, max_cost_usd: profile.max_cost_usd }
+    return {
+      model: agent.model || profile.model || null,
+      purpose: { agent_id, goal_id: this.#goal.goal_id, cycle_num, kind: 'goal_pursuit', ...payer },
     }
   }
 
@@ -262,7 +273,8 @@ class Pursuit {
   /** The goal at the very beginning, and the operator's messages between two steps. */
   async #news(): Promise<Message[]> {
     const { agent_id, goal_id } = this.#goal
-    const nudges = this.#atHand?.nudged ? await this.#svc.use(Agents).waitingNudges(agent_id) : []
+    const all = this.#atHand?.nudged ? await this.#svc.use(Agents).waitingNudges(agent_id) : []
+    const { nudges, waiting } = await nudgesFor(this.#svc, all, this.#called)
     this.#reading = nudges.map(nudge => nudge.nudge_id)
     const messages = await Promise.all(nudges.map(({ message }) => heard(this.#svc, agent_id, message)))
     const ended = this.#atHand?.untold ? await untoldSubgoals(this.#svc.use(Store), goal_id) : []
@@ -275,7 +287,8 @@ class Pursuit {
       result: goal.result && (await passed(this.#svc, agent_id, goal.result)),
     }))
     const subgoals = ended.length > 0 ? [subgoalsMessage(await Promise.all(results))] : []
-    return [...first, ...subgoals, ...news.texts, ...messages.map(nudgeMessage)].map(content => ({
+    const more = waiting > 0 ? [waitingMessage(waiting)] : []
+    return [...first, ...subgoals, ...news.texts, ...messages.map(nudgeMessage), ...more].map(content => ({
       role: 'user' as const,
       content,
     }))
@@ -305,12 +318,12 @@ class Pursuit {
     const { heard, message, calls, spend } = event
     const rows = this.#transcript.answer(heard, message, calls)
     // There is room left for the results that are to come.
-    const keep_from = this.#transcript.prune(this.#config.pursuit_transcript_max_messages - calls.length)
+    const kept = this.#transcript.prune(this.#config.pursuit_transcript_max_messages - calls.length)
     const read = this.#reading.length > 0 ? [this.#svc.use(Agents).nudgesDelivered(this.#reading)] : []
     const told = this.#told.length > 0 ? [subgoalsTold({ goal_ids: this.#told })] : []
     const intents = calls.filter(({ name }) => name !== FINISH_GOAL).map(call => this.#intent(call))
     await this.#save([
-      recordAnswer({ goal_id, agent_id, epoch: this.#cycle.lease.epoch, rows, keep_from, intents }),
+      recordAnswer({ goal_id, agent_id, epoch: this.#cycle.lease.epoch, rows, kept, intents }),
       spent(this.#cycle, 'goal_pursuit', goal_id, spend, event.step),
       ...read,
       ...told,

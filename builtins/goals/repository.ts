@@ -247,6 +247,14 @@ export function goalMessages(store: Store, goal_id: string) {
   )
 }
 
+/** The newest event that says how room was made in a conversation of the agent. */
+export function lastCompaction(store: Store, agent_id: string): Promise<{ at: number; data: string } | undefined> {
+  return store.get(
+    "SELECT at, data FROM events WHERE agent_id = ? AND type = 'context_compacted' ORDER BY seq DESC LIMIT 1",
+    [agent_id],
+  )
+}
+
 export interface CallRow {
   call_id: string
   step: number
@@ -298,8 +306,8 @@ export const recordAnswer = defineEffect({
     agent_id: z.string(),
     epoch: z.number().int(),
     rows: Rows,
-    /** Messages of a lower seq are no longer kept. */
-    keep_from: z.number().int().nullable(),
+    /** Messages of a lower seq than `from` are no longer kept, but for the first and the summary. */
+    kept: z.object({ from: z.number().int(), summary: z.number().int().nullable() }).nullable(),
     intents: z.array(
       z.object({
         call_id: z.string(),
@@ -313,18 +321,18 @@ export const recordAnswer = defineEffect({
       }),
     ),
   }),
-  statements: ({ goal_id, agent_id, epoch, rows, keep_from, intents }, now) => [
+  statements: ({ goal_id, agent_id, epoch, rows, kept, intents }, now) => [
     {
       sql: "UPDATE goals SET steps_completed = steps_completed + 1, transcript_epoch = ? WHERE goal_id = ? AND status = 'active'",
       params: [epoch, goal_id],
     },
     ...rows.map(row => append(goal_id, agent_id, row, now)),
-    ...(keep_from === null
+    ...(kept === null
       ? []
       : [
           {
-            sql: 'DELETE FROM pursuit_transcripts WHERE goal_id = ? AND seq < ? AND seq > 0',
-            params: [goal_id, keep_from],
+            sql: 'DELETE FROM pursuit_transcripts WHERE goal_id = ? AND seq < ? AND seq > 0 AND seq <> ?',
+            params: [goal_id, kept.from, kept.summary ?? 0],
           },
         ]),
     ...intents.map(intent => ({
@@ -334,6 +342,16 @@ export const recordAnswer = defineEffect({
         ...[JSON.stringify(intent.arguments) ?? 'null', intent.args_hash, intent.state, now, null],
       ],
     })),
+  ],
+})
+
+/** A summary of what was said so far. */
+export const recordSummary = defineEffect({
+  name: 'goals.record_summary',
+  schema: z.object({ goal_id: z.string(), agent_id: z.string(), epoch: z.number().int(), row: Rows.element }),
+  statements: ({ goal_id, agent_id, epoch, row }, now) => [
+    { sql: 'UPDATE goals SET transcript_epoch = ? WHERE goal_id = ?', params: [epoch, goal_id] },
+    append(goal_id, agent_id, row, now),
   ],
 })
 
@@ -377,5 +395,6 @@ export const GOAL_EFFECTS = [
   archiveTranscript,
   dropTranscript,
   recordAnswer,
+  recordSummary,
   recordOutcome,
 ]

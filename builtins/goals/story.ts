@@ -50,7 +50,8 @@ export function storyOperations(svc: PluginHandle) {
         }))
       },
       render: said =>
-        said.map(({ role, content }) => `${role}: ${lineOf(content, 500)}`).join('\n') || 'nothing is said',
+        said.map(({ role, content, summary }) => `${summary ? 'summary' : role}: ${lineOf(content, 500)}`).join('\n') ||
+        'nothing is said',
     }),
     operation({
       name: 'goals.calls',

@@ -2,6 +2,12 @@ import { Message } from '../models/contract.ts'
 import { isEmptyAnswer, type PlannedCall } from '../runtime/contract.ts'
 import type { TranscriptRow } from './repository.ts'
 
+/** What of a conversation is kept, besides its first message: what has this seq or a higher one, and a summary. */
+export interface Kept {
+  from: number
+  summary: number | null
+}
+
 /** Numbers the messages of a pursuit. Results have their places right after their calls, so that they read in that order whenever they come. */
 export class Transcript {
   readonly #rows: TranscriptRow[]
@@ -38,6 +44,13 @@ export class Transcript {
     return added
   }
 
+  /** Places one message after all others. */
+  add(message: Message): TranscriptRow {
+    const row = { seq: this.#next++, message: asStored(message) }
+    this.#push(row)
+    return row
+  }
+
   outcome({ id }: PlannedCall, message: Message): TranscriptRow {
     const row = { seq: this.#places.get(id) ?? this.#next++, message: asStored(message) }
     this.#push(row)
@@ -56,11 +69,11 @@ export class Transcript {
   }
 
   /**
-   * Drops the oldest so that at most `max` are kept: the first message (the goal) stays, and an assistant message goes
-   * together with its results, never alone. What was said last stays whole, also when that is more than `max`.
-   * @returns the seq from which messages are kept, besides the first; null when nothing had to go
+   * Drops the oldest so that at most `max` are kept: the first message (the goal) and the newest summary stay, and an assistant
+   * message goes together with its results, never alone. What was said last stays whole, also when that is more than `max`.
+   * @returns the seq from which messages are kept, and that of a summary before it; null when nothing had to go
    */
-  prune(max: number): number | null {
+  prune(max: number): Kept | null {
     if (this.#rows.length <= max) return null
     this.#rows.sort((a, b) => a.seq - b.seq)
     let cut = this.#rows.length - Math.max(max - 1, 1)
@@ -69,8 +82,14 @@ export class Transcript {
     if (cut >= this.#rows.length) cut = this.#rows.findLastIndex(({ message }) => message.role === 'assistant')
     const from = this.#rows[cut]?.seq
     if (from === undefined || cut <= 1) return null
-    for (const row of this.#rows.splice(1, cut - 1)) this.#chars -= charsOf(row)
-    return from
+    const gone = this.#rows.splice(1, cut - 1)
+    for (const row of gone) this.#chars -= charsOf(row)
+    const summary = gone.findLast(({ message }) => message.summary)
+    const isNewest = summary && !this.#rows.some(({ message }) => message.summary)
+    if (!isNewest) return { from, summary: null }
+    this.#rows.splice(1, 0, summary)
+    this.#chars += charsOf(summary)
+    return { from, summary: summary.seq }
   }
 }
 

@@ -1,4 +1,5 @@
 import { type PluginHandle, z } from '#kernel'
+import { ContextUse } from '../models/contract.ts'
 import { getValue, Store, setValue } from '../store/contract.ts'
 import type { Metric, Sample } from './contract.ts'
 import { EVENT_TOTALS, eventsAfter } from './repository.ts'
@@ -7,7 +8,7 @@ import { together } from './together.ts'
 /** Events read at once: few enough to leave the event loop within milliseconds. */
 const BATCH = 1_000
 /** The event types whose data is looked into. */
-const OPENED = ['model_called', 'tool_result'] as const
+const OPENED = ['model_called', 'tool_result', 'context_compacted', 'context_refused'] as const
 
 const Called = z.object({
   model: z.string(),
@@ -15,7 +16,10 @@ const Called = z.object({
   input_tokens: z.number(),
   output_tokens: z.number(),
   cost_usd: z.number(),
+  context: ContextUse.optional().catch(undefined),
 })
+const Compacted = z.object({ model: z.string(), how: z.string() })
+const Refused = z.object({ model: z.string() })
 const Used = z.object({ tool: z.string(), ok: z.boolean() })
 
 const Saved = z.object({ seq: z.number().int(), totals: z.array(z.tuple([z.string(), z.string(), z.number()])) })
@@ -89,13 +93,24 @@ export class EventTotals {
       this.#add('svc_model_tokens_total', { model, direction: 'output' }, called.output_tokens)
       // Whole micro-dollars: a sum of decimal fractions drifts.
       this.#add('svc_model_cost_usd_total', { model }, Math.round(called.cost_usd * 1e6))
+      if (called.context) this.#countContext(model, called.context)
     }
+    const compacted = type === 'context_compacted' ? Compacted.safeParse(data).data : undefined
+    if (compacted) this.#add('svc_context_compactions_total', compacted, 1)
+    const refused = type === 'context_refused' ? Refused.safeParse(data).data : undefined
+    if (refused) this.#add('svc_context_refusals_total', refused, 1)
     const used = type === 'tool_result' ? Used.safeParse(data).data : undefined
     if (used) {
       const { tool } = used
       this.#add('svc_tool_calls_total', { tool }, 1)
       this.#add('svc_tool_failures_total', { tool }, used.ok ? 0 : 1)
     }
+  }
+
+  #countContext(model: string, context: ContextUse): void {
+    for (const section of ['system', 'tools', 'messages', 'answer'] as const)
+      this.#add('svc_context_tokens_total', { model, section }, context[section])
+    this.#add('svc_context_window_tokens_total', { model }, context.window)
   }
 
   #add(metric: string, labels: Record<string, string>, more: number): void {
@@ -127,6 +142,10 @@ export function totalMetrics(totals: EventTotals): Metric[] {
     total('svc_model_cost_usd_total', 'What models cost, in dollars.', 1e6),
     total('svc_tool_calls_total', 'Calls of tools that came to an end.'),
     total('svc_tool_failures_total', 'Calls of tools that ended in an error.'),
+    total('svc_context_tokens_total', 'Tokens of requests by section, as estimated before they were sent.'),
+    total('svc_context_window_tokens_total', 'Context windows of the same requests: what their tokens are a share of.'),
+    total('svc_context_compactions_total', 'Times that room was made in a request, by how.'),
+    total('svc_context_refusals_total', 'Requests that a provider refused because they were too large.'),
     total('svc_events_total', 'Events by their type.'),
   ]
 }

@@ -81,7 +81,7 @@ interface Heard extends Attempt {
  */
 export async function callModel(call: ModelCall, to: Understood, settings: CallSettings): Promise<ModelAnswer> {
   const { ports, call_id, max_retries, governor, failover_from, shown } = settings
-  const { signal, asked_for, onText: _, onReset: __, ...rest } = call
+  const { signal, asked_for, onText: _, onReset: __, context, system_parts: ___, ...rest } = call
   const request: ModelRequest = { ...rest, model: to.model, purpose: asked_for ?? call.purpose }
   const began = ports.clock.monotonic()
   const attempts: Heard[] = []
@@ -98,6 +98,7 @@ export async function callModel(call: ModelCall, to: Understood, settings: CallS
     ...spendOf(attempts, request, settings.price),
     duration_ms: Math.round(ports.clock.monotonic() - began),
     ...(failover_from === undefined ? {} : { failover_from }),
+    ...(context ? { context } : {}),
   })
   const talk: Talk = { to, request, settings, shown, begun }
   const giveUp = (failure: ModelError) =>

@@ -20,6 +20,7 @@ import {
   type ObservedCall,
   type ObservedEnd,
   type Spend,
+  type SummaryDue,
 } from './contract.ts'
 import type { Governor } from './governor.ts'
 import type { Target } from './names.ts'
@@ -73,6 +74,15 @@ export class Caller {
   async #parameters(target: Target, { parameters }: Pick<ModelCall, 'parameters'>) {
     const { catalogue, config } = this.#parts
     return mergeParameters(parameters, parametersOf(target, await catalogue(), config))
+  }
+
+  /** Returns what a summary for a call has to keep to; null when none is needed, or wanted. @throws ModelNameError, ModelError */
+  async summaryDue(call: MeasuredCall, keeps?: number): Promise<SummaryDue | null> {
+    const { config, resolve } = this.#parts
+    if (!config.summary) return null
+    const target = await resolve(modelOf(call, config.planning_model))
+    const writer = config.summary_model ? await resolve(config.summary_model) : target
+    return this.#context.summaryDue({ target, writer }, call, keeps)
   }
 
   /** @throws ModelError, MissingDependencyError, ModelNameError, or what a limit on calls refuses the call with */

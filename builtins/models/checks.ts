@@ -7,7 +7,7 @@ import { MODELS_FILE, readCatalogue } from './models-file.ts'
 import { providerIn } from './names.ts'
 import { isKnownProvider } from './providers/endpoints.ts'
 
-const KEYS = ['model.default_model', 'model.planning_model']
+const KEYS = ['model.default_model', 'model.planning_model', 'model.summary_model']
 
 /** Checks that the models that the configuration names are of providers that there are, or would be after a change. */
 export function namesCheck(svc: PluginHandle): ConfigCheck {

@@ -63,6 +63,17 @@ export const ModelConfig = z.object({
     .max(0.9)
     .default(0.45)
     .describe('Share of the window that a shortened conversation takes at most'),
+  summary: z
+    .boolean()
+    .default(true)
+    .describe(
+      'Whether a model writes a summary of what is left out of a long pursuit; a digest made by rule stands for it otherwise',
+    ),
+  summary_model: z
+    .string()
+    .max(200)
+    .default('')
+    .describe("The model that writes summaries; empty takes the agent's own"),
   idle_timeout: z.number().positive().default(30).describe('Seconds without a chunk after which a stream has stalled'),
   first_byte_timeout: z
     .number()

@@ -1,6 +1,15 @@
 import { defineError, point, token, z } from '#kernel'
+import {
+  type ContextCompacted,
+  type ContextRefused,
+  type ContextReport,
+  type ContextUse,
+  type SummaryDue,
+  SummaryMark,
+} from './context/contract.ts'
 import type { ModelParameters } from './parameters/contract.ts'
 
+export * from './context/contract.ts'
 export { ModelParameters, mergeParameters, parametersLine } from './parameters/contract.ts'
 
 /** Maximum number of tool calls of one answer. Further ones are counted and dropped before anything is done with them. */
@@ -32,6 +41,7 @@ export const Message = z.object({
   tool_call_id: z.string().optional(),
   name: z.string().optional(),
   is_error: z.boolean().optional(),
+  summary: SummaryMark.optional().describe('Set where the content is a summary of what was said before it'),
 })
 export type Message = z.infer<typeof Message>
 
@@ -55,7 +65,8 @@ export interface CallPurpose {
   agent_id: string | null
   goal_id: string | null
   cycle_num: number
-  kind: 'goal_generation' | 'goal_pursuit' | 'task' | 'other'
+  /** `summary`: of what was said in a pursuit, to make room for more. */
+  kind: 'goal_generation' | 'goal_pursuit' | 'summary' | 'task' | 'other'
   /** The one-shot task that it is for. */
   task_id?: string
   /** Who pays, where the agent works for another; the agent itself unless told. */
@@ -171,6 +182,8 @@ export interface Spend {
   duration_ms: number
   /** The model that was asked first and gave no answer, as people wrote it, where this one stood in for it. */
   failover_from?: string
+  /** What its request held, against the context window of its model. */
+  context?: ContextUse
 }
 
 /** One tool call that a model asked for, with the raw text of its arguments. */
@@ -210,10 +223,14 @@ export interface ModelCall extends Omit<ModelRequest, 'model'> {
    * end the pieces since then are the answer's text. Without it, `onText` gets the text of the first attempt that has any.
    */
   onReset?: () => void
+  /** What the system message is made of, a blank line apart: where it is too long, the longest parts are cut. */
+  system_parts?: readonly string[]
   /** The tools to offer where the model's context window leaves them this number of tokens; all of `tools` without it. */
   toolsWithin?(tokens: number): readonly ToolSpec[]
   /** What the model is asked for, where that is booked as something else; `purpose` unless told. */
   asked_for?: CallPurpose
+  /** What the request holds; set once it is fitted to its model. */
+  context?: ContextUse
 }
 
 /** Whom a call asks, as people write it. @param planning_model who chooses goals; empty where the agents' own do */
@@ -313,31 +330,34 @@ export const ModelUsers = point<ModelUser>('model_users', {
   has: { name: 'text', models: 'function' },
 })
 
-/** How much of its model's context window a request takes, in tokens as estimated. */
-export const ContextReport = z
-  .object({
-    model: z.string(),
-    window: z.number().int().describe("The model's context window, in tokens"),
-    sections: z.object({
-      system: z.number().int(),
-      tools: z.number().int(),
-      messages: z.number().int(),
-      answer: z.number().int().describe('Kept free for the answer'),
-    }),
-    total: z.number().int().describe('Tokens of all sections'),
-    ratio: z.number().describe('Tokens that the provider counted for each token of the estimate'),
-    cleared: z.number().int().describe('Old tool results and long arguments that became one line'),
-    digested: z.number().int().describe('Messages that a digest stands for'),
-    cut: z.number().int().describe('Messages of which the middle was cut out'),
-  })
-  .meta({ id: 'ContextReport' })
-export type ContextReport = z.infer<typeof ContextReport>
-
 /** As much of a call as decides how large its request is. */
 export type MeasuredCall = Pick<
   ModelCall,
-  'model' | 'messages' | 'tools' | 'toolsWithin' | 'max_tokens' | 'parameters' | 'purpose'
+  'model' | 'messages' | 'system_parts' | 'tools' | 'toolsWithin' | 'max_tokens' | 'parameters' | 'purpose'
 >
+
+/** A summary that stands for the oldest part of a conversation. */
+export interface Summary {
+  /** Belongs to the end of the conversation, before what is said next. */
+  message: Message
+  /** Lines worth remembering beyond that conversation. */
+  remember: readonly string[]
+}
+
+/** What it takes to put a summary by a model in the place of the oldest part of a conversation; who does it makes the call. */
+export interface Summaries {
+  /**
+   * Returns what a summary has to keep to, when a digest takes the place of the oldest turns of a call that is not made yet; null
+   * when there is room, or when `model.summary` is off.
+   * @param keeps newest messages to keep at most, where a summary is due however much room there is
+   * @throws as `resolve` does
+   */
+  due(call: MeasuredCall, keeps?: number): Promise<SummaryDue | null>
+  /** Returns the messages that ask for it. @param remembers whether lines worth remembering are asked for too */
+  request(messages: readonly Message[], due: SummaryDue, remembers: boolean): Message[]
+  /** Returns the summary in an answer to them; undefined when the answer is none. */
+  read(answer: Pick<ModelAnswer, 'text' | 'spend'>, messages: readonly Message[], due: SummaryDue): Summary | undefined
+}
 
 export interface Models {
   /** `provider:model` for what people write. @throws ModelNameError, or ModelError when nothing can be called */
@@ -348,6 +368,8 @@ export interface Models {
   inUse(): Promise<ModelFacts[]>
   /** Measures a call that is not made, fitted to its model. Absent where another plugin provides the models. @throws as `resolve` does */
   measure?(call: MeasuredCall): Promise<ContextReport>
+  /** How summaries of conversations are made. Absent where another plugin provides the models. */
+  summaries?: Summaries
   /**
    * One answer, with the retries and time limits of the configuration, of the model named or of its first fallback that
    * gives one, also after the first tokens of an answer.
@@ -392,31 +414,6 @@ export const ModelFailover = z
     reason: z.string(),
   })
   .describe('Another model was asked in place of one that gave no answer')
-
-const ContextFacts = {
-  agent_id: z.string().nullable(),
-  goal_id: z.string().nullable(),
-  model: z.string(),
-  window: z.number().int().describe("The model's context window, in tokens"),
-  tokens: z.number().int().describe('Tokens of the request and its answer, as estimated'),
-}
-
-export const ContextCompacted = z
-  .object({
-    ...ContextFacts,
-    cleared: z.number().int().describe('Old tool results and long arguments that became one line'),
-    digested: z.number().int().describe('Messages that a digest stands for'),
-    cut: z.number().int().describe('Messages of which the middle was cut out'),
-  })
-  .describe("A conversation was shortened to fit its model's context window")
-
-export const ContextRefused = z
-  .object({
-    ...ContextFacts,
-    reason: z.string(),
-    given_up: z.boolean().describe('Whether even the smallest request was refused'),
-  })
-  .describe('A provider refused a request because it is larger than the context window')
 
 declare module '#kernel' {
   interface Events {

@@ -7,6 +7,7 @@ import { Caller } from './caller.ts'
 import { CATALOGUE, factsOf, tiersOf } from './catalogue.ts'
 import { modelsFileCheck, namesCheck } from './checks.ts'
 import { ModelConfig, RetryConfig } from './config.ts'
+import { readSummary, summaryRequest } from './context/summary.ts'
 import {
   askedIn,
   ContextCompacted,
@@ -66,14 +67,15 @@ export default definePlugin({
     })
     svc.add(ModelUsers, {
       name: 'configuration',
-      // Who chooses goals is no other model where none is named.
-      models: async () => [null, ...(config.planning_model ? [config.planning_model] : [])],
+      // Goals are chosen, and summaries written, by the agents' own models where none is named.
+      models: async () => [null, ...[config.planning_model, config.summary_model].filter(Boolean)],
     })
     svc.provide(Models, {
       resolve,
       describe,
       inUse,
       measure: call => caller.measure(call),
+      summaries: { due: (call, keeps) => caller.summaryDue(call, keeps), request: summaryRequest, read: readSummary },
       call: call =>
         recordInput(
           'model',

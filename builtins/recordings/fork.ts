@@ -160,10 +160,13 @@ function askingFor(svc: PluginHandle, model: string | null): PluginDefinition {
     description: "Asks the project's models, for agents with its profiles.",
     setup(stage) {
       stage.provide(Profiles, svc.use(Profiles))
+      const { summaries } = svc.use(Models)
+      const chosen = <Call extends { model: string | null }>(call: Call) => ({ ...call, model: model ?? call.model })
       stage.provide(Models, {
         resolve: name => svc.use(Models).resolve(model ?? name),
         describe: name => svc.use(Models).describe(model ?? name),
         inUse: () => svc.use(Models).inUse(),
+        ...(summaries ? { summaries: { ...summaries, due: (call, keeps) => summaries.due(chosen(call), keeps) } } : {}),
         call(call) {
           const { fallback, ...asked } = call
           const planning = String(stage.config.get('model.planning_model'))

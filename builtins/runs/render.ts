@@ -1,5 +1,6 @@
 import { columns } from '#lib/columns'
 import { counted } from '#lib/counted'
+import { ContextUse } from '../models/contract.ts'
 import type { Run, RunDetail, RunTotals, Span, Trace } from './contract.ts'
 
 /** For people, on a terminal. */
@@ -72,7 +73,26 @@ function line({ kind, name, status, start_time, end_time, tokens, cost_usd, attr
   const notice = attributes.notice ? `(${attributes.notice})` : ''
   const tools = Array.isArray(attributes.tools) ? ` → ${attributes.tools.join(', ').replaceAll(/\s+/g, ' ')}` : ''
   const what = kind === 'decision' ? `${name} (${attributes.decision_type ?? 'call'})${tools}` : name.split('\n')[0]
-  return [`${time}  ${mark}${what}`, took, cost, detail, notice].filter(Boolean).join('  ')
+  const context = kind === 'decision' ? contextOf(attributes.context) : ''
+  return [`${time}  ${mark}${what}`, took, cost, context, detail, notice].filter(Boolean).join('  ')
+}
+
+const ROOM_MADE = {
+  summary: 'a summary took the place of older turns',
+  digest: 'a digest took the place of older turns',
+  cleared: 'old results cleared',
+  cut: 'long messages cut',
+}
+
+/** How full the context window was, and by what; empty for runs of versions that did not record it. */
+function contextOf(recorded: unknown): string {
+  const { data } = ContextUse.safeParse(recorded)
+  if (!data) return ''
+  const { window, system, tools, messages, answer, room_made } = data
+  const percent = (tokens: number) => Math.round((tokens / window) * 100)
+  const parts = `system ${percent(system)}, tools ${percent(tools)}, messages ${percent(messages)}, answer ${percent(answer)}`
+  const room = room_made ? `; ${ROOM_MADE[room_made]}` : ''
+  return `${percent(system + tools + messages + answer)} % of ${window} (${parts})${room}`
 }
 
 function shares(totals: RunTotals): string[] {

@@ -103,7 +103,7 @@ export class TraceBuilder {
     if (parent.kind !== 'goal') return
     parent.tokens += leaf.tokens
     parent.cost_usd = Math.round((parent.cost_usd + leaf.cost_usd) * 1e6) / 1e6
-    if (leaf.kind !== 'decision') return
+    if (leaf.kind !== 'decision' || leaf.attributes.decision_type === 'summary') return
     const counter = leaf.status === 'error' ? 'steps_failed' : 'steps_done'
     parent.attributes[counter] = Number(parent.attributes[counter]) + 1
   }
@@ -115,7 +115,19 @@ export class TraceBuilder {
 }
 
 function decision({ seq, at, cycle_num, data }: LoggedEvent, parent: Span): Span {
-  const { call_id, kind, model, input_tokens, output_tokens, cost_usd, duration_ms, step, attempts, estimated } = data
+  const {
+    call_id,
+    kind,
+    model,
+    input_tokens,
+    output_tokens,
+    cost_usd,
+    duration_ms,
+    step,
+    attempts,
+    estimated,
+    context,
+  } = data
   return {
     ...blank(textOf(call_id) ?? `event-${seq}`, parent.span_id, 'decision', began(at, duration_ms)),
     name: textOf(model) ?? 'model',
@@ -126,6 +138,7 @@ function decision({ seq, at, cycle_num, data }: LoggedEvent, parent: Span): Span
     attributes: {
       ...{ decision_type: kind, model, input_tokens, output_tokens, cost_usd, duration_ms },
       ...{ step_index: step ?? null, cycle: cycle_num, attempts, estimated },
+      ...(context ? { context } : {}),
     },
   }
 }

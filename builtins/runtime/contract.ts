@@ -1,6 +1,6 @@
 import { type Effect, type Issue, point, type Tool, token } from '#kernel'
 import { isTree } from '#lib/tree'
-import type { CallPurpose, Message, ModelRequest, Spend, ToolSpec } from '../models/contract.ts'
+import type { CallPurpose, Message, ModelCall, ModelRequest, Spend, ToolSpec } from '../models/contract.ts'
 import type { Profile } from '../profiles/contract.ts'
 
 /** The tool by which an agent says that its goal is reached. It ends the run; the end is written as such, so it has no journal entry. */
@@ -106,6 +106,8 @@ export interface RunRequest {
   max_steps: number
   /** Rebuilt for each run, never stored. */
   system: string
+  /** What it is made of, a blank line apart; a model with a small context window is not given the whole of the longest. */
+  system_parts?: readonly string[]
   /** What was said so far, oldest first. An assistant message at the end may have calls without results. */
   transcript: readonly Message[]
   tools: ToolSet
@@ -133,6 +135,11 @@ export interface RunRequest {
   gate?(call: PlannedCall, tool: Tool): Promise<Verdict>
   /** Asked when the agent says that its goal is reached, once the other calls of that turn are written down: why it is not. */
   objection?(claim: Claim): Promise<string | undefined>
+  /**
+   * Asked before each model call: the message that stands for the oldest part of the conversation from now on, already written
+   * down; undefined where there is none to be made.
+   */
+  summarize?(call: ModelCall): Promise<Message | undefined>
   /** Asked before each model call, right before `news`: true ends the run there, to be taken up again later. */
   yields?(): Promise<boolean>
 }

@@ -34,6 +34,8 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
     const news = await request.news()
     // Taken up after an answer without calls: no provider lets a conversation end with the assistant.
     if (news.length === 0 && messages.at(-1)?.role === 'assistant') question ??= questionOf(request)
+    const summary = await request.summarize?.(modelCall(request, messages))
+    if (summary) messages.push(summary)
     const heard = [...(question ? [{ role: 'user' as const, content: question }] : []), ...news]
     messages.push(...heard)
     const answer = await parts.callModel(modelCall(request, messages))
@@ -109,7 +111,7 @@ function assistantMessage(
 
 function modelCall(request: RunRequest, messages: Message[]): ModelCall {
   const { model, fallback = [], temperature, max_tokens, purpose, signal, tools } = request
-  const { onText, onReset, parameters, response_schema } = request
+  const { onText, onReset, parameters, response_schema, system_parts } = request
   return {
     model,
     fallback,
@@ -121,6 +123,7 @@ function modelCall(request: RunRequest, messages: Message[]): ModelCall {
     purpose,
     signal,
     ...(parameters ? { parameters } : {}),
+    ...(system_parts ? { system_parts } : {}),
     ...(onText ? { onText } : {}),
     ...(onReset ? { onReset } : {}),
     ...(response_schema ? { response_schema } : {}),

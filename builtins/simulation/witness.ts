@@ -191,7 +191,7 @@ export class Witness {
   asked({ purpose: { kind, agent_id } }: ModelRequest): void {
     this.counts.model_calls++
     this.#parts.journal.write('model_asked', { kind, agent_id })
-    if (kind !== 'goal_pursuit' && kind !== 'goal_generation') return
+    if (kind === 'task' || kind === 'other') return
     const waiting = this.#parts.look.get<{ approval_id: string; created_at: number }>(
       "SELECT approval_id, created_at FROM approvals WHERE agent_id = ? AND status = 'pending' AND task_id IS NULL",
       [agent_id],

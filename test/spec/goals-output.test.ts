@@ -165,8 +165,8 @@ describe('a transcript', () => {
           const asked = planned.map(({ id, name, arguments: args }) => ({ id, name, arguments: args }))
           const answer: Message = { role: 'assistant', content: '', ...(calls > 0 ? { tool_calls: asked } : {}) }
           for (const { seq, message } of transcript.answer(words, answer, planned)) stored.set(seq, message)
-          const from = transcript.prune(max - calls)
-          if (from !== null) for (const seq of stored.keys()) if (seq > 0 && seq < from) stored.delete(seq)
+          const kept = transcript.prune(max - calls)
+          if (kept) for (const seq of stored.keys()) if (seq > 0 && seq < kept.from) stored.delete(seq)
           // Results come in any order, some of them in another process.
           const arriving = [...planned].sort(
             (a, b) => (order[planned.indexOf(a)] ?? 0) - (order[planned.indexOf(b)] ?? 0),

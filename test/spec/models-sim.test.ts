@@ -100,6 +100,25 @@ async function goalFrom(
   return JSON.parse(answer.text)
 }
 
+test('a summary has the sections that it is asked for, out of what was said', async () => {
+  await using home = await simHouse()
+  const messages: Message[] = [
+    { role: 'user', content: 'Goal: Read three files' },
+    { role: 'assistant', content: '', tool_calls: [{ id: 'a', name: 'file_read', arguments: { path: 'a.txt' } }] },
+    { role: 'tool', tool_call_id: 'a', name: 'file_read', content: 'The colour is red.' },
+  ]
+  const models = home.kernel.use(Models)
+  const due = { model: null, keeps: 0, limit: 1_000, orders_limit: 100, source_limit: 5_000 }
+  const answer = await models.call({
+    ...{ model: 'sim/rules-1', tools: [], temperature: 0, max_tokens: 4000, signal: new AbortController().signal },
+    messages: models.summaries!.request(messages, due, false),
+    purpose: { ...PURPOSE, agent_id: 'writer-1', kind: 'summary' },
+  })
+  const { content } = models.summaries!.read(answer, messages, due)!.message
+  expect(content).toMatch(/Historical goal:\n {2}Goal: Read three files/)
+  expect(content).toMatch(/\[result of file_read\] The colour is red\./)
+})
+
 test('a goal is pursued in a few real steps that leave a file and an account of it', async () => {
   await using home = await simHouse()
   const { end, tools, events } = await pursue(

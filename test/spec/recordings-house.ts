@@ -55,7 +55,7 @@ export async function recorded(script: Script, config: Record<string, unknown> =
     builtins: [...BUILTINS, ...(options.builtins ?? [hands])],
     roles: ['daemon', 'server'],
     clock: 'system',
-    files: { 'profiles/worker.yaml': WORKER },
+    files: { 'profiles/worker.yaml': WORKER, ...options.files },
     config: {
       approval: { enabled: true },
       model: { retry_delay: 0.01 },

@@ -1,28 +1,39 @@
 import type { PluginHandle } from '#kernel'
 import { appendEvent, Store } from '../../store/contract.ts'
 import { factsOf, type ParameterConfig, type ProjectCatalogue } from '../catalogue.ts'
+import type { ModelConfig } from '../config.ts'
 import {
   type CallPurpose,
   type ContextReport,
   type MeasuredCall,
+  type Message,
   type ModelAnswer,
   type ModelCall,
   ModelError,
   type ToolSpec,
 } from '../contract.ts'
 import type { Target } from '../names.ts'
+import type { RoomMade, SummaryDue } from './contract.ts'
 import { returnable, rulesFor, wellFormed } from './conversation.ts'
 import { type ContextLimits, type FitSettings, type FittedRequest, fitRequest } from './fit.ts'
 import { toolsTokens } from './tokens.ts'
 import { ContextWindows } from './windows.ts'
 
 export interface ContextParts {
-  config: FitSettings & ParameterConfig
+  config: FitSettings & ParameterConfig & Pick<ModelConfig, 'summary_model'>
   catalogue(): Promise<ProjectCatalogue>
 }
 
 /** After a refusal for its size a request is sent once with more room, and once as small as it can be. */
 const MAX_REFUSALS = 2
+/** A digest of fewer messages is not worth a summary. */
+const LEAST_SUMMARIZED = 6
+/** Shares of the input that a summary, and the messages of users beside it, take at most; and the most tokens of a summary. */
+const SUMMARY_SHARE = 0.12
+const ORDERS_SHARE = 0.08
+const LONGEST_SUMMARY = 4_000
+/** Share of its own model's window that the writer of a summary is given to read. */
+const SOURCE_SHARE = 0.45
 
 /** Sends each request in a form and a size that its model accepts. */
 export class ContextEngine {
@@ -45,20 +56,22 @@ export class ContextEngine {
     const { purpose } = call
     const rules = rulesFor(target)
     const said = returnable(call.messages, target, rules)
-    const facts = factsOf(await this.#parts.catalogue(), target, this.#parts.config)
     for (let refusals = 0; ; refusals++) {
-      const limits = await this.#windows.limits(target, facts, purpose)
+      const limits = await this.#limits(target, purpose)
       const tools = toolsFor(call, limits)
       const fitted = fitRequest(
         { ...call, messages: said, tools },
         { ...limits, smallest: refusals === MAX_REFUSALS },
         this.#parts.config,
       )
-      if (this.#windows.isCompacted(target, purpose, fitted)) await this.#reportCompaction(target, purpose, fitted)
+      const room_made = this.#windows.roomMade(target, purpose, fitted)
+      if (room_made) await this.#reportCompaction(target, purpose, fitted, room_made)
+      const context = { ...fitted.sections, window: fitted.window, ...(room_made ? { room_made } : {}) }
       const messages = wellFormed(fitted.messages, rules)
       try {
         const { max_tokens, thinking_tokens } = fitted
-        const answer = await ask({ ...call, tools, messages, max_tokens, ...fittedParameters(call, thinking_tokens) })
+        const parameters = fittedParameters(call, thinking_tokens)
+        const answer = await ask({ ...call, tools, messages, max_tokens, context, ...parameters })
         this.#windows.calibrate(target, purpose, fitted, answer.spend)
         return answer
       } catch (error) {
@@ -72,24 +85,52 @@ export class ContextEngine {
 
   /** Measures a call that is not made. */
   async measure(target: Target, call: MeasuredCall): Promise<ContextReport> {
-    const { fitted, limits } = await this.#fit(target, call, false)
-    const { sections, window, cleared, digested, cut } = fitted
+    const { fitted, limits } = await this.#fit(target, call)
+    const { sections, window, cleared, summarized, digested, cut } = fitted
     const { ratio } = limits
-    return { model: target.id, window, sections, total: tokensOf(fitted), ratio, cleared, digested, cut }
+    const left_out = { cleared, summarized, digested, cut }
+    return { model: target.id, window, sections, total: tokensOf(fitted), ratio, ...left_out }
   }
 
-  async #fit(target: Target, call: MeasuredCall, smallest: boolean) {
-    const { catalogue, config } = this.#parts
-    const limits = await this.#windows.limits(target, factsOf(await catalogue(), target, config), call.purpose)
+  /**
+   * Returns what a summary has to keep to, where a digest stands for the oldest turns; null where there is no need for one.
+   * @param keeps as `Models.summaryDue` has it
+   */
+  async summaryDue(
+    { target, writer }: { target: Target; writer: Target },
+    call: MeasuredCall,
+    keeps?: number,
+  ): Promise<SummaryDue | null> {
+    const { fitted } = await this.#fit(target, call)
+    const { whole, input, digested } = fitted
+    if (keeps === undefined && digested < LEAST_SUMMARIZED) return null
+    const { window, ratio } = await this.#limits(writer, { ...call.purpose, kind: 'summary' })
+    return {
+      model: this.#parts.config.summary_model || null,
+      keeps: turnsWithin(call.messages, Math.min(keeps ?? whole, whole)),
+      limit: Math.min(Math.floor(input * SUMMARY_SHARE), LONGEST_SUMMARY),
+      orders_limit: Math.floor(input * ORDERS_SHARE),
+      source_limit: Math.floor((window / ratio) * SOURCE_SHARE),
+    }
+  }
+
+  async #fit(target: Target, call: MeasuredCall, smallest = false) {
+    const limits = await this.#limits(target, call.purpose)
     const tools = toolsFor(call, limits)
     const messages = returnable(call.messages, target, rulesFor(target))
-    return { limits, tools, fitted: fitRequest({ ...call, messages, tools }, { ...limits, smallest }, config) }
+    const fitted = fitRequest({ ...call, messages, tools }, { ...limits, smallest }, this.#parts.config)
+    return { limits, tools, fitted }
   }
 
-  #reportCompaction(target: Target, purpose: CallPurpose, fitted: FittedRequest): Promise<void> {
-    const { window, cleared, digested, cut } = fitted
-    const data = { model: target.id, window, tokens: tokensOf(fitted), cleared, digested, cut }
-    const what = `${cleared} old results cleared, ${digested} messages digested, ${cut} cut`
+  async #limits(target: Target, purpose: CallPurpose): Promise<ContextLimits> {
+    return this.#windows.limits(target, factsOf(await this.#parts.catalogue(), target, this.#parts.config), purpose)
+  }
+
+  #reportCompaction(target: Target, purpose: CallPurpose, fitted: FittedRequest, how: RoomMade): Promise<void> {
+    const { window, summary_model, cleared, summarized, digested, cut } = fitted
+    const left_out = { cleared, summarized, digested, cut }
+    const data = { model: target.id, window, tokens: tokensOf(fitted), how, summary_model, ...left_out }
+    const what = `${cleared} old results cleared, ${summarized} messages summarized, ${digested} digested, ${cut} cut`
     this.#log(purpose, 'context_compacted', `The conversation was shortened for ${target.id}: ${what}.`)
     return this.#append(purpose, 'context_compacted', data)
   }
@@ -133,6 +174,13 @@ function fittedParameters({ parameters }: ModelCall, thinking_tokens: number): P
   if (!parameters) return {}
   const { thinking_tokens: _, ...others } = parameters
   return { parameters: thinking_tokens > 0 ? { ...others, thinking_tokens } : others }
+}
+
+/** Returns how many of the newest messages begin with a whole turn, at most `most`: a call stays with its results. */
+function turnsWithin(messages: readonly Message[], most: number): number {
+  let from = messages.length - most
+  while (messages[from]?.role === 'tool') from++
+  return messages.length - from
 }
 
 /** Tokens of a request with what it keeps free for the answer, as estimated. */

@@ -1,7 +1,10 @@
-import type { Message, ModelRequest } from '../contract.ts'
+import type { Message, ModelCall } from '../contract.ts'
 import { thinkingTokens } from '../parameters/contract.ts'
+import { bounded, boundedSystem } from './bounds.ts'
+import type { ContextSections, SummaryMark } from './contract.ts'
 import { digestOf } from './digest.ts'
-import { clearedCalls, clearedResult, shortened } from './shorten.ts'
+import { clearedCalls, clearedResult, shortened, within } from './shorten.ts'
+import { summaryText } from './summary.ts'
 import { messagesTokens, messageTokens, textTokens, toolsTokens } from './tokens.ts'
 
 /** Shares of the window, from 0 to 1. */
@@ -24,14 +27,8 @@ export interface ContextLimits {
   smallest?: boolean
 }
 
-/** Tokens of a request by section, as estimated. */
-export interface ContextSections {
-  system: number
-  tools: number
-  messages: number
-  /** Kept free for the answer, with the thinking before it. */
-  answer: number
-}
+/** As much of a call as is fitted. */
+export type FittableCall = Pick<ModelCall, 'messages' | 'system_parts' | 'tools' | 'max_tokens' | 'parameters'>
 
 /** A request that fits, and what was left out for it. */
 export interface FittedRequest {
@@ -41,11 +38,18 @@ export interface FittedRequest {
   /** The part of `max_tokens` that is for thinking. */
   thinking_tokens: number
   window: number
+  /** Tokens that the window leaves for the input, as estimated. */
+  input: number
   sections: ContextSections
   /** Tool results and arguments that became one line. */
   cleared: number
+  /** Messages that a summary stands for, and who wrote it. */
+  summarized: number
+  summary_model: string | null
   /** Messages that a digest stands for. */
   digested: number
+  /** The newest messages, for which neither does. */
+  whole: number
   /** Messages of which the middle was cut out. */
   cut: number
 }
@@ -56,12 +60,13 @@ const SYSTEM_SHARE = 0.375
 /** Of what the system prompt and tools leave, the answer takes at most this share, but for a small one: the rest is the conversation's. */
 const ANSWER_OF_REST = 1 / 3
 const SMALL_ANSWER = 1 / 16
-/** Shares of the input that the first message (the goal) and any other message take at most. */
-const GOAL_SHARE = 0.7
+/** The first message, which is the goal, takes at most this share of what the conversation may. */
+const GOAL_SHARE = 0.8
+/** Any other message takes at most this share of the input. */
 const MESSAGE_SHARE = 0.3
 /** The newest turns that are never cleared take at least this share. */
 const NEWEST_SHARE = 0.15
-/** The digest of what was dropped, the user's own words in it included. */
+/** The digest of what was dropped, the user's own words in it included; half as much beside a summary. */
 const DIGEST_SHARE = 0.2
 /** What the system prompt and tools take is rounded up to such shares, so that the cut does not move with each word in them. */
 const STEP_SHARE = 1 / 32
@@ -69,12 +74,13 @@ const SMALLEST = { context_full: 0.3, context_target: 0.2 }
 
 /**
  * Makes a request fit its model's context window, the cheapest way first: old tool results become a line, then long arguments
- * do, then a digest takes the place of the oldest turns. The goal (the first message), unanswered calls and the newest turn
- * survive. It is decided at each step of the conversation from what was said up to there, so the beginning of a request stays
- * the same from call to call until room is made again: that keeps the provider's prompt cache.
+ * do, then a digest takes the place of the oldest turns. A summary in the conversation takes the place of what it stands for. The
+ * goal (the first message), unanswered calls and the newest turn survive. It is decided at each step of the conversation from
+ * what was said up to there, so the beginning of a request stays the same from call to call until room is made again: that keeps
+ * the provider's prompt cache.
  */
 export function fitRequest(
-  { messages, tools, max_tokens, parameters }: Pick<ModelRequest, 'messages' | 'tools' | 'max_tokens' | 'parameters'>,
+  { messages, system_parts, tools, max_tokens, parameters }: FittableCall,
   { window: stated, max_output_tokens, ratio, smallest = false }: ContextLimits,
   settings: FitSettings,
 ): FittedRequest {
@@ -82,7 +88,8 @@ export function fitRequest(
   const head = messages.findIndex(({ role }) => role !== 'system')
   const start = head < 0 ? messages.length : head
   const said = messages.slice(start)
-  const system = messages.slice(0, start).map(message => bounded(message, window * SYSTEM_SHARE))
+  const tally = { cut: 0 }
+  const system = boundedSystem(messages.slice(0, start), system_parts, window * SYSTEM_SHARE, tally)
   const [systemTokens, toolTokens] = [messagesTokens(system), toolsTokens(tools)]
   const step = window * STEP_SHARE
   const fixed = Math.ceil((systemTokens + toolTokens) / step) * step
@@ -104,17 +111,15 @@ export function fitRequest(
     max_tokens: answer,
     thinking_tokens: thinking,
     window: stated,
+    input,
     sections: { system: systemTokens, tools: toolTokens, messages: fitted.tokens, answer },
     cleared: fitted.cleared,
+    summarized: fitted.summarized,
+    summary_model: fitted.summary_model,
     digested: fitted.digested,
-    cut: fitted.cut + system.filter((message, n) => message !== messages[n]).length,
+    whole: fitted.whole,
+    cut: fitted.cut + tally.cut,
   }
-}
-
-/** Returns the message, with its middle cut out where it is longer than `limit` tokens. */
-function bounded(message: Message, limit: number): Message {
-  if (messageTokens(message) <= limit || textTokens(message.content) <= limit) return message
-  return { ...message, content: shortened(message.content, limit) }
 }
 
 /** Tokens by which a conversation is fitted. */
@@ -141,6 +146,8 @@ function fittingOf(said: readonly Message[], sizes: FittingSizes): Fitting {
 /** Replays a conversation message by message, and shortens it where a request was sent. */
 class Fitting {
   cleared = 0
+  summarized = 0
+  summary_model: string | null = null
   digested = 0
   cut = 0
   readonly #full: number
@@ -148,12 +155,14 @@ class Fitting {
   readonly #input: number
   /** What was replayed, as it was said. */
   readonly #original: Message[] = []
-  /** The same with the middle cut out of messages that are too long. */
-  readonly #said: Message[] = []
+  /** What stands in front whatever is left out: the goal, and the summary. */
+  #front: readonly Message[] = []
+  /** What was said after what the summary stands for, with the middle cut out of messages that are too long. */
+  #said: Message[] = []
   #view: Message[] = []
   /** Where the view begins in what was said, and what stands before it. */
   #from = 0
-  #opening: Message[] = []
+  #opening: readonly Message[] = []
   /** The first message of the view that may still be cleared. */
   #uncleared = 0
   #tokens = 0
@@ -182,10 +191,18 @@ class Fitting {
   }
 
   #add(original: Message): void {
-    const share = this.#original.length === 0 ? GOAL_SHARE : MESSAGE_SHARE
-    const message = bounded(original, this.#input * share)
+    const isGoal = this.#original.push(original) === 1
+    const message = bounded(original, isGoal ? this.#full * GOAL_SHARE : this.#input * MESSAGE_SHARE)
     if (message !== original) this.cut++
-    this.#original.push(original)
+    if (message.summary) {
+      this.#summarize(message, message.summary)
+      return
+    }
+    if (isGoal) {
+      this.#front = this.#opening = [message]
+      this.#tokens = messageTokens(message)
+      return
+    }
     this.#said.push(message)
     this.#view.push(message)
     this.#tokens += messageTokens(message)
@@ -198,6 +215,23 @@ class Fitting {
 
   shown(): Message[] {
     return [...this.#opening, ...this.#view]
+  }
+
+  get whole(): number {
+    return this.#view.length
+  }
+
+  /** Puts a summary in the place of what it stands for. What it does not is as it was said. */
+  #summarize(message: Message, { keeps, model }: SummaryMark): void {
+    const from = Math.max(this.#said.length - keeps, 0)
+    this.summarized += from
+    this.summary_model = model
+    const content = within(summaryText(message), this.#input * MESSAGE_SHARE)
+    this.#front = this.#opening = [...this.#front.slice(0, 1), { role: 'user', content }]
+    this.#said = this.#said.slice(from)
+    this.#view = [...this.#said]
+    this.#from = this.#uncleared = this.cleared = this.digested = 0
+    this.#tokens = messagesTokens(this.shown())
   }
 
   #makeRoom(): void {
@@ -240,23 +274,22 @@ class Fitting {
     this.cleared++
   }
 
-  /** Puts a digest in the place of the oldest turns. The first message stays: it says what all is about. */
+  /** Puts a digest in the place of the oldest turns. */
   #digest(): void {
     const until = this.#newest()
-    if (this.#from + until < 2) return
+    const share = this.#input * DIGEST_SHARE * (this.summary_model === null ? 1 : 0.5)
     let to = 0
-    let tokens = this.#tokens
-    const spared = this.#target - this.#input * DIGEST_SHARE
-    while (to < until && tokens > spared) tokens -= messageTokens(this.#view[to++]!)
+    let tokens = messagesTokens(this.#front) + messagesTokens(this.#view)
+    while (to < until && tokens > this.#target - share) tokens -= messageTokens(this.#view[to++]!)
     // A call stays with its results.
     while (to < until && this.#view[to]!.role === 'tool') to++
     this.#view = this.#view.slice(to)
     this.#from += to
     this.#uncleared = Math.max(0, this.#uncleared - to)
-    const [first, ...others] = this.#said.slice(0, this.#from)
-    this.digested = others.length
-    const text = digestOf(others, this.#input * DIGEST_SHARE)
-    this.#opening = [first!, { role: 'user', content: text }]
+    this.digested = this.#from
+    if (this.#from === 0) return
+    const text = digestOf(this.#said.slice(0, this.#from), share)
+    this.#opening = [...this.#front, { role: 'user', content: text }]
     this.#tokens = messagesTokens(this.shown())
   }
 

@@ -9,14 +9,19 @@ const HINT = 60
 /** Share of a shortened text that is its beginning; the rest is its end. */
 const HEAD_SHARE = 0.6
 
-/** Cuts the middle out of a text so that at most about `tokens` are left, and says how much is missing. */
-export function shortened(text: string, tokens: number): string {
+/** Cuts the middle out of a text so that at most about `tokens` are left, says how much is missing, and how to get it. */
+export function shortened(text: string, tokens: number, way = ''): string {
   const chars = Math.max(0, Math.floor((tokens / Math.max(textTokens(text), 1)) * text.length) - 100)
   const head = Math.floor(chars * HEAD_SHARE)
   const tail = chars - head
   const missing = text.length - chars
   const end = tail > 0 ? text.slice(-tail) : ''
-  return `${text.slice(0, head)}\n[… ${missing} of ${text.length} characters left out to fit the model's context …]\n${end}`
+  return `${text.slice(0, head)}\n[… ${missing} of ${text.length} characters left out to fit the model's context${way} …]\n${end}`
+}
+
+/** The text, shortened if it takes more than `tokens`. */
+export function within(text: string, tokens: number): string {
+  return textTokens(text) > tokens ? shortened(text, tokens) : text
 }
 
 /** A tool result as one line that says what it was and how to get it again; undefined when that would save nothing. */

@@ -1,6 +1,7 @@
 import type { Clock } from '#kernel'
 import type { CallPurpose, ModelFacts, Spend } from '../contract.ts'
 import type { Target } from '../names.ts'
+import { RoomMade } from './contract.ts'
 import type { ContextLimits, FittedRequest } from './fit.ts'
 
 /** Assumed of a model of which nothing is known, in tokens: large, as a refusal corrects it and a cut loses words. */
@@ -11,14 +12,17 @@ const ASK_AGAIN_MS = 60_000
 const MAX_CONVERSATIONS = 1_000
 /** The ratio moves in such steps, so that a request keeps its beginning from call to call. */
 const RATIO_STEP = 0.125
+const NOTHING: LeftOut = { summary: 0, digest: 0, cleared: 0, cut: 0 }
 const [MIN_RATIO, MAX_RATIO] = [0.75, 3]
 /** Of a refused request, the share that is taken for the window where the refusal does not name it. */
 const REFUSED_SHARE = 0.5
 
+type LeftOut = Record<RoomMade, number>
+
 interface Conversation {
   ratio: number
-  /** What was left out of its last request; it changes when more is. */
-  left_out: string
+  /** What was left out of its last request. */
+  left_out: LeftOut
 }
 
 /** What this process knows of the context windows of models, and of how they count the tokens of each conversation. */
@@ -59,17 +63,18 @@ export class ContextWindows {
     conversation.ratio = Math.ceil(counted / RATIO_STEP) * RATIO_STEP
   }
 
-  /** Whether more was left out of this request than of the last one of its conversation. */
-  isCompacted(target: Target, purpose: CallPurpose, { cleared, digested, cut }: FittedRequest): boolean {
+  /** Returns how room was made for this request that was not made for the last one of its conversation; undefined when none was. */
+  roomMade(target: Target, purpose: CallPurpose, { cleared, summarized, digested, cut }: FittedRequest) {
     const conversation = this.#of(target.id, purpose)
     const before = conversation.left_out
-    conversation.left_out = `${cleared} ${digested} ${cut}`
-    return cleared + digested + cut > 0 && before !== conversation.left_out
+    const left_out: LeftOut = { summary: summarized, digest: digested, cleared, cut }
+    conversation.left_out = left_out
+    return RoomMade.options.find(way => left_out[way] > 0 && left_out[way] !== before[way])
   }
 
   #of(model: string, { goal_id, task_id, agent_id, kind }: CallPurpose): Conversation {
-    const key = `${model} ${goal_id ?? task_id ?? `${agent_id} ${kind}`}`
-    const conversation = this.#conversations.get(key) ?? { ratio: 1, left_out: '' }
+    const key = `${model} ${kind} ${goal_id ?? task_id ?? agent_id}`
+    const conversation = this.#conversations.get(key) ?? { ratio: 1, left_out: NOTHING }
     this.#conversations.delete(key)
     this.#conversations.set(key, conversation)
     if (this.#conversations.size > MAX_CONVERSATIONS) {

@@ -7,6 +7,7 @@ import { chooseOption } from './options.ts'
 import { readScene, type Scene } from './scene.ts'
 import type { Step } from './step.ts'
 import { nextStep } from './steps.ts'
+import { summaryOf } from './summary.ts'
 import { verdictOn } from './verdict.ts'
 
 const MODEL = 'rules-1'
@@ -62,6 +63,7 @@ export function simulated(
 
 function respond(scene: Scene): Step {
   if (scene.kind === 'goal_generation') return { say: JSON.stringify(chooseGoal(scene)) }
+  if (scene.kind === 'summary') return { say: summaryOf(scene) }
   if (scene.kind === 'other') return { say: chooseOption(scene) }
   return nextStep(scene)
 }

@@ -1,0 +1,53 @@
+import type { Message } from '../contract.ts'
+import { shortened } from './shorten.ts'
+import { messageTokens, textTokens } from './tokens.ts'
+
+/** Counts the messages, or parts of the system prompt, of which the middle was cut out. */
+export interface CutTally {
+  cut: number
+}
+
+/** How the reader of a shortened message gets the rest of it. */
+const WAYS: Record<Message['role'], string> = {
+  system: '',
+  user: '; ask for the rest if you need it',
+  assistant: '',
+  tool: '; call the tool again for a smaller part',
+}
+
+/** Returns the message, with its middle cut out where it is longer than `limit` tokens. */
+export function bounded(message: Message, limit: number): Message {
+  if (messageTokens(message) <= limit || textTokens(message.content) <= limit) return message
+  return { ...message, content: shortened(message.content, limit, WAYS[message.role]) }
+}
+
+/** The same for a system prompt that may be made of parts: the longest parts are cut, and the others stay whole. */
+export function boundedSystem(
+  messages: readonly Message[],
+  parts: readonly string[] | undefined,
+  limit: number,
+  tally: CutTally,
+): readonly Message[] {
+  const kept = messages.map(message => bounded(message, limit))
+  const cut = kept.filter((message, n) => message !== messages[n]).length
+  if (cut > 0 && parts) return [{ role: 'system', content: inShares(parts, limit, tally).join('\n\n') }]
+  tally.cut += cut
+  return kept
+}
+
+/** Texts that take `limit` tokens together at most. What the shorter ones leave of their shares is for the longer ones. */
+function inShares(texts: readonly string[], limit: number, tally: CutTally): string[] {
+  const sizes = texts.map(textTokens)
+  const shortestFirst = texts.map((_, at) => at).sort((a, b) => sizes[a]! - sizes[b]!)
+  const kept = [...texts]
+  let left = limit
+  for (const [n, at] of shortestFirst.entries()) {
+    const share = left / (texts.length - n)
+    if (sizes[at]! > share) {
+      kept[at] = shortened(texts[at]!, share)
+      tally.cut++
+    }
+    left -= Math.min(sizes[at]!, share)
+  }
+  return kept
+}

@@ -1,0 +1,24 @@
+import { oneLine, type Scene } from './scene.ts'
+
+/** Lines of the conversation that a section repeats at most. */
+const MAX_LINES = 20
+/** Characters of each. */
+const LONGEST = 200
+
+/** A summary by rule: what the request for it holds, sorted into the sections that it asks for. */
+export function summaryOf({ prompt }: Scene): string {
+  const between = (tag: string) => new RegExp(`<${tag}>\\n([\\s\\S]*?)\\n</${tag}>`).exec(prompt)?.[1] ?? ''
+  const said = between('conversation').split('\n')
+  const lines = (marks: RegExp) => {
+    const found = said.filter(line => marks.test(line)).map(line => `- ${oneLine(line).slice(0, LONGEST)}`)
+    return found.slice(-MAX_LINES).join('\n') || 'none'
+  }
+  return [
+    `## Goal\n${oneLine(between('goal')).slice(0, LONGEST)}`,
+    `## Orders and constraints\n${lines(/^\[message to the agent\]/)}`,
+    `## Decisions\n${lines(/^\[agent\]/)}`,
+    `## Done\n${lines(/^\[(call|result of [^,\]]+)\]/)}`,
+    `## Failed\n${lines(/^\[result of .*, an error\]/)}`,
+    '## Next\nGo on with the goal.',
+  ].join('\n')
+}
