@@ -18,7 +18,7 @@ const TELEMETRY = ['api', 'sdk-trace-base', 'sdk-metrics', 'resources']
   .concat(['exporter-trace-otlp-proto', 'exporter-metrics-otlp-proto'])
   .map(name => `@opentelemetry/${name}`)
 /** What cannot be bundled: it has a binary, loads its own files, or is for those who want it. */
-const EXTERNAL = ['better-sqlite3', 'jiti', 'vitest', 'pg', '@anthropic-ai/sdk', ...TELEMETRY]
+const EXTERNAL = ['better-sqlite3', 'jiti', 'vitest', 'pg', 'sharp', '@anthropic-ai/sdk', ...TELEMETRY]
 
 /** Never called. The package reads its own files where it lies: a bundler that goes on here finds no such module, and says so. */
 const UNBUNDLED = `()=>import('svc cannot be bundled, as it reads files beside its own: keep it external (esbuild: --external:svc)')`

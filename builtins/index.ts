@@ -21,6 +21,7 @@ import exporting from './export/index.ts'
 import goals from './goals/index.ts'
 import guardrails from './guardrails/index.ts'
 import identity from './identity/index.ts'
+import images from './images/index.ts'
 import mcp from './mcp/index.ts'
 import mcpClient from './mcp-client/index.ts'
 import memory from './memory/index.ts'
@@ -73,6 +74,7 @@ export const BUILTINS: readonly PluginDefinition[] = [
   cluster,
   store,
   telemetry,
+  images,
   models,
   budget,
   guardrails,

@@ -17,6 +17,8 @@ export interface HttpFace {
   idempotent?: true | 'self'
   /** The URL of what was created, for `Location`. */
   location?: (output: never) => string
+  /** Largest body that it takes, in bytes; 1 MiB by default. */
+  body_bytes?: number
   /** Answers without a key, also when one is set. */
   open?: boolean
   /** The media type of an answer that is a string; JSON unless told. */
@@ -40,6 +42,8 @@ export interface CliFace {
   defaults?: Record<string, unknown>
   /** Options that name a JSON file which holds the value of a field: `{ response_schema: 'schema' }` is `--schema <file>`. */
   files?: Record<string, string>
+  /** Options that may be repeated and name files, whose names and bytes in base64 are a field's list: `{ images: 'image' }` is `--image <file>`. */
+  attachments?: Record<string, string>
   /** Short names of options: `{ limit: 'n' }`. */
   short?: Record<string, string>
   /** What help shows to type, where its words with a value in each place that must be filled are not enough: `pause --all`. */

@@ -34,6 +34,7 @@ const HOMES: Record<string, string> = {
   undici: 'builtins/net/',
   'ipaddr.js': 'builtins/net/',
   croner: 'builtins/schedules/',
+  sharp: 'builtins/images/',
   '@modelcontextprotocol/sdk': 'builtins/mcp',
   '@anthropic-ai/sdk': 'builtins/models/',
   clipanion: 'builtins/cli/',

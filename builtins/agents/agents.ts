@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { type Effect, type PluginHandle, sentenceOf } from '#kernel'
+import { type ImageInputs, keepGiven } from '../images/contract.ts'
 import { Models } from '../models/contract.ts'
 import { type Profile, Profiles } from '../profiles/contract.ts'
 import { appendEvent, isoTime, Store, usdOf, wakeAgents } from '../store/contract.ts'
@@ -155,7 +156,7 @@ export class AgentDirectory implements Agents {
     return peers.map(({ name, role, objective }) => `${name} (${role}): ${objective ?? 'idle'}`)
   }
 
-  waitingNudges(agent_id: string): Promise<{ nudge_id: string; message: string }[]> {
+  waitingNudges(agent_id: string) {
     return waitingNudges(this.#store, agent_id)
   }
 
@@ -223,11 +224,12 @@ export class AgentDirectory implements Agents {
   }
 
   /** Stores an operator's message and wakes the agent. It reaches the next prompt, also between two steps of a pursuit. */
-  async nudge(ref: string, message: string, also: readonly Effect[] = []): Promise<string> {
+  async nudge(ref: string, message: string, also: readonly Effect[] = [], given: ImageInputs = []): Promise<string> {
     const { agent_id } = await this.#alive(ref)
+    const images = await keepGiven(this.#svc, given)
     const nudge_id = this.#svc.ports.ids.make('nudge', 8)
     await this.#store.apply([
-      insertNudge({ nudge_id, agent_id, message }),
+      insertNudge({ nudge_id, agent_id, message, images }),
       appendEvent({ type: 'nudge_received', agent_id, data: { agent_id, nudge_id } }),
       wakeAgents({ agents: [agent_id], reason: 'nudge' }),
       ...also,

@@ -1,4 +1,5 @@
 import { defineError, type Effect, Page, point, token, z } from '#kernel'
+import type { ImageRef } from '../images/contract.ts'
 import { ModelParameters } from '../models/contract.ts'
 import type { Profile } from '../profiles/contract.ts'
 
@@ -217,7 +218,7 @@ export interface Agents {
   /** What other live agents are at, a line each, at most `limit`. */
   peers(agent_id: string, limit: number): Promise<string[]>
   /** The operator's messages that no model has answered yet, oldest first, at most `NUDGES_AT_ONCE`. */
-  waitingNudges(agent_id: string): Promise<{ nudge_id: string; message: string }[]>
+  waitingNudges(agent_id: string): Promise<{ nudge_id: string; message: string; images: ImageRef[] }[]>
   /** Marks nudges as read: belongs into the commit that records the model's answer to the prompt that held them. */
   nudgesDelivered(nudge_ids: readonly string[]): Effect
   /** How the agent fared: an error counts up its failures, none clears them. `waiting_for` shows it as waiting. */

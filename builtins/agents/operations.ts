@@ -1,4 +1,5 @@
 import { defineError, operation, Page, z } from '#kernel'
+import { IMAGES_BODY_BYTES, ImageInputs, ImageRefusedError } from '../images/contract.ts'
 import { ModelNameError } from '../models/contract.ts'
 import { ProfileNotFoundError } from '../profiles/contract.ts'
 import type { AgentDirectory } from './agents.ts'
@@ -213,14 +214,23 @@ export function agentOperations(agents: AgentDirectory) {
           .refine(text => text.trim() !== '', 'must not be empty')
           .refine(text => [...text].length <= 4000, 'must be at most 4000 characters (code points)')
           .meta({ minLength: 1, maxLength: 4000, examples: ['Please look at the failing test first.'] })
-          .describe('What it is told, in at most 4000 characters'),
+          .describe('Message for the agent, in at most 4000 characters'),
+        images: ImageInputs,
       }),
       output: z.object({ nudge_id: z.string().meta({ examples: ['nudge-5e6f7a8b'] }) }),
-      http: { method: 'POST', path: '/agents/{id}/nudge', status: 202, idempotent: true },
-      cli: { usage: 'nudge <id> <message...>' },
+      http: {
+        method: 'POST',
+        path: '/agents/{id}/nudge',
+        status: 202,
+        idempotent: true,
+        body_bytes: IMAGES_BODY_BYTES,
+      },
+      cli: { usage: 'nudge <id> <message...>', attachments: { images: 'image' } },
       mcp: true,
-      errors: [...found, AgentDeadError],
-      run: async ({ id, message }, { effects }) => ({ nudge_id: await agents.nudge(id, message, effects) }),
+      errors: [...found, AgentDeadError, ImageRefusedError],
+      run: async ({ id, message, images }, { effects }) => ({
+        nudge_id: await agents.nudge(id, message, effects, images),
+      }),
       render: ({ nudge_id }) => `${nudge_id}: it reads it before its next model call`,
     }),
     operation({

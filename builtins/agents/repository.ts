@@ -1,4 +1,5 @@
 import { z } from '#kernel'
+import { ImageRef, readImages, writeImages } from '../images/contract.ts'
 import { defineEffect, type Store } from '../store/contract.ts'
 import { type AgentFilter, type AgentRow, type AgentStatus, type AgentSummary, NUDGES_AT_ONCE } from './contract.ts'
 
@@ -206,14 +207,16 @@ export async function spendOf(store: Store, agent_id: string): Promise<{ cost_mi
 export interface NudgeRow {
   nudge_id: string
   message: string
+  images: ImageRef[]
 }
 
 /** The agent's nudges that no model has answered yet, oldest first. */
-export function waitingNudges(store: Store, agent_id: string): Promise<NudgeRow[]> {
-  return store.all<NudgeRow>(
-    'SELECT nudge_id, message FROM nudges WHERE agent_id = ? AND delivered_at IS NULL ORDER BY created_at, nudge_id LIMIT ?',
+export async function waitingNudges(store: Store, agent_id: string): Promise<NudgeRow[]> {
+  const rows = await store.all<Omit<NudgeRow, 'images'> & { images: string | null }>(
+    'SELECT nudge_id, message, images FROM nudges WHERE agent_id = ? AND delivered_at IS NULL ORDER BY created_at, nudge_id LIMIT ?',
     [agent_id, NUDGES_AT_ONCE],
   )
+  return rows.map(row => ({ ...row, images: readImages(row.images) }))
 }
 
 export const insertAgent = defineEffect({
@@ -305,11 +308,11 @@ export const resumeAgent = defineEffect({
 
 export const insertNudge = defineEffect({
   name: 'nudges.insert',
-  schema: z.object({ nudge_id: z.string(), agent_id: z.string(), message: z.string() }),
-  statements: ({ nudge_id, agent_id, message }, now) => [
+  schema: z.object({ nudge_id: z.string(), agent_id: z.string(), message: z.string(), images: z.array(ImageRef) }),
+  statements: ({ nudge_id, agent_id, message, images }, now) => [
     {
-      sql: 'INSERT INTO nudges (nudge_id, agent_id, message, created_at) VALUES (?, ?, ?, ?)',
-      params: [nudge_id, agent_id, message, now],
+      sql: 'INSERT INTO nudges (nudge_id, agent_id, message, images, created_at) VALUES (?, ?, ?, ?, ?)',
+      params: [nudge_id, agent_id, message, writeImages(images), now],
     },
   ],
 })

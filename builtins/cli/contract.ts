@@ -1,7 +1,7 @@
 import { defineError } from '#kernel'
 
 /** What a text on the command line becomes before it reaches the operation. `list`: may be given several times. `file`: names a file of JSON. */
-export type ValueType = 'text' | 'number' | 'boolean' | 'list' | 'json' | 'file'
+export type ValueType = 'text' | 'number' | 'boolean' | 'list' | 'json' | 'file' | 'files'
 
 /** A value by its place, written `<id>`, `[id]` or `<message...>`. */
 export interface ArgumentSpec {

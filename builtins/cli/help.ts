@@ -125,6 +125,7 @@ export function flagsOf(option: OptionSpec): string {
 function kindOf(option: OptionSpec): string {
   if (option.choices) return option.choices.join('|')
   if (option.hint) return option.hint
+  if (option.type === 'files') return 'file, again for more'
   return option.type === 'list' ? 'text, again for more' : option.type
 }
 

@@ -77,9 +77,9 @@ function argumentOf(place: Place, fields: ReadonlyMap<string, Schema>): Argument
 function optionOf(field: string, schema: Schema, face: CliFace, required: readonly string[]): OptionSpec {
   return {
     field,
-    name: face.files?.[field] ?? field.replaceAll('_', '-'),
+    name: face.files?.[field] ?? face.attachments?.[field] ?? field.replaceAll('_', '-'),
     short: face.short?.[field] ?? null,
-    type: face.files?.[field] ? 'file' : typeOf(schema),
+    type: face.attachments?.[field] ? 'files' : face.files?.[field] ? 'file' : typeOf(schema),
     required: required.includes(field),
     default: face.defaults?.[field] ?? schema.default ?? null,
     choices: choicesOf(schema),

@@ -1,4 +1,5 @@
 import type { PluginHandle } from '#kernel'
+import { Images, imagesOf } from '../images/contract.ts'
 import type { Message } from '../models/contract.ts'
 import { type LoggedEvent, type RunDetail, RunRecords, type Span, type Trace } from '../runs/contract.ts'
 import { isoTime, Store } from '../store/contract.ts'
@@ -19,10 +20,12 @@ import {
 /** Messages of transcripts, and messages between agents, that one report holds. */
 const MOST_SAID = 400
 const MOST_MAIL = 300
+/** Images that one report shows; others are named. */
+const MOST_IMAGES = 20
 /** Tool calls of which more is shown than the log has of them. */
 const MOST_CALLS = 500
 
-export interface Said extends Pick<Message, 'role' | 'content' | 'tool_calls' | 'name' | 'is_error'> {
+export interface Said extends Pick<Message, 'role' | 'content' | 'tool_calls' | 'name' | 'is_error' | 'images'> {
   at: string
 }
 
@@ -44,6 +47,8 @@ export interface Report {
   task: TaskRow | undefined
   /** What was said, by goal or task. */
   talks: Map<string, Said[]>
+  /** Base64 of the newest images of what was said, by hash. */
+  pictures: ReadonlyMap<string, string>
   mail: Mail[]
   made_at: string
 }
@@ -60,11 +65,14 @@ export async function gather(svc: PluginHandle, run_id: string, limit: number, s
   const said = task_id ? await taskTalk(store, task_id, MOST_SAID) : await goalTalk(store, ids, from, to, MOST_SAID)
   const mail = task_id ? [] : await mailOf(store, run.agent_ids, from, to, MOST_MAIL)
   await lengthen(store, all, redacted)
+  const spoken = redacted(said.map(saidOf))
+  const hashes = spoken.flatMap(({ images = [] }) => images.map(({ sha256 }) => sha256)).slice(-MOST_IMAGES)
   return {
     ...{ run, trace, events },
     goals: new Map(redacted(await goalsOf(store, ids)).map(goal => [goal.goal_id, goal])),
     task: task_id ? (redacted(await findTask(store, task_id)) ?? undefined) : undefined,
-    talks: talksOf(redacted(said.map(saidOf))),
+    talks: talksOf(spoken),
+    pictures: svc.has(Images) ? await svc.use(Images).load(hashes) : new Map(),
     mail: redacted(
       mail.map(({ from_agent, to_agent, at, ...rest }) => ({
         ...{ ...rest, from: from_agent, to: to_agent ?? 'operator', at: isoTime(at) },
@@ -104,8 +112,13 @@ function parsed(text: string): unknown {
 }
 
 function saidOf({ about, message, at }: SaidRow): Said & { about: string } {
-  const { role, content, tool_calls, name, is_error } = JSON.parse(message) as Message
-  const rest = { ...(tool_calls && { tool_calls }), ...(name && { name }), ...(is_error && { is_error }) }
+  const { role, content, tool_calls, name, is_error, images = [] } = JSON.parse(message) as Message
+  const rest = {
+    ...(tool_calls && { tool_calls }),
+    ...(name && { name }),
+    ...(is_error && { is_error }),
+    ...imagesOf(images),
+  }
   return { about, role, content: clipped(content), at: isoTime(at), ...rest }
 }
 

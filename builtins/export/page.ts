@@ -9,10 +9,11 @@ import { mail, transcripts } from './talk.ts'
 import { lanes, waterfall } from './waterfall.ts'
 import { moment } from './words.ts'
 
-/** The page may wear its own stylesheet, known by its hash; it loads nothing, runs nothing and sends nothing. */
+/** The page may wear its own stylesheet, known by its hash; it shows images that stand in it, loads nothing, runs nothing and sends nothing. */
 export const POLICY = [
   "default-src 'none'",
   `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
+  'img-src data:',
   "base-uri 'none'",
   "form-action 'none'",
 ].join('; ')

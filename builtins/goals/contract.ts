@@ -1,5 +1,6 @@
 import { defineError, type Effect, type GoalContext, point, token, z } from '#kernel'
 import type { AgentRow } from '../agents/contract.ts'
+import type { ImageRef } from '../images/contract.ts'
 import type { Message, Spend } from '../models/contract.ts'
 import type { Profile } from '../profiles/contract.ts'
 import type { Claim, PlannedCall } from '../runtime/contract.ts'
@@ -114,6 +115,8 @@ declare module '#kernel' {
     peer_summaries: readonly string[]
     /** What the operator said. */
     nudges: readonly string[]
+    /** The images of these messages. */
+    images: readonly ImageRef[]
     /** What others told it, each with who said it. */
     news: readonly string[]
     memory_snippets: readonly string[]

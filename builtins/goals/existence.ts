@@ -1,4 +1,5 @@
 import { type GeneratedGoal, type GoalContext, type GoalStrategy, type PluginHandle, z } from '#kernel'
+import { imagesOf } from '../images/contract.ts'
 import { Models } from '../models/contract.ts'
 import { outlineOf, Profiles } from '../profiles/contract.ts'
 import { generationMessage, selfPrompt } from './prompt.ts'
@@ -21,7 +22,7 @@ export function existenceLoop(svc: PluginHandle): GoalStrategy {
         fallback: profile.fallback,
         messages: [
           { role: 'system', content: selfPrompt(profile, skills) },
-          { role: 'user', content: generationMessage(context) },
+          { role: 'user', content: generationMessage(context), ...imagesOf(context.images) },
         ],
         tools: [],
         temperature: profile.temperature,

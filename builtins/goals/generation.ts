@@ -10,6 +10,7 @@ import {
 } from '#kernel'
 import { recordInput } from '#lib/recording-context'
 import { Agents, NUDGES_AT_ONCE } from '../agents/contract.ts'
+import type { ImageRef } from '../images/contract.ts'
 import type { Spend } from '../models/contract.ts'
 import { appendEvent, Store } from '../store/contract.ts'
 import { assembled } from './assembly.ts'
@@ -20,7 +21,7 @@ import { heard, newsFor } from './guarded.ts'
 import { isAsleep, modelOf, sleepLonger, sleepsOn, standingOf, wokeUp } from './idle.ts'
 import { fared, spent } from './outcome.ts'
 import { remembered } from './recall.ts'
-import { insertGoal, listGoals } from './repository.ts'
+import { goalShows, insertGoal, listGoals } from './repository.ts'
 import { isSameGoal } from './sameness.ts'
 import { partsFor, sectionsFor, toolsDescription } from './sections.ts'
 
@@ -54,12 +55,14 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
   const store = svc.use(Store)
   const agents = svc.use(Agents)
   const nudges = standing.nudged ? await agents.waitingNudges(agent_id) : []
+  const images = nudges.flatMap(nudge => nudge.images)
   const news = await newsFor(svc, agent_id)
   const recent = await listGoals(store, agent_id, { limit: RECENT })
   const context = await contextFor(
     svc,
     cycle,
     await Promise.all(nudges.map(nudge => heard(svc, agent_id, nudge.message))),
+    images,
     news.texts,
     recent,
   )
@@ -96,6 +99,7 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
       parent_goal_id: null,
       place: 0,
     }),
+    ...(images.length > 0 ? [goalShows({ goal_id, images })] : []),
     appendEvent({ type: 'goal_generated', agent_id, data: { agent_id, goal_id, objective } }),
     wokeUp({ agent_id }),
   )
@@ -145,6 +149,7 @@ async function contextFor(
   svc: PluginHandle,
   cycle: Cycle,
   nudges: readonly string[],
+  images: readonly ImageRef[],
   news: readonly string[],
   recent: readonly GoalRow[],
 ): Promise<GoalContext> {
@@ -158,6 +163,7 @@ async function contextFor(
     signal,
     profile,
     nudges,
+    images,
     news,
     sections: await sectionsFor(svc, 'goal_generation', agent, profile, known),
     model: modelOf(agent, profile),

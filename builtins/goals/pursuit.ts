@@ -5,6 +5,7 @@ import { counted } from '#lib/counted'
 import { recordInput, withoutRecording } from '#lib/recording-context'
 import { Agents } from '../agents/contract.ts'
 import { Approvals } from '../approvals/contract.ts'
+import { type ImageRef, imagesOf } from '../images/contract.ts'
 import { isRefusedForGood, type Message } from '../models/contract.ts'
 import { Profiles } from '../profiles/contract.ts'
 import {
@@ -32,6 +33,7 @@ import {
   activeBelow,
   dropTranscript,
   goalAtHand,
+  goalImages,
   loadTranscript,
   recordAnswer,
   recordOutcome,
@@ -106,6 +108,10 @@ const RepeatingError = defineError({
   title: 'Repeating',
   sentence: (p: { calls: string }) => `It did the same three times in a row, with the same result: ${p.calls}.`,
 })
+
+function userMessage(content: string, images: readonly ImageRef[] = []): Message {
+  return { role: 'user', content, ...imagesOf(images) }
+}
 
 const NOTHING_OPEN = { unanswered: new Map<string, string>(), waiting: new Set<string>() }
 
@@ -281,17 +287,20 @@ class Pursuit {
     this.#told = ended.map(goal => goal.goal_id)
     const news = await newsFor(this.#svc, agent_id)
     this.#newsTold = news.told
-    const first = this.#transcript.messages.length === 0 ? [goalMessage(this.#goal, await this.#remembered())] : []
+    const first = this.#transcript.messages.length === 0 ? [await this.#opening()] : []
     const results = ended.map(async goal => ({
       ...goal,
       result: goal.result && (await passed(this.#svc, agent_id, goal.result)),
     }))
     const subgoals = ended.length > 0 ? [subgoalsMessage(await Promise.all(results))] : []
-    const more = waiting > 0 ? [waitingMessage(waiting)] : []
-    return [...first, ...subgoals, ...news.texts, ...messages.map(nudgeMessage), ...more].map(content => ({
-      role: 'user' as const,
-      content,
-    }))
+    const operator = nudges.map(({ images }, n) => userMessage(nudgeMessage(messages[n]!), images))
+    const more = waiting > 0 ? [userMessage(waitingMessage(waiting))] : []
+    return [...first, ...[...subgoals, ...news.texts].map(text => userMessage(text)), ...operator, ...more]
+  }
+
+  async #opening(): Promise<Message> {
+    const images = await goalImages(this.#svc.use(Store), this.#goal.goal_id)
+    return userMessage(goalMessage(this.#goal, await this.#remembered()), images)
   }
 
   #remembered(): Promise<string[]> {

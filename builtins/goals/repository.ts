@@ -1,4 +1,5 @@
 import { z } from '#kernel'
+import { ImageRef, readImages, writeImages } from '../images/contract.ts'
 import type { Message } from '../models/contract.ts'
 import { Message as MessageSchema } from '../models/contract.ts'
 import {
@@ -171,6 +172,20 @@ export const insertGoal = defineEffect({
     },
   ],
 })
+
+/** Images that the messages showed which led to a goal: its first message shows them again. */
+export const goalShows = defineEffect({
+  name: 'goals.shows',
+  schema: z.object({ goal_id: z.string(), images: z.array(ImageRef) }),
+  statements: ({ goal_id, images }) => [
+    { sql: 'UPDATE goals SET images = ? WHERE goal_id = ?', params: [writeImages(images), goal_id] },
+  ],
+})
+
+export async function goalImages(store: Store, goal_id: string): Promise<ImageRef[]> {
+  const row = await store.get<{ images: string | null }>('SELECT images FROM goals WHERE goal_id = ?', [goal_id])
+  return readImages(row?.images ?? null)
+}
 
 export const setPriority = defineEffect({
   name: 'goals.set_priority',
@@ -389,6 +404,7 @@ function append(goal_id: string, agent_id: string, { seq, message }: z.output<ty
 
 export const GOAL_EFFECTS = [
   insertGoal,
+  goalShows,
   setPriority,
   endGoal,
   subgoalsTold,

@@ -1,5 +1,7 @@
 import type { PluginHandle } from '#kernel'
+import { ImageHolders, imagesIn, readImages, WITH_IMAGES } from '../images/contract.ts'
 import { forgets } from '../retention/contract.ts'
+import { Store } from '../store/contract.ts'
 
 /** What of this module may go: the journal and the transcripts of goals that have ended. The goals stay. */
 export function goalsForget(svc: PluginHandle): void {
@@ -14,5 +16,21 @@ export function goalsForget(svc: PluginHandle): void {
     name: 'ended_transcripts',
     key: 'goal_id',
     where: `ended_at < ? AND seq = (SELECT min(seq) FROM ended_transcripts f WHERE f.goal_id = ended_transcripts.goal_id)`,
+  })
+  svc.add(ImageHolders, {
+    name: 'goals',
+    async held(agent_id) {
+      const store = svc.use(Store)
+      const of = 'agent_id = coalesce(?, agent_id)'
+      const goals = await store.all<{ images: string }>(
+        `SELECT images FROM goals WHERE images IS NOT NULL AND status = 'active' AND ${of}`,
+        [agent_id],
+      )
+      const said = ['pursuit_transcripts', 'ended_transcripts'].map(table =>
+        store.all<{ message: string }>(`SELECT message FROM ${table} WHERE ${WITH_IMAGES} AND ${of}`, [agent_id]),
+      )
+      const shown = goals.flatMap(({ images }) => readImages(images).map(({ sha256 }) => sha256))
+      return [...shown, ...imagesIn((await Promise.all(said)).flat())]
+    },
   })
 }

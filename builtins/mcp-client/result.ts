@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { z } from '#kernel'
+import type { ImageSource } from '../images/contract.ts'
 import { clean, cleanLine, cut } from './clean.ts'
 
 /** Pieces of a result that are looked at. */
@@ -25,6 +26,15 @@ export function textOf({ content, structuredContent: data }: ToolResult): string
   return texts.filter(text => text !== '').join('\n')
 }
 
+/** The images of a result, of those that are looked at. Which of them are taken is not decided here. */
+export function imagesOf({ content }: ToolResult): ImageSource[] {
+  return content.slice(0, MOST_BLOCKS).flatMap(({ type, data, resource }) => {
+    if (type === 'image' && typeof data === 'string') return [{ data }]
+    const { blob, mimeType } = (resource ?? {}) as Record<string, unknown>
+    return typeof blob === 'string' && String(mimeType).startsWith('image/') ? [{ data: blob }] : []
+  })
+}
+
 function blockText(block: z.output<typeof Block>): string {
   const { type, text, data, mimeType, resource, uri, name } = block
   if (type === 'text') return clean(String(text ?? ''))
@@ -34,7 +44,8 @@ function blockText(block: z.output<typeof Block>): string {
     if (typeof inner === 'string') return `[${line(at)}]\n${clean(inner)}`
     return `[${line(at)}: ${line(kind) || 'bytes'}, ${sizeOf(blob)}, not shown]`
   }
-  return `[${line(type)}: ${line(mimeType) || 'bytes'}, ${sizeOf(data)}, not shown]`
+  const shown = type === 'image' && typeof data === 'string' ? '' : ', not shown'
+  return `[${line(type)}: ${line(mimeType) || 'bytes'}, ${sizeOf(data)}${shown}]`
 }
 
 /** Of bytes in base64. */

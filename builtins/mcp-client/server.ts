@@ -1,5 +1,6 @@
 import { type PluginHandle, TimeLimitError, type ToolCall, type Undo } from '#kernel'
 import { keyedMutex } from '#lib/keyed-mutex'
+import { type ToolImages, withImages } from '../images/contract.ts'
 import { Schemas } from '../runtime/contract.ts'
 import { appendEvent, isoTime, Store } from '../store/contract.ts'
 import { answerOf, failureOf } from './answer.ts'
@@ -11,7 +12,7 @@ import { statusOf } from './http.ts'
 import type { ListedTool, Listing } from './listing.ts'
 import { isHeld, type Known, learned, placeOf } from './memory.ts'
 import { knownOf, remember } from './repository.ts'
-import { type ToolResult, textOf } from './result.ts'
+import { imagesOf, type ToolResult, textOf } from './result.ts'
 import { CONNECTION_CLOSED, explained, type Session } from './session.ts'
 import { type CallTool, toolkitName, toolkitOf } from './toolkit.ts'
 
@@ -142,13 +143,17 @@ export class Server {
     }
   }
 
-  async #call(...[name, tool, args, call]: Parameters<CallTool>): Promise<string> {
+  async #call(...[name, tool, args, call]: Parameters<CallTool>): Promise<string | ToolImages> {
     const who = `${name} of the MCP server "${this.name}"`
     this.#calls++
     try {
       const result = await this.#answered(tool, args, call)
       const text = this.#hide(textOf(result))
-      if (result.isError !== true) return await answerOf(this.#svc, who, text, call)
+      if (result.isError !== true) {
+        const answer = await answerOf(this.#svc, who, text, call)
+        const images = imagesOf(result)
+        return images.length > 0 ? withImages(answer, ...images) : answer
+      }
       throw await failureOf(this.#svc, who, text, call)
     } catch (error) {
       this.#failures++

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Tool, type ToolCall, type Toolkit, tool } from '#kernel'
+import type { ToolImages } from '../images/contract.ts'
 import type { Schemas } from '../runtime/contract.ts'
 import type { McpServerSettings } from './config.ts'
 import type { McpServer } from './contract.ts'
@@ -20,7 +21,7 @@ export type CallTool = (
   tool: ListedTool,
   args: Record<string, unknown>,
   call: ToolCall,
-) => Promise<string>
+) => Promise<string | ToolImages>
 
 export function toolkitName(server: string): string {
   return `${GROUP}_${server}`

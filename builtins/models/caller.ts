@@ -59,8 +59,9 @@ export class Caller {
   constructor(svc: PluginHandle, parts: CallerParts) {
     this.#svc = svc
     this.#parts = parts
-    this.#abilities = new Abilities(svc.log)
-    this.#context = new ContextEngine(svc, parts)
+    this.#abilities = new Abilities(svc)
+    const sees: Abilities['sees'] = (target, facts) => this.#abilities.sees(target, facts)
+    this.#context = new ContextEngine(svc, { ...parts, sees })
   }
 
   /** Measures a call that is not made. @throws ModelNameError, ModelError */

@@ -42,10 +42,11 @@ export const Price = z.strictObject({
 })
 export type Price = z.infer<typeof Price>
 
-/** How much a model reads and writes, in tokens. */
+/** How much a model reads and writes, in tokens, and whether it sees images. */
 export const ModelLimits = z.strictObject({
   context_window: tokens.optional().describe('Tokens of input and output together'),
   max_output_tokens: tokens.optional().describe('Tokens that one answer may have'),
+  vision: z.boolean().optional().describe('Whether it sees images'),
   ...NOTED,
 })
 export type ModelLimits = z.infer<typeof ModelLimits>
@@ -100,9 +101,9 @@ export const CATALOGUE: Catalogue = {
     ]),
   ),
   models: Object.fromEntries(
-    Object.entries(LISTED).map(([name, { context_window, max_output_tokens, as_of, source }]) => [
+    Object.entries(LISTED).map(([name, { context_window, max_output_tokens, vision, as_of, source }]) => [
       name,
-      { context_window, max_output_tokens, as_of, source },
+      { context_window, max_output_tokens, vision, as_of, source },
     ]),
   ),
 }
@@ -147,6 +148,7 @@ export function factsOf(catalogue: ProjectCatalogue, target: NamedModel, config:
     context_window: limits?.context_window ?? null,
     max_output_tokens: limits?.max_output_tokens ?? null,
     parameters: parametersOf(target, catalogue, config),
+    vision: limits?.vision ?? null,
   }
 }
 

@@ -7,6 +7,7 @@ import {
   type SummaryDue,
   SummaryMark,
 } from './context/contract.ts'
+import { ImageRef } from '../images/contract.ts'
 import type { ModelParameters } from './parameters/contract.ts'
 
 export * from './context/contract.ts'
@@ -42,8 +43,20 @@ export const Message = z.object({
   name: z.string().optional(),
   is_error: z.boolean().optional(),
   summary: SummaryMark.optional().describe('Set where the content is a summary of what was said before it'),
+  images: z.array(ImageRef).optional().describe('Images of a message of the user, or of a tool result'),
 })
 export type Message = z.infer<typeof Message>
+
+/** An image on its way to a model. */
+export interface SentImage extends ImageRef {
+  /** Its bytes in base64; absent until the request is sent. */
+  data?: string
+  /** Tokens that it takes, as estimated. */
+  tokens?: number
+}
+
+/** A message on its way to a model. */
+export type SentMessage = Omit<Message, 'images'> & { images?: SentImage[] | undefined }
 
 /** A tool as a model sees it; `parameters` is JSON Schema. */
 export interface ToolSpec {
@@ -53,7 +66,7 @@ export interface ToolSpec {
 }
 
 /** The rule of thumb for English text: https://help.openai.com/en/articles/4936856 */
-const CHARS_PER_TOKEN = 4
+export const CHARS_PER_TOKEN = 4
 
 /** Tokens of so many characters, where nobody has counted them. */
 export function estimateTokens(chars: number): number {
@@ -80,7 +93,8 @@ export interface CallPurpose {
 export interface ModelRequest {
   /** The provider's own name of the model. */
   model: string
-  messages: readonly Message[]
+  /** A provider that says by `vision` that its model sees images gets their bytes too. */
+  messages: readonly SentMessage[]
   tools: readonly ToolSpec[]
   temperature: number
   /** The output limit of this one call. What a provider is asked for includes the tokens for thinking. */
@@ -148,6 +162,8 @@ export interface ModelProvider {
   reach?(): Promise<{ available: boolean; reason: string | null }>
   /** The context window that its server has for a model, in tokens; null where the server does not say. */
   contextWindow?(model: string): Promise<number | null>
+  /** Whether a model sees images; null where that is not known, and a refusal will tell. Without it none of them does. */
+  vision?(model: string): Promise<boolean | null>
   /** The name to use when only the provider was named. */
   defaultModel?(): Promise<string>
   /** One attempt, without retries. Throws ModelError for what the provider refuses. */
@@ -318,6 +334,8 @@ export interface ModelFacts {
   max_output_tokens: number | null
   /** How it answers where profile and task say nothing. */
   parameters: ModelParameters
+  /** Whether it sees images; null where that is not known. */
+  vision: boolean | null
 }
 
 /** Knows names of models that may be called, as people write them; null or an empty string is the default model. */

@@ -5,6 +5,8 @@ interface ListedModel {
   price: ModelPrice
   context_window?: number
   max_output_tokens?: number
+  /** Whether it sees images. */
+  vision?: boolean
   as_of: string
   source?: string
   /** From another page than its provider's own. */
@@ -23,10 +25,10 @@ const M = 1_000_000
 const LONG = 272_000
 
 const opus = { input: 5, output: 25, cached_input: 0.5, cache_write: 6.25 }
-const wide = { context_window: M, max_output_tokens: 128_000 }
-const gpt = { context_window: 1_050_000, max_output_tokens: 128_000 }
-const gptSmall = { context_window: 400_000, max_output_tokens: 128_000 }
-const oss = { context_window: 131_072, max_output_tokens: 65_536 }
+const wide = { context_window: M, max_output_tokens: 128_000, vision: true }
+const gpt = { context_window: 1_050_000, max_output_tokens: 128_000, vision: true }
+const gptSmall = { context_window: 400_000, max_output_tokens: 128_000, vision: true }
+const oss = { context_window: 131_072, max_output_tokens: 65_536, vision: false }
 
 /** A price of OpenAI's with its surcharge for long prompts. */
 function withLong(price: { input: number; output: number; cached_input?: number; cache_write: number }) {
@@ -73,7 +75,7 @@ export const LISTED: Readonly<Record<string, ListedModel>> = {
   },
   'anthropic:claude-haiku-4-5': {
     price: { input: 1, output: 5, cached_input: 0.1, cache_write: 1.25 },
-    ...{ context_window: 200_000, max_output_tokens: 64_000, as_of: '2026-10-24', source: CLAUDE },
+    ...{ context_window: 200_000, max_output_tokens: 64_000, vision: true, as_of: '2026-10-24', source: CLAUDE },
   },
   'openai:gpt-6-astra': {
     price: withLong({ input: 10, output: 50, cached_input: 1, cache_write: 12.5 }),

@@ -1,4 +1,6 @@
-import type { Message, ModelRequest, ToolSpec } from './contract.ts'
+import { imagesOf } from '../images/contract.ts'
+import { together } from './context/conversation.ts'
+import type { SentMessage as Message, ModelRequest, ToolSpec } from './contract.ts'
 
 const HOW_TO = `# Tools
 
@@ -35,21 +37,20 @@ function described(tools: readonly ToolSpec[]): string {
   return [HOW_TO, ...each].join('\n\n')
 }
 
-function spoken({ role, content, tool_calls = [], name = 'tool', is_error }: Message): Message {
+function spoken({ role, content, tool_calls = [], name = 'tool', is_error, images = [] }: Message): Message {
   if (role === 'tool') return { role: 'user', content: `${is_error ? 'Failure' : 'Result'} of ${name}:\n${content}` }
   const calls = tool_calls.map(call => {
     const written = JSON.stringify({ name: call.name, arguments: call.arguments })
     return `\`\`\`tool_call\n${written}\n\`\`\``
   })
-  return { role, content: [content, ...calls].filter(Boolean).join('\n\n') }
+  return { role, content: [content, ...calls].filter(Boolean).join('\n\n'), ...imagesOf(images) }
 }
 
 function inTurns(messages: readonly Message[]): Message[] {
   const turns: Message[] = []
   for (const message of messages) {
     const last = turns.at(-1)
-    if (last?.role === message.role)
-      turns[turns.length - 1] = { ...last, content: `${last.content}\n\n${message.content}` }
+    if (last?.role === message.role) turns[turns.length - 1] = together(last, message)
     else turns.push(message)
   }
   return turns

@@ -1,4 +1,6 @@
+import { imageTokens } from './context/tokens.ts'
 import {
+  CHARS_PER_TOKEN,
   estimateTokens,
   type ModelPrice,
   type ModelRates,
@@ -19,10 +21,11 @@ export interface Attempt {
 /** More than any context holds: such a count is a fault of the server. */
 const ABSURD_TOKENS = 10_000_000
 
-/** How much text a request sends: messages with their tool calls, and the tools on offer. */
+/** How much a request sends, in characters: messages with their tool calls and images, and the tools on offer. */
 export function charsOf({ messages, tools }: Pick<ModelRequest, 'messages' | 'tools'>): number {
-  const said = messages.reduce((sum, { content, tool_calls }) => {
-    return sum + content.length + (tool_calls ? JSON.stringify(tool_calls).length : 0)
+  const said = messages.reduce((sum, { content, tool_calls, images = [] }) => {
+    const pictures = images.reduce((tokens, image) => tokens + imageTokens(image), 0) * CHARS_PER_TOKEN
+    return sum + content.length + (tool_calls ? JSON.stringify(tool_calls).length : 0) + pictures
   }, 0)
   return said + (tools.length > 0 ? JSON.stringify(tools).length : 0)
 }

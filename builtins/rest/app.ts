@@ -118,10 +118,11 @@ function addProtocols(app: FastifyInstance, parts: AppParts, { protocols }: Rout
 }
 
 function addOperations(app: FastifyInstance, parts: AppParts, { routes }: RouteTable): void {
-  for (const { method, path, operation, open } of routes) {
+  for (const { method, path, operation, open, body_bytes = BODY_LIMIT } of routes) {
     app.route({
       method: withHead(method),
       url: urlOf(path),
+      bodyLimit: body_bytes,
       config: { open },
       handler: (request, reply) => answer(parts, operation, request, reply),
     })

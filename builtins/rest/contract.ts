@@ -271,7 +271,7 @@ export const BodyTooLargeError = defineError({
   code: 'body_too_large',
   status: 413,
   title: 'Body too large',
-  sentence: () => 'The body is larger than 1 MiB.',
+  sentence: (p: { mebibytes: number }) => `The body is larger than ${p.mebibytes} MiB.`,
 })
 export const UnsupportedMediaTypeError = defineError({
   code: 'unsupported_media_type',

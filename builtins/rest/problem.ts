@@ -23,12 +23,14 @@ export function problemHeaders(error: SvcError): Record<string, string> {
 }
 
 /** What was thrown while a request was answered, as an error that may be shown. */
-function shownError(error: unknown): SvcError {
+function shownError(error: unknown, { routeOptions }: FastifyRequest): SvcError {
   if (error instanceof SvcError) return error
   const { code, statusCode } = (error ?? {}) as { code?: unknown; statusCode?: unknown }
   if (typeof code !== 'string') return new InternalError()
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return new UnsupportedMediaTypeError()
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new BodyTooLargeError()
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
+    return new BodyTooLargeError({ mebibytes: routeOptions.bodyLimit / 1024 / 1024 })
+  }
   if (code.startsWith('FST_') && typeof statusCode === 'number' && statusCode < 500) {
     return new MalformedRequestError({ problem: 'The address or the length of the request is malformed.' })
   }
@@ -37,7 +39,7 @@ function shownError(error: unknown): SvcError {
 
 /** What was thrown, as an error that may be shown; what is not shown of it is logged. */
 export function toldError(svc: PluginHandle, thrown: unknown, request: FastifyRequest): SvcError {
-  const error = shownError(thrown)
+  const error = shownError(thrown, request)
   const { code, status } = error
   const fields = { request_id: request.id, code }
   if (status >= 500 && status !== 503) {

@@ -7,6 +7,7 @@ interface Route {
   path: string
   operation: string
   open: boolean
+  body_bytes: number | undefined
 }
 
 export interface RouteTable {
@@ -22,7 +23,15 @@ export function routeTable(
   protocols: readonly ProtocolRoute[],
 ): RouteTable {
   const routes = operations.flatMap(({ name, http }) =>
-    http ? [{ method: http.method, path: http.path, operation: name, open: http.open ?? false }] : [],
+    http
+      ? [
+          {
+            ...{ method: http.method, path: http.path, operation: name },
+            open: http.open ?? false,
+            body_bytes: http.body_bytes,
+          },
+        ]
+      : [],
   )
   return { routes, pages, protocols }
 }

@@ -1,5 +1,6 @@
 import { describeIssues, issuesOf, type PluginHandle, type Tool } from '#kernel'
 import { Guardrails } from '../guardrails/contract.ts'
+import { ToolImages } from '../images/contract.ts'
 import type { ToolSet } from './contract.ts'
 import { textOf } from './tool-call.ts'
 
@@ -31,7 +32,8 @@ function guarded(guardrails: Guardrails, tool: Tool): Tool {
       const text = textOf(result)
       const checked = await guardrails.check('tool_result', text, { agent_id })
       if (checked.action === 'block') return '[The result was withheld by a guardrail.]'
-      return checked.text === text ? result : checked.text
+      if (checked.text === text) return result
+      return result instanceof ToolImages ? new ToolImages(checked.text, result.images) : checked.text
     },
   }
 }

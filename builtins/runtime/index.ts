@@ -1,4 +1,5 @@
 import { definePlugin } from '#kernel'
+import { Images } from '../images/contract.ts'
 import { Models } from '../models/contract.ts'
 import { RuntimeConfig } from './config.ts'
 import { Runtime, Schemas } from './contract.ts'
@@ -20,7 +21,12 @@ export default definePlugin({
     for (const operation of runtimeOperations(svc, config, toolsFor)) svc.operation(operation)
     svc.provide(Schemas, schemas)
     svc.provide(Runtime, {
-      run: request => runLoop(request, { clock: svc.clock, callModel: call => svc.use(Models).call(call) }),
+      run: request =>
+        runLoop(request, {
+          clock: svc.clock,
+          images: svc.has(Images) ? svc.use(Images) : undefined,
+          callModel: call => svc.use(Models).call(call),
+        }),
       toolsFor: (profile, toolkits) => guardedTools(svc, toolsFor(profile, toolkits)),
       unknownNames: unknownNames(svc),
     })

@@ -1,10 +1,9 @@
-import type { Clock } from '#kernel'
 import type { Message, ModelAnswer, ModelCall } from '../models/contract.ts'
 import { isEmptyAnswer, type PlannedCall, type RunEnd, type RunEvent, type RunRequest } from './contract.ts'
+import type { CallParts } from './tool-call.ts'
 import { planCalls, resumeTurn, runTurn, type TurnEnd } from './turn.ts'
 
-export interface LoopParts {
-  clock: Clock
+export interface LoopParts extends CallParts {
   callModel(call: ModelCall): Promise<ModelAnswer>
 }
 
@@ -24,7 +23,7 @@ const ASK_FOR_AN_ANSWER =
  */
 export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGenerator<RunEvent, RunEnd> {
   const messages: Message[] = [{ role: 'system', content: request.system }, ...request.transcript]
-  const before = endOf(yield* resumeTurn(request, messages, parts.clock), 0)
+  const before = endOf(yield* resumeTurn(request, messages, parts), 0)
   if (before) return before
   let question: string | undefined
   let empty = 0
@@ -45,7 +44,7 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
     yield { type: 'answer', step, heard, message, calls, spend: answer.spend }
     const end =
       calls.length > 0
-        ? endOf(yield* runTurn(calls, request, messages, parts.clock), step)
+        ? endOf(yield* runTurn(calls, request, messages, parts), step)
         : endWithText(answer, question !== undefined, request, step)
     const objection = end && (await objectionTo(end, request))
     // Used up steps are an end of their own, which repeating is not put before; a run of one step would never be told of it.

@@ -2,8 +2,10 @@ import { type Clock, type Effect, issuesOf, near, sentenceOf, type Tool, type To
 import { crashPoint } from '#lib/crash-point'
 import { recordInput } from '#lib/recording-context'
 import { isTree } from '#lib/tree'
+import { type Images, imagesOf, ToolImages } from '../images/contract.ts'
 import type { Message } from '../models/contract.ts'
 import { canonicalJson, isTooDeep, type PlannedCall, type RunRequest } from './contract.ts'
+import { keepImages } from './tool-images.ts'
 
 /** Longer results are cut, with a sentence that says so: every character is paid for again at each following step. */
 const MAX_RESULT = 20_000
@@ -46,11 +48,18 @@ interface Outcome {
 /** How a call ends: with a result, or waiting for the operator. */
 export type Ended = Outcome | { approval_id: string }
 
+/** What calls need beside their request. */
+export interface CallParts {
+  clock: Clock
+  /** Keeps the images that tools give; undefined where that module is off. */
+  images?: Images | undefined
+}
+
 /**
  * Runs one call. Whatever goes wrong with it becomes a result that the model can read.
  * @throws what the gate throws: then nothing was run
  */
-export async function executeCall(call: PlannedCall, request: RunRequest, clock: Clock): Promise<Ended> {
+export async function executeCall(call: PlannedCall, request: RunRequest, parts: CallParts): Promise<Ended> {
   let checked: Awaited<ReturnType<typeof prepare>>
   try {
     checked = await prepare(call.name, call.arguments, request)
@@ -64,13 +73,15 @@ export async function executeCall(call: PlannedCall, request: RunRequest, clock:
     const isEdited = verdict !== undefined && !isSame(verdict.arguments, call.arguments)
     const { tool, args } = isEdited ? await prepare(call.name, verdict.arguments, request) : checked
     crashPoint('tool begins')
-    const { result, effects } = await recordInput(`tool ${tool.name}`, async () => {
+    const { result, images, effects } = await recordInput(`tool ${tool.name}`, async () => {
       const effects: Effect[] = []
-      return { result: textOf(await run(tool, args, call, request, clock, effects)), effects }
+      const given = await run(tool, args, call, request, parts.clock, effects)
+      const { notes, images } = await keepImages(given, parts.images)
+      return { result: [textOf(given), ...notes].filter(Boolean).join('\n'), images, effects }
     })
     crashPoint('tool ended')
     const content = isEdited ? `${CHANGED} ${canonicalJson(verdict.arguments)}\n\n${result}` : result
-    return { message: { role: 'tool', tool_call_id: call.id, name: call.name, content }, effects }
+    return { message: { role: 'tool', tool_call_id: call.id, name: call.name, content, ...imagesOf(images) }, effects }
   } catch (error) {
     if (!request.signal.aborted) return failed(call, error)
     // The tool was told to stop, wherever it was.
@@ -184,7 +195,8 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
 }
 
 /** What the model reads of a result; long ones are cut. */
-export function textOf(result: unknown): string {
+export function textOf(given: unknown): string {
+  const result = given instanceof ToolImages ? given.text : given
   const text = typeof result === 'string' ? result : result === undefined || result === null ? '' : jsonOf(result)
   if (text.length <= MAX_RESULT) return text
   return `${text.slice(0, MAX_RESULT)}\n… ${text.length - MAX_RESULT} more characters were cut; ask for a smaller part.`

@@ -1,10 +1,9 @@
-import type { Clock } from '#kernel'
 import { recordInput } from '#lib/recording-context'
 import { MAX_TOOL_CALLS, type Message, type ModelAnswer } from '../models/contract.ts'
 import { FINISH_GOAL, type PlannedCall, type RunEvent, type RunRequest } from './contract.ts'
 import { Finish } from './finish.ts'
 import { isRepeating, noticed } from './repeats.ts'
-import { type Ended, executeCall, parseArguments, toolError, UNKNOWN } from './tool-call.ts'
+import { type CallParts, type Ended, executeCall, parseArguments, toolError, UNKNOWN } from './tool-call.ts'
 
 /** Calls that begin at once, side by side, before the rest of the process has a turn. */
 const IN_A_ROW = 8
@@ -40,8 +39,8 @@ export function planCalls(
 }
 
 /** Runs the calls of an answer. */
-export function runTurn(calls: readonly PlannedCall[], request: RunRequest, messages: Message[], clock: Clock) {
-  return runAll(calls, call => executeCall(call, request, clock), request, messages, clock)
+export function runTurn(calls: readonly PlannedCall[], request: RunRequest, messages: Message[], parts: CallParts) {
+  return runAll(calls, call => executeCall(call, request, parts), request, messages, parts)
 }
 
 /**
@@ -49,7 +48,7 @@ export function runTurn(calls: readonly PlannedCall[], request: RunRequest, mess
  * others the process died between intent and outcome: a tool that says `idempotent` is run again, of the rest the model is
  * told that nobody knows.
  */
-export function resumeTurn(request: RunRequest, messages: Message[], clock: Clock) {
+export function resumeTurn(request: RunRequest, messages: Message[], parts: CallParts) {
   const last = messages.findLastIndex(message => message.role === 'assistant')
   const answered = new Set(messages.slice(last + 1).map(message => message.tool_call_id))
   const open = (messages[last]?.tool_calls ?? []).filter(({ id }) => !answered.has(id))
@@ -65,10 +64,10 @@ export function resumeTurn(request: RunRequest, messages: Message[], clock: Cloc
     const isOpen = request.unanswered?.has(call.id) ?? true
     const idempotent = request.tools.find(call.name)?.idempotent === true
     const safe = request.waiting?.has(call.call_id) || (isOpen && idempotent)
-    if (safe) return executeCall(call, request, clock)
+    if (safe) return executeCall(call, request, parts)
     return { message: toolError(call, `the service stopped while this ran. ${UNKNOWN}`), effects: [] }
   }
-  return runAll(calls, execute, request, messages, clock)
+  return runAll(calls, execute, request, messages, parts)
 }
 
 /**
@@ -80,7 +79,7 @@ async function* runAll(
   execute: (call: PlannedCall) => Promise<Ended>,
   request: RunRequest,
   messages: Message[],
-  clock: Clock,
+  { clock }: CallParts,
 ): AsyncGenerator<RunEvent, TurnEnd> {
   const note = dropNote(messages)
   const results = new Map<PlannedCall, Message>()

@@ -2,12 +2,14 @@ import { createHash } from 'node:crypto'
 import type { PluginHandle, SvcError } from '#kernel'
 import { Budget, BudgetExhaustedError } from '../budget/contract.ts'
 import { GuardrailBlockedError, Guardrails } from '../guardrails/contract.ts'
+import type { ImageInputs } from '../images/contract.ts'
 import type { ModelParameters } from '../models/contract.ts'
 import { canonicalJson } from '../runtime/contract.ts'
 
 export interface TaskInput {
   id: string
   instruction: string
+  images?: ImageInputs
   max_steps: number
   session_id?: string | null | undefined
   session_key?: string | null | undefined
@@ -51,11 +53,12 @@ async function refuseOverBudget(budget: Budget): Promise<void> {
 
 /** What makes two requests the same. */
 export function hashOf({ instruction, max_steps, session_id, session_key, ...more }: TaskInput): string {
-  const { response_schema, parameters } = more
+  const { images = [], response_schema, parameters } = more
   const request = {
     ...{ instruction, max_steps, session_id: session_id ?? null, session_key: session_key ?? null },
     ...(response_schema ? { response_schema } : {}),
     ...(parameters ? { parameters } : {}),
+    ...(images.length > 0 ? { images } : {}),
   }
   return createHash('sha256').update(canonicalJson(request)).digest('hex')
 }

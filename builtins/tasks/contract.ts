@@ -1,4 +1,5 @@
 import { defineError, describeIssues, type Issue, type StreamEvent, type SvcErrorOptions, token, z } from '#kernel'
+import { ImageRef } from '../images/contract.ts'
 import { ModelParameters } from '../models/contract.ts'
 import { Problem } from '../rest/contract.ts'
 
@@ -34,6 +35,7 @@ export type TaskResponse = z.infer<typeof TaskResponse>
 export const Task = taskWith(z.enum(['running', ...TASK_ENDS])).extend({
   agent_id: z.string(),
   instruction: z.string(),
+  images: z.array(ImageRef).describe('Images of the instruction'),
   max_steps: z.number().int(),
   response_schema: z.record(z.string(), z.unknown()).nullable(),
   parameters: ModelParameters.nullable().describe('How its model answers, as the task was given it'),
@@ -52,6 +54,7 @@ export const TaskMessage = z.object({
   tool_call_id: z.string().optional(),
   name: z.string().optional(),
   is_error: z.boolean().optional(),
+  images: z.array(ImageRef).optional(),
   at: z.iso.datetime(),
 })
 export type TaskMessage = z.infer<typeof TaskMessage>

@@ -2,6 +2,7 @@ import { type OperationCall, type PluginHandle, type SvcError, sentenceOf } from
 import { AgentDeadError, AgentNotFoundError, type AgentRow, Agents } from '../agents/contract.ts'
 import { Guardrails } from '../guardrails/contract.ts'
 import { StoppingError } from '../heartbeat/contract.ts'
+import { type ImageRef, keepGiven } from '../images/contract.ts'
 import { IdempotencyKeyReusedError, problemOf, ServerStoppingError } from '../rest/contract.ts'
 import { Schemas } from '../runtime/contract.ts'
 import { Sessions, sessionUsed } from '../sessions/contract.ts'
@@ -84,6 +85,7 @@ export class TaskDesk {
     // What a request was is asked only by its key.
     const request_hash = call.idempotency_key === undefined ? '' : hashOf(input)
     let asked: Admitted | undefined
+    let images: ImageRef[] | undefined
     for (let tries = 0; tries < TRIES; tries++) {
       const agent = await this.#svc.use(Agents).find(input.id)
       const { agent_id, died_at } = agent
@@ -99,7 +101,8 @@ export class TaskDesk {
       const { blocked } = asked
       // Half of a pair of surrogates is no text that can be kept.
       const instruction = asked.instruction.toWellFormed()
-      const begun = await this.#insert({ ...input, instruction }, agent, request_hash, call, streams, blocked)
+      images ??= await keepGiven(this.#svc, input.images ?? [])
+      const begun = await this.#insert({ ...input, instruction }, images, agent, request_hash, call, streams, blocked)
       if (!begun) continue
       const { row, first } = begun
       const { response_schema } = input
@@ -233,6 +236,7 @@ export class TaskDesk {
    */
   async #insert(
     { instruction, max_steps, session_id: given, session_key, response_schema = null, parameters = null }: TaskInput,
+    images: ImageRef[],
     agent: AgentRow,
     request_hash: string,
     { tenant, idempotency_key: key, request_id, traceparent }: OperationCall,
@@ -245,7 +249,7 @@ export class TaskDesk {
     const guarded = this.#svc.has(Guardrails) && this.#svc.use(Guardrails).enabled
     const text: TextMode = streams ? (guarded ? 'suppressed' : 'shown') : 'none'
     const task_id = this.#svc.ports.ids.make('task', 12)
-    const asked = { instruction, max_steps, response_schema, parameters, text }
+    const asked = { instruction, images, max_steps, response_schema, parameters, text }
     const made = { ...{ task_id, agent_id, session_id, ...asked, request_id, request_hash }, user_id: tenant }
     const task = { ...made, idempotency_key: key ?? null, owner: this.#owner }
     const isNew = effects.length > 0

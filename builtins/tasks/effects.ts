@@ -1,4 +1,5 @@
 import { type Effect, z } from '#kernel'
+import { ImageRef, writeImages } from '../images/contract.ts'
 import { Message, ModelParameters } from '../models/contract.ts'
 import { Problem } from '../rest/contract.ts'
 import { defineEffect, type Statement } from '../store/contract.ts'
@@ -14,6 +15,7 @@ const NewTask = z.object({
   session_id: z.string(),
   user_id: z.string(),
   instruction: z.string(),
+  images: z.array(ImageRef),
   max_steps: z.number().int(),
   response_schema: z.record(z.string(), z.unknown()).nullable(),
   parameters: ModelParameters.nullable(),
@@ -33,8 +35,8 @@ export const insertTask = defineEffect({
   statements: (task, now) => [
     {
       sql: `INSERT INTO task_runs (task_id, agent_id, session_id, user_id, instruction, max_steps, text, request_id,
-              response_schema, parameters, idempotency_key, request_hash, detached, owner, lease_until, created_at)
-            SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE EXISTS
+              response_schema, parameters, idempotency_key, request_hash, detached, owner, lease_until, created_at, images)
+            SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE EXISTS
             (SELECT 1 FROM agents WHERE agent_id = ? AND died_at IS NULL) ON CONFLICT DO NOTHING`,
       params: [
         ...[task.task_id, task.agent_id, task.session_id, task.user_id, task.instruction, task.max_steps, task.text],
@@ -47,7 +49,7 @@ export const insertTask = defineEffect({
           task.idempotency_key !== null,
           task.owner,
         ],
-        ...[now + LEASE_MS, now, task.agent_id],
+        ...[now + LEASE_MS, now, writeImages(task.images), task.agent_id],
       ],
     },
   ],

@@ -2,6 +2,7 @@ import { type OperationCall, operation, Page, type PluginHandle, stream, z } fro
 import { isTree, type Tree } from '#lib/tree'
 import { AgentDeadError, AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '../agents/contract.ts'
 import { BudgetExhaustedError } from '../budget/contract.ts'
+import { IMAGES_BODY_BYTES, ImageInputs, ImageRefusedError } from '../images/contract.ts'
 import { ModelParameters } from '../models/contract.ts'
 import { IdempotencyKeyReusedError } from '../rest/contract.ts'
 import { OtherAgentSessionError, SessionClosedError, SessionNotFoundError, Sessions } from '../sessions/contract.ts'
@@ -49,6 +50,7 @@ const TaskInput = z.strictObject({
     .refine(text => [...text].length <= MAX_INSTRUCTION, `must be at most ${MAX_INSTRUCTION} characters (code points)`)
     .meta({ minLength: 1, maxLength: MAX_INSTRUCTION, examples: ['Say which of the notes is the oldest.'] })
     .describe('What is to be done'),
+  images: ImageInputs,
   max_steps: z.number().int().min(1).max(1000).default(25).describe('Answers of the model after which it ends'),
   session_id: z.string().min(1).max(128).nullish().describe('The session that it belongs to; goes before session_key'),
   session_key: z
@@ -67,10 +69,14 @@ const begins = {
   errors: [
     ...[...found, AgentDeadError, SessionNotFoundError, SessionClosedError, OtherAgentSessionError],
     // Its agent may be deleted while it runs, and it with it.
-    ...[BudgetExhaustedError, IdempotencyKeyReusedError, TaskNotFoundError],
+    ...[BudgetExhaustedError, IdempotencyKeyReusedError, TaskNotFoundError, ImageRefusedError],
   ],
 }
-const OPTIONS = { short: { session_key: 'k', max_steps: 'm' }, files: { response_schema: 'schema' } }
+const OPTIONS = {
+  short: { session_key: 'k', max_steps: 'm' },
+  files: { response_schema: 'schema' },
+  attachments: { images: 'image' },
+}
 const KEY =
   'It ends when its client goes away, unless the request has an Idempotency-Key: then it goes on, is taken up again by another process when this one dies, and the same request again gives the same task.'
 
@@ -91,7 +97,7 @@ export function taskOperations(svc: PluginHandle, desk: TaskDesk) {
       description: `Runs beside the agent's own life, with a small set of tools. ${KEY}`,
       ...begins,
       output: TaskResponse,
-      http: { method: 'POST', path: '/agents/{id}/tasks', idempotent: 'self' },
+      http: { method: 'POST', path: '/agents/{id}/tasks', idempotent: 'self', body_bytes: IMAGES_BODY_BYTES },
       cli: { usage: 'task run <id> <instruction...>', ...OPTIONS },
       mcp: true,
       async run(input, call) {
@@ -108,7 +114,7 @@ export function taskOperations(svc: PluginHandle, desk: TaskDesk) {
       description: `Sends text as it comes, and one last event: error when the task failed, else done. ${KEY}`,
       ...begins,
       events: TASK_EVENTS,
-      http: { method: 'POST', path: '/agents/{id}/tasks/stream', idempotent: 'self' },
+      http: { method: 'POST', path: '/agents/{id}/tasks/stream', idempotent: 'self', body_bytes: IMAGES_BODY_BYTES },
       cli: { usage: 'run <id> <instruction...>', ...OPTIONS },
       mcp: true,
       async *run(input, call) {

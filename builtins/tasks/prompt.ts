@@ -1,3 +1,4 @@
+import { imagesOf, readImages } from '../images/contract.ts'
 import type { Message } from '../models/contract.ts'
 import { type Profile, selfPrompt } from '../profiles/contract.ts'
 import type { ToolSet } from '../runtime/contract.ts'
@@ -9,6 +10,8 @@ const REMEMBERED_CHARS = 40_000
 /** What was asked, and what was answered. */
 export interface Exchange {
   instruction: string
+  /** JSON. */
+  images?: string | null
   output: string
 }
 
@@ -35,8 +38,8 @@ export function taskSystem(profile: Profile, skills: string, tools: ToolSet, str
 export function rememberedMessages(exchanges: readonly Exchange[]): Message[] {
   return remembered(exchanges)
     .reverse()
-    .flatMap(({ instruction, output }) => [
-      { role: 'user', content: instruction },
+    .flatMap(({ instruction, images, output }) => [
+      { role: 'user', content: instruction, ...imagesOf(readImages(images ?? null)) },
       { role: 'assistant', content: output },
     ])
 }

@@ -1,3 +1,4 @@
+import { writeImages } from '../images/contract.ts'
 import type { Message } from '../models/contract.ts'
 import type { Store } from '../store/contract.ts'
 import type { Task } from './contract.ts'
@@ -14,6 +15,8 @@ export interface TaskRow {
   session_id: string
   user_id: string
   instruction: string
+  /** JSON. */
+  images: string | null
   max_steps: number
   /** The JSON Schema that the answer is to fit, as JSON. */
   response_schema: string | null
@@ -50,12 +53,13 @@ export interface TaskRow {
 
 /** A task as it has just been written down; in `created_at` it may differ by a moment. */
 export function newRow(task: NewTask, now: number): TaskRow {
-  const { response_schema, parameters, idempotency_key } = task
+  const { images, response_schema, parameters, idempotency_key } = task
   return {
     ...task,
     ...{ status: 'running', output: '', parsed: null, error: null, approval_ids: '[]' },
     ...{ steps_taken: 0, tool_calls_made: 0, cost_micros: 0, input_tokens: 0, output_tokens: 0, duration_ms: 0 },
     ...{ interruptions: 0, epoch: 1, lease_until: now, created_at: now, ended_at: null },
+    images: writeImages(images),
     response_schema: response_schema && JSON.stringify(response_schema),
     parameters: parameters && JSON.stringify(parameters),
     detached: Number(idempotency_key !== null),
@@ -98,8 +102,8 @@ export async function countTasks(store: Store, agent_id: string, user_id: string
 
 /** What the session's earlier tasks were asked and answered, newest first. */
 export function earlierExchanges(store: Store, { session_id, created_at }: TaskRow, limit: number) {
-  return store.all<{ instruction: string; output: string }>(
-    `SELECT instruction, output FROM task_runs WHERE session_id = ? AND status = 'completed' AND ended_at <= ?
+  return store.all<{ instruction: string; images: string | null; output: string }>(
+    `SELECT instruction, images, output FROM task_runs WHERE session_id = ? AND status = 'completed' AND ended_at <= ?
      ORDER BY ended_at DESC, task_id DESC LIMIT ?`,
     [session_id, created_at, limit],
   )

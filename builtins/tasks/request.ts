@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import type { PluginHandle } from '#kernel'
 import { recordInput } from '#lib/recording-context'
 import type { AgentRow } from '../agents/contract.ts'
+import { imagesOf, readImages } from '../images/contract.ts'
 import { type Message, mergeParameters } from '../models/contract.ts'
 import type { Profile } from '../profiles/contract.ts'
 import type { RunRequest, ToolSet } from '../runtime/contract.ts'
@@ -54,7 +55,8 @@ export async function prepareRun(
   // What was under way may have tools to run first.
   if (said.length > 0) await makeWorkspace(svc, workspace)
   const remembered = isAlone ? [] : rememberedMessages(await earlierExchanges(svc.use(Store), row, REMEMBERED_TASKS))
-  const first: Message[] = said.length === 0 ? [{ role: 'user', content: row.instruction }] : []
+  const asked: Message = { role: 'user', content: row.instruction, ...imagesOf(readImages(row.images)) }
+  const first: Message[] = said.length === 0 ? [asked] : []
   const model = modelOf(agent, profile)
   const { cycle_num } = agent
   return {

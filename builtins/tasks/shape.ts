@@ -1,4 +1,5 @@
 import type { StreamEvent } from '#kernel'
+import { readImages } from '../images/contract.ts'
 import { ModelParameters } from '../models/contract.ts'
 import type { Problem } from '../rest/contract.ts'
 import { isoTime, usdOf } from '../store/contract.ts'
@@ -40,6 +41,7 @@ export function taskOf(row: TaskRow): Task {
   return {
     ...factsOf(row),
     ...{ status, agent_id, instruction, max_steps, duration_ms },
+    images: readImages(row.images),
     parameters: parametersIn(row) ?? null,
     response_schema: row.response_schema === null ? null : (JSON.parse(row.response_schema) as Record<string, unknown>),
     created_at: isoTime(created_at),

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import { Code } from './code.tsx'
+import { type Picture, Pictures } from './pictures.tsx'
 import { Tag } from './status.tsx'
 import { When } from './time.tsx'
 import { visible } from './words.ts'
@@ -11,6 +12,7 @@ export interface SaidMessage {
   tool_calls?: readonly { id: string; name: string; arguments: unknown }[] | undefined
   name?: string | undefined
   is_error?: boolean | undefined
+  images?: readonly Picture[] | undefined
   at?: string | undefined
 }
 
@@ -32,6 +34,7 @@ export function Said({ messages }: { messages: readonly SaidMessage[] }) {
             </small>
           </header>
           {message.content && <Words text={message.content} />}
+          <Pictures images={message.images} />
           {message.tool_calls?.map(call => (
             <div key={call.id} class="call">
               calls <code>{visible(call.name)}</code>

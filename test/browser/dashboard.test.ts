@@ -7,6 +7,7 @@ import './dashboard/settings.ts'
 import './dashboard/hostile.ts'
 // What its pages show, to whom, and of how many.
 import './dashboard/agent.ts'
+import './dashboard/images.ts'
 import './dashboard/society.ts'
 import './dashboard/readers.ts'
 import './dashboard/fleet.ts'

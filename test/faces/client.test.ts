@@ -79,7 +79,11 @@ describe('a call', () => {
     const { client } = await served()
     const spawned = await client.agents.spawn({ preset: 'worker' })
     expectTypeOf(spawned.agent_id).toBeString()
-    expectTypeOf<Parameters<Client['agents']['nudge']>[0]>().toEqualTypeOf<{ id: string; message: string }>()
+    expectTypeOf<Parameters<Client['agents']['nudge']>[0]>().toEqualTypeOf<{
+      id: string
+      message: string
+      images?: { data: string; name?: string | undefined }[] | undefined
+    }>()
     expect(spawned).toMatchObject({ name: 'worker', role: 'works', status: 'idle' })
     await client.agents.nudge({ id: spawned.agent_id, message: 'a/b?c=ü' })
     expect(await client.agents.list()).toMatchObject([{ agent_id: spawned.agent_id }])

@@ -150,7 +150,7 @@ describe('what a tool gives', () => {
     )
     expect((await home.use('it__mixed')).split('\n').slice(2, -1)).toEqual([
       '{"a": 1}',
-      '[image: image/png, 6 bytes, not shown]',
+      '[image: image/png, 6 bytes]',
       '[x://1]',
       'inside',
       '[x://2: application/zip, 3 bytes, not shown]',

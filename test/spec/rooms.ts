@@ -3,6 +3,7 @@ import agents from '../../builtins/agents/index.ts'
 import budget from '../../builtins/budget/index.ts'
 import type { Goal } from '../../builtins/goals/contract.ts'
 import goals from '../../builtins/goals/index.ts'
+import images from '../../builtins/images/index.ts'
 import models from '../../builtins/models/index.ts'
 import profiles from '../../builtins/profiles/index.ts'
 import runtime from '../../builtins/runtime/index.ts'
@@ -22,7 +23,7 @@ import {
 } from '../support/index.ts'
 
 /** What it takes for agents to live, without the faces. */
-export const ROOMS = [store, models, budget, profiles, agents, runtime, sandbox, file, notepad, goals]
+export const ROOMS = [store, images, models, budget, profiles, agents, runtime, sandbox, file, notepad, goals]
 
 export const WORKER = 'name: worker\nrole: does what the script says\nmax_steps: 5\n'
 

@@ -116,8 +116,8 @@ describe('reading', () => {
     await mkdir(inWorkspace('folder'))
     expect(await use('file_read', { path: 'empty' })).toBe('[The file is empty.]')
     expect(await use('file_read', { path: 'short', offset: 5 })).toContain('it has 1 row,')
-    expect(await use('file_read', { path: 'blob' })).toContain('no UTF-8 text')
-    expect(await use('file_read', { path: 'latin' })).toContain('no UTF-8 text')
+    expect(await use('file_read', { path: 'blob' })).toContain('holds neither UTF-8 text nor a PNG')
+    expect(await use('file_read', { path: 'latin' })).toContain('holds neither UTF-8 text nor a PNG')
     expect(await use('file_read', { path: 'folder' })).toContain('is a folder')
     expect(await use('file_read', { path: '.' })).toContain('is a folder')
     expect(await use('file_read', { path: 'none/x.txt' })).toBe(

@@ -52,6 +52,9 @@ function messagesFault(messages: MessagesRequestBody['messages']): string | unde
     if (content.some(({ type, text }) => type === 'text' && !String(text).trim())) {
       return `messages.${n}: text content blocks must contain non-whitespace text`
     }
+    const inside = content.flatMap(block => (block.type === 'tool_result' ? [block.content].flat() : [block]))
+    const image = (inside as (ImageBlock | undefined)[]).map(imageFault).find(Boolean)
+    if (image) return `messages.${n}: ${image}`
     const fault = callsFault(n, content, messages[n - 1]?.content ?? [])
     if (fault) return fault
   }
@@ -97,4 +100,21 @@ function thinkingFault({ messages, thinking }: MessagesRequestBody): string | un
     }
   }
   return undefined
+}
+
+type ImageBlock = { type: string; source?: { type: string; media_type: string; data: string } }
+
+/** How the base64 of an image begins. */
+const BEGINS: Readonly<Record<string, string>> = {
+  'image/png': 'iVBORw0KGgo',
+  'image/jpeg': '/9j/',
+  'image/webp': 'UklGR',
+}
+
+function imageFault(block: ImageBlock | undefined): string | undefined {
+  if (block?.type !== 'image') return undefined
+  const { type, media_type = '', data = '' } = block.source ?? {}
+  if (type !== 'base64' || !(media_type in BEGINS)) return 'image.source.media_type: Input should be image/png'
+  if (!data.startsWith(BEGINS[media_type]!)) return 'Could not process image'
+  return data.length > 5 * 1024 * 1024 ? 'image exceeds 5 MB maximum' : undefined
 }

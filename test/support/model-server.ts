@@ -3,14 +3,17 @@ import type { AddressInfo, Socket } from 'node:net'
 import { text as textOf } from 'node:stream/consumers'
 import type { MessagesRequestBody } from './messages-rules.ts'
 import { asChat, blockEvents, blocksOf, endOfMessage, messagesRefusal } from './messages-wire.ts'
-import { type Dialect, refusalOf, tokensIn } from './wire-rules.ts'
+import { type Dialect, readMessage, refusalOf, tokensIn } from './wire-rules.ts'
 
 /** A chat completion request as it came over the wire. */
 export interface ModelRequestBody {
   model: string
   messages: {
     role: string
+    /** Of a message in parts, the text of its parts. */
     content: string | null
+    /** The URLs of its images. */
+    images?: string[]
     tool_calls?: unknown[]
     tool_call_id?: string
     reasoning_content?: string
@@ -140,6 +143,8 @@ export interface ModelServerOptions {
   thinks?: boolean
   /** Tokens of input and output together that a request may take; no limit by default. */
   window?: number
+  /** Whether its models see images; true by default. */
+  vision?: boolean
   /** Further pages that it answers with JSON, by path. */
   pages?: Readonly<Record<string, unknown>>
 }
@@ -235,7 +240,8 @@ export async function modelServer(options: ModelServerOptions = {}): Promise<Mod
   const chat = async (incoming: IncomingMessage, response: ServerResponse, isAnthropic: boolean) => {
     const sent = JSON.parse(await textOf(incoming))
     const messages: MessagesRequestBody | undefined = isAnthropic ? sent : undefined
-    const body: ModelRequestBody = messages ? asChat(messages) : sent
+    const read: ModelRequestBody = messages ? asChat(messages) : sent
+    const body = { ...read, messages: read.messages.map(readMessage) }
     const n = requests.length + 1
     const request = {
       ...{ n, headers: incoming.headers, body, ended: endOf(response), ...(messages ? { messages } : {}) },

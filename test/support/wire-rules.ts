@@ -138,9 +138,71 @@ const RULES: readonly Rule[] = [
     status: 400,
     message: 'messages: text content must be non-empty',
     isBroken: messages =>
-      messages.some(({ content, tool_calls }) => String(content ?? '').trim() === '' && !tool_calls?.length),
+      messages.some(
+        ({ content, tool_calls, images }) =>
+          String(content ?? '').trim() === '' && !tool_calls?.length && !(images && images.length > 0),
+      ),
+  },
+  {
+    dialects: ALL,
+    status: 400,
+    message: "Invalid 'messages'. Image URLs are only allowed for messages with role 'user'.",
+    isBroken: messages => messages.some(({ role, images }) => role !== 'user' && images && images.length > 0),
+  },
+  {
+    dialects: ALL,
+    status: 400,
+    message:
+      "You uploaded an unsupported image. Please make sure your image has one of the following formats: ['png', 'jpeg', 'webp'].",
+    isBroken: messages => imagesIn(messages).some(url => typeOf(url) === undefined),
+  },
+  {
+    dialects: ALL,
+    status: 400,
+    message: 'The image exceeds 5 MB maximum.',
+    isBroken: messages => imagesIn(messages).some(url => url.length > 5 * 1024 * 1024),
   },
 ]
+
+/** How each provider says that a model sees no images. */
+const BLIND: Record<Dialect, string> = {
+  common: 'Invalid content type. image_url is only supported by certain models.',
+  openai: 'Invalid content type. image_url is only supported by certain models.',
+  mistral: 'Image input is not enabled for this model',
+  gemini: 'Image input modality is not supported for this model',
+  deepseek:
+    'Failed to deserialize the JSON body into the target type: messages[1]: unknown variant `image_url`, expected `text`',
+  vllm: 'At most 0 image(s) may be provided in one prompt.',
+  llamacpp: 'image input is not supported - hint: if this is unexpected, you may need to provide the mmproj',
+  ollama: 'this model is missing data required for image input',
+}
+
+/** How an image begins, by the media type that its URL says: providers look. */
+const BEGINS: Readonly<Record<string, string>> = {
+  'image/png': 'iVBORw0KGgo',
+  'image/jpeg': '/9j/',
+  'image/webp': 'UklGR',
+}
+
+function imagesIn(messages: readonly WireMessage[]): string[] {
+  return messages.flatMap(({ images = [] }) => images)
+}
+
+/** The media type of a data URL whose bytes are of that type. */
+function typeOf(url: string): string | undefined {
+  const [, type = '', data = ''] = /^data:([^;]+);base64,([A-Za-z0-9+/]+={0,2})$/.exec(url) ?? []
+  const begin = BEGINS[type]
+  return begin && data.startsWith(begin) ? type : undefined
+}
+
+/** A message as it came over the wire, with the text and the images of its parts apart. */
+export function readMessage(message: WireMessage): WireMessage {
+  const parts: unknown = message.content
+  if (!Array.isArray(parts)) return message
+  const texts = parts.flatMap(part => (part.type === 'text' ? [String(part.text)] : []))
+  const images = parts.flatMap(part => (part.type === 'image_url' ? [String(part.image_url?.url)] : []))
+  return { ...message, content: texts.join('\n'), images }
+}
 
 /** How each provider says that a request is larger than the window. */
 const OVERFLOWS: Record<Dialect, (window: number, tokens: number) => Refusal> = {
@@ -172,12 +234,15 @@ export function refusalOf(
     dialect = 'common',
     thinks = false,
     window = Number.POSITIVE_INFINITY,
-  }: { dialect?: Dialect; thinks?: boolean; window?: number } = {},
+    vision = true,
+  }: { dialect?: Dialect; thinks?: boolean; window?: number; vision?: boolean } = {},
 ): Refusal | undefined {
+  const messages = body.messages.map(readMessage)
+  if (!vision && imagesIn(messages).length > 0) return refuse(400, BLIND[dialect])
   const isAsked = ({ dialects, isOfThinking }: Rule) =>
     (!isOfThinking || thinks) &&
     (dialect === 'common' ? dialects.some(each => each !== 'mistral') : dialects.includes(dialect))
-  const broken = RULES.find(rule => isAsked(rule) && rule.isBroken(body.messages))
+  const broken = RULES.find(rule => isAsked(rule) && rule.isBroken(messages))
   if (broken) return refuse(broken.status, broken.message, broken.code ? { code: broken.code } : {})
   const tokens = tokensIn(body) + (body.max_tokens ?? body.max_completion_tokens ?? 0)
   return tokens > window ? OVERFLOWS[dialect](window, tokens) : undefined

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
-import type { Message } from '../contract.ts'
+import { imagesOf } from '../../images/contract.ts'
+import type { SentMessage as Message } from '../contract.ts'
 import type { Target } from '../names.ts'
 
 /** Said for the user where a conversation would begin or end with the assistant. */
@@ -17,6 +18,8 @@ export interface ConversationRules {
   has_short_ids?: boolean
   /** Reasoning is wanted back for all turns, not only for the one under way (DeepSeek, Kimi). */
   keeps_all_reasoning?: boolean
+  /** A tool's result may hold images (Anthropic); elsewhere they follow in a message of the user, after all results. */
+  shows_in_results?: boolean
 }
 
 /** Mistral's models keep to its rules wherever they run: their chat templates have them too. */
@@ -28,6 +31,7 @@ const KEEPS_ALL_REASONING = /deepseek|kimi/i
 export function rulesFor({ id }: Pick<Target, 'id'>): ConversationRules {
   return {
     ...(MISTRAL.test(id) ? { separates_results: true, has_short_ids: true } : {}),
+    ...(id.startsWith('anthropic:') ? { shows_in_results: true } : {}),
     ...(KEEPS_ALL_REASONING.test(id) ? { keeps_all_reasoning: true } : {}),
   }
 }
@@ -68,7 +72,7 @@ export function turnStart(messages: readonly Message[]): number {
 export function wellFormed(messages: readonly Message[], rules: ConversationRules = {}): Message[] {
   const head = messages.findIndex(({ role }) => role !== 'system')
   const leading = messages.slice(0, head < 0 ? messages.length : head)
-  const turns = inTurns(answered(messages.slice(leading.length)))
+  const turns = inTurns(answered(messages.slice(leading.length), rules))
   if (turns[0]?.role !== 'user') turns.unshift({ role: 'user', content: GO_ON })
   if (turns.at(-1)?.role === 'assistant') turns.push({ role: 'user', content: GO_ON })
   const system = joined(...leading.map(({ content }) => content))
@@ -80,7 +84,7 @@ export function wellFormed(messages: readonly Message[], rules: ConversationRule
 }
 
 /** Puts one result after each call, and drops what answers no call. Messages that came between stand after the results. */
-function answered(messages: readonly Message[]): Message[] {
+function answered(messages: readonly Message[], rules: ConversationRules): Message[] {
   const said: Message[] = []
   for (let at = 0; at < messages.length; ) {
     const message = messages[at++]!
@@ -99,7 +103,8 @@ function answered(messages: readonly Message[]): Message[] {
         .filter(({ role }) => role === 'tool')
         .map(result => [result.tool_call_id, result]),
     )
-    for (const [n, { id, name }] of calls.entries()) said.push(resultOf(ids[n]!, name, results.get(id)))
+    const given = calls.map(({ id, name }, n) => resultOf(ids[n]!, name, results.get(id)))
+    said.push(...(rules.shows_in_results ? given : imagesLast(given)))
   }
   return said
 }
@@ -121,18 +126,36 @@ function resultOf(tool_call_id: string, name: string, result: Message | undefine
   return { ...result, tool_call_id, content }
 }
 
+/** Takes the images out of results, into a message of the user after them that says whose they are. */
+function imagesLast(results: readonly Message[]): Message[] {
+  const images = results.flatMap(result => result.images ?? [])
+  if (images.length === 0) return [...results]
+  const whose = results.flatMap(({ name = 'a tool', images = [] }) =>
+    images.map(image => `- ${image.name ? `"${image.name}" ` : ''}of ${name}`),
+  )
+  const content = ['Images of the results above, in this order:', ...whose].join('\n')
+  return [...results.map(({ images: _, ...result }) => result), { role: 'user', content, images }]
+}
+
 /** Drops messages without content, and makes one of neighbours with the same role. Calls of neighbours stay apart. */
 function inTurns(messages: readonly Message[]): Message[] {
   const turns: Message[] = []
   for (const message of messages) {
     const calls = message.tool_calls?.length ?? 0
-    if (message.role !== 'tool' && calls === 0 && message.content.trim() === '') continue
+    const isEmpty = message.content.trim() === '' && !message.images?.length
+    if (message.role !== 'tool' && calls === 0 && isEmpty) continue
     const last = turns.at(-1)
     const joins = message.role !== 'tool' && last?.role === message.role && !last.tool_calls?.length
-    if (joins) turns[turns.length - 1] = { ...message, content: joined(last.content, message.content) }
+    if (joins) turns[turns.length - 1] = together(last, message)
     else turns.push(message)
   }
   return turns
+}
+
+/** Makes one message of two with the same role. */
+export function together(one: Message, other: Message): Message {
+  const images = [...(one.images ?? []), ...(other.images ?? [])]
+  return { ...other, content: joined(one.content, other.content), ...imagesOf(images) }
 }
 
 function joined(...texts: string[]): string {

@@ -1,9 +1,11 @@
-import type { Message } from '../contract.ts'
+import type { SentMessage as Message } from '../contract.ts'
 import { briefly, shortened } from './shorten.ts'
 import { textTokens } from './tokens.ts'
+import { named } from './vision.ts'
 
 /** The user's own words have at most this share of a digest; the newest of them come first. */
 const WORDS_SHARE = 0.6
+const LEFT_OUT = 'left out to save space'
 /** Characters kept of a result, and of what the assistant said. */
 const GIST = 160
 /** Characters that are read for a gist: enough where white space is half of them. */
@@ -18,7 +20,10 @@ const FRAME =
  * @param limit tokens
  */
 export function digestOf(messages: readonly Message[], limit: number): string {
-  const words = messages.filter(({ role }) => role === 'user').map(({ content }) => content)
+  const words = named(
+    messages.filter(({ role }) => role === 'user'),
+    LEFT_OUT,
+  ).map(({ content }) => content)
   const said = newest(words, limit * WORDS_SHARE, content => content)
   const steps = stepsOf(messages)
   const left = limit - said.tokens

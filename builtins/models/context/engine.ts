@@ -1,5 +1,6 @@
 import type { PluginHandle } from '#kernel'
 import { appendEvent, Store } from '../../store/contract.ts'
+import type { Abilities } from '../abilities.ts'
 import { factsOf, type ParameterConfig, type ProjectCatalogue } from '../catalogue.ts'
 import type { ModelConfig } from '../config.ts'
 import {
@@ -10,6 +11,7 @@ import {
   type ModelAnswer,
   type ModelCall,
   ModelError,
+  type ModelFacts,
   type ToolSpec,
 } from '../contract.ts'
 import type { Target } from '../names.ts'
@@ -17,11 +19,13 @@ import type { RoomMade, SummaryDue } from './contract.ts'
 import { returnable, rulesFor, wellFormed } from './conversation.ts'
 import { type ContextLimits, type FitSettings, type FittedRequest, fitRequest } from './fit.ts'
 import { toolsTokens } from './tokens.ts'
+import { hasImages, shownTo } from './vision.ts'
 import { ContextWindows } from './windows.ts'
 
 export interface ContextParts {
   config: FitSettings & ParameterConfig & Pick<ModelConfig, 'summary_model'>
   catalogue(): Promise<ProjectCatalogue>
+  sees: Abilities['sees']
 }
 
 /** After a refusal for its size a request is sent once with more room, and once as small as it can be. */
@@ -56,11 +60,13 @@ export class ContextEngine {
     const { purpose } = call
     const rules = rulesFor(target)
     const said = returnable(call.messages, target, rules)
+    const facts = await this.#facts(target)
     for (let refusals = 0; ; refusals++) {
-      const limits = await this.#limits(target, purpose)
+      const limits = await this.#windows.limits(target, facts, purpose)
       const tools = toolsFor(call, limits)
+      const shown = await this.#shown(target, facts, said)
       const fitted = fitRequest(
-        { ...call, messages: said, tools },
+        { ...call, tools, messages: shown },
         { ...limits, smallest: refusals === MAX_REFUSALS },
         this.#parts.config,
       )
@@ -104,7 +110,10 @@ export class ContextEngine {
     const { fitted } = await this.#fit(target, call)
     const { whole, input, digested } = fitted
     if (keeps === undefined && digested < LEAST_SUMMARIZED) return null
-    const { window, ratio } = await this.#limits(writer, { ...call.purpose, kind: 'summary' })
+    const { window, ratio } = await this.#windows.limits(writer, await this.#facts(writer), {
+      ...call.purpose,
+      kind: 'summary',
+    })
     return {
       model: this.#parts.config.summary_model || null,
       keeps: turnsWithin(call.messages, Math.min(keeps ?? whole, whole)),
@@ -115,15 +124,21 @@ export class ContextEngine {
   }
 
   async #fit(target: Target, call: MeasuredCall, smallest = false) {
-    const limits = await this.#limits(target, call.purpose)
+    const facts = await this.#facts(target)
+    const limits = await this.#windows.limits(target, facts, call.purpose)
     const tools = toolsFor(call, limits)
-    const messages = returnable(call.messages, target, rulesFor(target))
+    const messages = await this.#shown(target, facts, returnable(call.messages, target, rulesFor(target)))
     const fitted = fitRequest({ ...call, messages, tools }, { ...limits, smallest }, this.#parts.config)
     return { limits, tools, fitted }
   }
 
-  async #limits(target: Target, purpose: CallPurpose): Promise<ContextLimits> {
-    return this.#windows.limits(target, factsOf(await this.#parts.catalogue(), target, this.#parts.config), purpose)
+  async #facts(target: Target): Promise<ModelFacts> {
+    return factsOf(await this.#parts.catalogue(), target, this.#parts.config)
+  }
+
+  async #shown(target: Target, facts: ModelFacts, messages: ModelCall['messages']) {
+    if (!hasImages(messages)) return messages
+    return shownTo(target.id, await this.#parts.sees(target, facts), messages)
   }
 
   #reportCompaction(target: Target, purpose: CallPurpose, fitted: FittedRequest, how: RoomMade): Promise<void> {

@@ -1,9 +1,9 @@
-import type { Message, ModelCall } from '../contract.ts'
+import type { ModelCall, SentMessage as Message } from '../contract.ts'
 import { thinkingTokens } from '../parameters/contract.ts'
 import { bounded, boundedSystem } from './bounds.ts'
 import type { ContextSections, SummaryMark } from './contract.ts'
 import { digestOf } from './digest.ts'
-import { clearedCalls, clearedResult, shortened, within } from './shorten.ts'
+import { clearedCalls, clearedImages, clearedPictures, clearedResult, shortened, within } from './shorten.ts'
 import { summaryText } from './summary.ts'
 import { messagesTokens, messageTokens, textTokens, toolsTokens } from './tokens.ts'
 
@@ -73,11 +73,11 @@ const STEP_SHARE = 1 / 32
 const SMALLEST = { context_full: 0.3, context_target: 0.2 }
 
 /**
- * Makes a request fit its model's context window, the cheapest way first: old tool results become a line, then long arguments
- * do, then a digest takes the place of the oldest turns. A summary in the conversation takes the place of what it stands for. The
- * goal (the first message), unanswered calls and the newest turn survive. It is decided at each step of the conversation from
- * what was said up to there, so the beginning of a request stays the same from call to call until room is made again: that keeps
- * the provider's prompt cache.
+ * Makes a request fit its model's context window, the cheapest way first: images of old tool results become a line, then old
+ * results do, then long arguments and the user's images; then a digest takes the place of the oldest turns. A summary in the
+ * conversation takes the place of what it stands for. The goal (the first message), unanswered calls and the newest turn survive.
+ * It is decided at each step of the conversation from what was said up to there, so the beginning of a request stays the same from
+ * call to call until room is made again: that keeps the provider's prompt cache.
  */
 export function fitRequest(
   { messages, system_parts, tools, max_tokens, parameters }: FittableCall,
@@ -236,8 +236,10 @@ class Fitting {
 
   #makeRoom(): void {
     if (this.#tokens <= this.#full) return
-    this.#clear(clearedResult)
+    this.#clearAll(clearedImages)
+    if (this.#tokens > this.#full) this.#clear(clearedResult)
     if (this.#tokens > this.#full) this.#clearAll(clearedCalls)
+    if (this.#tokens > this.#full) this.#clearAll(clearedPictures, 1)
     if (this.#tokens > this.#full) this.#digest()
     if (this.#tokens > this.#full) this.#cutNewest()
   }
@@ -262,9 +264,11 @@ class Fitting {
     }
   }
 
-  #clearAll(shorter: (message: Message) => Message | undefined): void {
+  #clearAll(shorter: (message: Message, view: readonly Message[]) => Message | undefined, from = 0): void {
     const until = this.#newest()
-    for (let at = 0; at < until && this.#tokens > this.#target; at++) this.#replace(at, shorter(this.#view[at]!))
+    for (let at = from; at < until && this.#tokens > this.#target; at++) {
+      this.#replace(at, shorter(this.#view[at]!, this.#view))
+    }
   }
 
   #replace(at: number, message: Message | undefined): void {
@@ -293,8 +297,12 @@ class Fitting {
     this.#tokens = messagesTokens(this.shown())
   }
 
-  /** The last way: what the newest turn holds is shortened to equal parts. */
+  /** The last way: what the newest turn holds loses its images, and is shortened to equal parts. */
   #cutNewest(): void {
+    for (const [at, message] of this.#view.entries()) {
+      this.#replace(at, clearedImages(message, this.#view) ?? clearedPictures(message))
+    }
+    if (this.#tokens <= this.#full) return
     const others = messagesTokens(this.#opening)
     const each = Math.max((this.#full - others) / Math.max(this.#view.length, 1), 32)
     for (const [at, message] of this.#view.entries()) {

@@ -1,6 +1,7 @@
 import { isTree } from '#lib/tree'
-import type { Message } from '../contract.ts'
+import type { SentMessage as Message } from '../contract.ts'
 import { textTokens } from './tokens.ts'
+import { withoutImages } from './vision.ts'
 
 /** Results and arguments up to this length stay as they are, in characters. */
 const SHORT = 200
@@ -27,10 +28,26 @@ export function within(text: string, tokens: number): string {
 /** A tool result as one line that says what it was and how to get it again; undefined when that would save nothing. */
 export function clearedResult(message: Message, messages: readonly Message[]): Message | undefined {
   if (message.role !== 'tool' || message.content.length <= SHORT) return undefined
-  const call = callOf(message, messages)
-  const what = call ? `${call.name} ${briefly(call.arguments)}` : (message.name ?? 'a tool')
+  const what = whatGave(message, messages)
   const content = `[Old result of ${what}: ${message.content.length} characters, removed to save space. Call it again if you need it.]`
   return { ...message, content }
+}
+
+/** A tool result whose images became a line each that says how to get them again; undefined when it has none. */
+export function clearedImages(message: Message, messages: readonly Message[]): Message | undefined {
+  if (message.role !== 'tool' || !message.images?.length) return undefined
+  return withoutImages(message, `removed to save space. Call ${whatGave(message, messages)} again to see it`)
+}
+
+/** A message of the user without its images, which are named; undefined when it has none. */
+export function clearedPictures(message: Message): Message | undefined {
+  if (message.role !== 'user' || !message.images?.length) return undefined
+  return withoutImages(message, 'removed to save space')
+}
+
+function whatGave(message: Message, messages: readonly Message[]): string {
+  const call = callOf(message, messages)
+  return call ? `${call.name} ${briefly(call.arguments)}` : (message.name ?? 'a tool')
 }
 
 function callOf(result: Message, messages: readonly Message[]) {

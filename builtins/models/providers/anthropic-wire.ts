@@ -1,5 +1,6 @@
 import type {
   ContentBlockParam,
+  ImageBlockParam,
   MessageCreateParamsNonStreaming,
   MessageParam,
   ToolResultBlockParam,
@@ -7,7 +8,7 @@ import type {
 import { z } from '#kernel'
 import { isTree } from '#lib/tree'
 import { turnStart } from '../context/conversation.ts'
-import type { Message, ModelEvent, ModelRequest, Usage } from '../contract.ts'
+import type { ModelEvent, ModelRequest, SentImage, SentMessage, Usage } from '../contract.ts'
 import { anthropicParameters } from './anthropic-parameters.ts'
 
 /** Kept for the next step of the same conversation, which begins with the same words. */
@@ -47,13 +48,13 @@ interface Turn {
 }
 
 /** Whether each call of the turn under way has the thinking that led to it: without, the API refuses to think on. */
-function hasAllThinking(messages: readonly Message[]): boolean {
+function hasAllThinking(messages: readonly SentMessage[]): boolean {
   return messages
     .slice(turnStart(messages))
     .every(({ tool_calls = [], provider_data }) => tool_calls.length === 0 || thinkingIn(provider_data).length > 0)
 }
 
-function turnsOf(messages: readonly Message[], thinks: boolean): MessageParam[] {
+function turnsOf(messages: readonly SentMessage[], thinks: boolean): MessageParam[] {
   const turns: Turn[] = []
   for (const message of messages) {
     const role = message.role === 'assistant' ? 'assistant' : 'user'
@@ -71,29 +72,36 @@ function turnsOf(messages: readonly Message[], thinks: boolean): MessageParam[] 
 }
 
 /** Text without a word in it is refused, so it is left out. */
-function blocksOf({ role, content, tool_calls = [], tool_call_id, is_error }: Message): ContentBlockParam[] {
+function blocksOf(message: SentMessage): ContentBlockParam[] {
+  const { role, content, tool_calls = [], tool_call_id, is_error, images = [] } = message
   const said = content.trim() ? [{ type: 'text' as const, text: content }] : []
+  const shown = images.map(imageBlock)
   if (role === 'tool') {
     const result: ToolResultBlockParam = { type: 'tool_result', tool_use_id: idOf(tool_call_id ?? '') }
-    return [{ ...result, ...(content.trim() ? { content } : {}), ...(is_error ? { is_error } : {}) }]
+    const given = shown.length > 0 ? { content: [...said, ...shown] } : content.trim() ? { content } : {}
+    return [{ ...result, ...given, ...(is_error ? { is_error } : {}) }]
   }
   const calls = tool_calls.map(({ id, name, arguments: args }) => ({
     ...{ type: 'tool_use' as const, id: idOf(id), name },
     input: isTree(args) ? args : { unparsed: args },
   }))
-  return [...said, ...calls]
+  return [...shown, ...said, ...calls]
+}
+
+function imageBlock({ media_type, data = '' }: SentImage): ImageBlockParam {
+  return { type: 'image', source: { type: 'base64', media_type, data } }
 }
 
 /** Thinking as it came, and the number of other blocks that stood before it. */
 const KeptThinking = z.array(z.object({ after: z.number().int(), block: z.looseObject({ type: z.string() }) }))
 type KeptThinking = z.infer<typeof KeptThinking>
 
-function thinkingIn(provider_data: Message['provider_data']): KeptThinking {
+function thinkingIn(provider_data: SentMessage['provider_data']): KeptThinking {
   return KeptThinking.safeParse(provider_data?.fields.thinking).data ?? []
 }
 
 /** Puts the thinking of an answer back where it stood. */
-function withThinking(blocks: readonly ContentBlockParam[], { provider_data }: Message): ContentBlockParam[] {
+function withThinking(blocks: readonly ContentBlockParam[], { provider_data }: SentMessage): ContentBlockParam[] {
   const kept = thinkingIn(provider_data)
   const at = (n: number) =>
     kept

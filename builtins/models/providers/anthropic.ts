@@ -97,6 +97,8 @@ export function anthropic(
       const reason = await connect().then(() => null, sentenceOf)
       return { available: reason === null, reason }
     },
+    // All of its current models see images: https://platform.claude.com/docs/en/about-claude/models/overview
+    vision: async () => true,
     ...(endpoint.model ? { defaultModel: async () => endpoint.model! } : {}),
     stream,
     complete,

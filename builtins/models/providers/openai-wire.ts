@@ -1,7 +1,11 @@
-import type { ChatCompletionCreateParams, ChatCompletionMessageParam } from 'openai/resources/chat/completions'
+import type {
+  ChatCompletionContentPart,
+  ChatCompletionCreateParams,
+  ChatCompletionMessageParam,
+} from 'openai/resources/chat/completions'
 import { z } from '#kernel'
 import { isTree } from '#lib/tree'
-import type { Message, ModelEvent, ModelRequest } from '../contract.ts'
+import type { ModelEvent, ModelRequest, SentImage, SentMessage } from '../contract.ts'
 import { continues, textOfArguments } from '../repair/arguments.ts'
 import { responseFormat } from '../structured.ts'
 import type { Dialect } from './dialects.ts'
@@ -22,9 +26,10 @@ export function wireRequest(request: ModelRequest, dialect: Dialect = 'openai'):
   }
 }
 
-function wireMessage(message: Message, request: ModelRequest, dialect: Dialect): ChatCompletionMessageParam {
-  const { role, content: said, tool_calls = [], tool_call_id } = message
+function wireMessage(message: SentMessage, request: ModelRequest, dialect: Dialect): ChatCompletionMessageParam {
+  const { role, content: said, tool_calls = [], tool_call_id, images = [] } = message
   const content = wellFormed(said)
+  if (role === 'user' && images.length > 0) return { role, content: [...textPart(content), ...images.map(imagePart)] }
   if (role === 'tool') return { role, content, tool_call_id: tool_call_id ?? '' }
   if (role !== 'assistant') return { role, content }
   const { fields, content: whole, extras } = returned(message, request, dialect)
@@ -36,6 +41,15 @@ function wireMessage(message: Message, request: ModelRequest, dialect: Dialect):
   }))
   if (calls.length === 0) return { role, content: whole ?? content, ...fields } as ChatCompletionMessageParam
   return { role, content: whole ?? (content || null), tool_calls: calls, ...fields } as ChatCompletionMessageParam
+}
+
+function textPart(text: string): ChatCompletionContentPart[] {
+  return text.trim() === '' ? [] : [{ type: 'text', text }]
+}
+
+/** Gemini, Mistral, Ollama, vLLM and llama.cpp take images in OpenAI's form. */
+function imagePart({ media_type, data = '' }: SentImage): ChatCompletionContentPart {
+  return { type: 'image_url', image_url: { url: `data:${media_type};base64,${data}` } }
 }
 
 /** Some servers parse the arguments of earlier turns and refuse the whole request when they aren't a JSON object. */

@@ -26,7 +26,7 @@ const NO_TIMEOUT_MS = 2 ** 31 - 1
 /** Any server that speaks OpenAI's chat completions, over the `openai` package. */
 export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>): ModelProvider {
   const { name, base_url, key, free } = endpoint
-  const { availability, reach, models, contextWindow } = probe(endpoint, ports)
+  const { availability, reach, models, contextWindow, vision } = probe(endpoint, ports)
   let client: Promise<OpenAI> | undefined
   const dialect = dialectOf(endpoint)
 
@@ -113,6 +113,7 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
     reach,
     // A provider's public address is asked for nothing but answers; its models are in the catalogue, or a refusal teaches.
     ...(endpoint.needs_key ? {} : { contextWindow }),
+    vision: endpoint.needs_key ? async () => null : vision,
     ...(named ? { defaultModel: async () => named } : endpoint.needs_key ? {} : { defaultModel: firstOf(models) }),
     stream,
     complete,

@@ -21,7 +21,12 @@ const RunningModels = z.object({
   models: z.array(z.object({ name: z.string(), model: z.string().optional(), context_length: Tokens })),
 })
 /** What llama-server says of itself: https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md */
-const Props = z.object({ default_generation_settings: z.object({ n_ctx: Tokens }) })
+const Props = z.object({
+  default_generation_settings: z.object({ n_ctx: Tokens }).optional(),
+  modalities: z.object({ vision: z.boolean() }).optional().catch(undefined),
+})
+/** What Ollama says of one model: https://github.com/ollama/ollama/blob/main/docs/api.md#show-model-information */
+const ShownModel = z.object({ capabilities: z.array(z.string()) })
 
 /** What a server without such a list answers: that says nothing of its completions. */
 const NO_LIST = [404, 405, 501]
@@ -108,7 +113,13 @@ export function probe(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>)
       const listed = (await remembered()).models?.find(({ id }) => id === model)
       const window = listed?.max_model_len ?? listed?.context_length ?? listed?.max_context_length
       if (window !== undefined || needs_key) return window ?? null
-      return Props.safeParse(await beside('/props')).data?.default_generation_settings.n_ctx ?? null
+      return Props.safeParse(await beside('/props')).data?.default_generation_settings?.n_ctx ?? null
+    },
+    /** Whether a model sees images; null where the server does not say. */
+    async vision(model: string): Promise<boolean | null> {
+      if (name !== 'ollama') return Props.safeParse(await beside('/props')).data?.modalities?.vision ?? null
+      const init = { method: 'POST', body: JSON.stringify({ model }), headers: { 'content-type': 'application/json' } }
+      return ShownModel.safeParse(await beside('/api/show', init)).data?.capabilities.includes('vision') ?? null
     },
     availability: () => availability(!needs_key),
     reach: () => availability(true),

@@ -26,6 +26,7 @@ import { agentLimits } from './027-agent-limits.ts'
 import { idempotencyKeys } from './028-idempotency-keys.ts'
 import { removedSubAgents } from './029-removed-sub-agents.ts'
 import { taskParameters } from './032-task-parameters.ts'
+import { images } from './033-images.ts'
 import { transcriptEpochs } from './034-transcript-epochs.ts'
 
 /** `svc1` in ASCII: how a file of ours is told from another program's. */
@@ -69,5 +70,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '028-idempotency-keys', sql: idempotencyKeys },
   { name: '029-removed-sub-agents', sql: removedSubAgents },
   { name: '032-task-parameters', sql: taskParameters },
+  { name: '033-images', sql: images },
   { name: '034-transcript-epochs', sql: transcriptEpochs },
 ]

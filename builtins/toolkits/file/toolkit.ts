@@ -1,5 +1,6 @@
 import { type PluginHandle, type Toolkit, tool, z } from '#kernel'
 import { keyedMutex } from '#lib/keyed-mutex'
+import { isImage, withImages } from '../../images/contract.ts'
 import { Jail, PathError } from '../../sandbox/contract.ts'
 import type { FileConfig } from './config.ts'
 import { replaceOnce } from './edit.ts'
@@ -19,7 +20,7 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
     try {
       const { size } = await handle.stat()
       if (size > limits.file_max_read_bytes) throw tooLarge(at, size, limits.file_max_read_bytes)
-      return textOf(await handle.readFile(), at)
+      return await handle.readFile()
     } finally {
       await handle.close()
     }
@@ -40,14 +41,18 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
       tool({
         name: 'file_read',
         description:
-          'Read a text file of your workspace. Rows come numbered; the number and the tab after it are not part of the file. Long files come in parts: the last line says how to read on.',
+          'Read a text file or look at an image of your workspace. Rows come numbered; number and tab are not part of the file. Of long files the last line says how to read on.',
         parameters: z.object({
           path,
           offset: z.coerce.number().int().min(0).default(0).describe('Rows to skip'),
           limit: z.coerce.number().int().min(1).max(5000).default(500).describe('Rows to show'),
         }),
         idempotent: true,
-        execute: async ({ path, offset, limit }, call) => windowOf(await read(call.workspace, path), offset, limit),
+        async execute({ path, offset, limit }, call) {
+          const bytes = await read(call.workspace, path)
+          if (isImage(bytes)) return withImages(`${path} is an image.`, { data: bytes, name: path.slice(-200) })
+          return windowOf(textOf(bytes, path), offset, limit)
+        },
       }),
       tool({
         name: 'file_write',
@@ -75,7 +80,7 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
         execute: ({ path, old_text, new_text }, call) =>
           inTurn(call.workspace, async () => {
             call.signal.throwIfAborted()
-            const text = replaceOnce(path, await read(call.workspace, path), old_text, new_text)
+            const text = replaceOnce(path, textOf(await read(call.workspace, path), path), old_text, new_text)
             return `Changed ${path}, which now has ${await write(call.workspace, path, text)} bytes.`
           }),
       }),
@@ -102,7 +107,10 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
 function textOf(bytes: Buffer, path: string): string {
   const text = bytes.toString('utf8')
   if (bytes.includes(0) || !bytes.equals(Buffer.from(text))) {
-    throw new PathError({ path, problem: 'holds no UTF-8 text, and the file tools handle nothing else' })
+    throw new PathError({
+      path,
+      problem: 'holds neither UTF-8 text nor a PNG, JPEG or WebP; the file tools handle nothing else',
+    })
   }
   return text
 }

@@ -1,26 +1,33 @@
 import { useRef } from 'preact/hooks'
+import { type Attachment, Attachments, useAttached } from '../../ui/attach.tsx'
 
 interface AskProps {
   busy: boolean
   dead: boolean
   /** @returns whether the server took it */
-  onAsk: (instruction: string) => Promise<boolean>
+  onAsk: (instruction: string, images: readonly Attachment[]) => Promise<boolean>
   onStop: () => void
 }
 
 /** Where one writes what it should do. What was not taken stands there again, unless one went on writing. */
 export function Ask({ busy, dead, onAsk, onStop }: AskProps) {
   const field = useRef<HTMLTextAreaElement>(null)
+  const attached = useAttached()
   const send = async () => {
     const instruction = field.current!.value.trim()
     if (!instruction || busy) return
+    const { images } = attached
     field.current!.form!.reset()
-    const taken = await onAsk(instruction)
-    if (!taken && field.current?.value === '') field.current.value = instruction
+    attached.set([])
+    const taken = await onAsk(instruction, images)
+    if (taken || field.current?.value !== '') return
+    field.current.value = instruction
+    attached.set(images)
   }
   return (
     <form
       class="row ask"
+      {...attached.taking}
       onSubmit={event => {
         event.preventDefault()
         void send()
@@ -48,6 +55,7 @@ export function Ask({ busy, dead, onAsk, onStop }: AskProps) {
           Send
         </button>
       )}
+      <Attachments attached={attached} disabled={dead} />
     </form>
   )
 }

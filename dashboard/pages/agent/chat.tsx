@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { api, type Fault, faultOf, isTaskFailure } from '../../api/client.ts'
 import { ofKinds, useQuery } from '../../api/query.ts'
 import { to } from '../../routes.ts'
+import { type Attachment, inputsOf } from '../../ui/attach.tsx'
 import { Card } from '../../ui/card.tsx'
 import { Loaded, Trouble } from '../../ui/states.tsx'
 import type { Task } from '../../ui/types.ts'
@@ -18,6 +19,7 @@ const keyOf = (agent_id: string) => `dashboard:${agent_id}`
 
 interface Writing {
   instruction: string
+  images: readonly Attachment[]
   text: string
   info: string
   /** The tasks that were there before: the one that is being written shows once. */
@@ -45,15 +47,16 @@ export function Chat({ agent: { agent_id: id, status } }: ViewProps) {
       end.current.scrollIntoView({ block: 'nearest' })
   }, [writing?.text, followed?.text])
 
-  const ask = async (instruction: string) => {
+  const ask = async (instruction: string, images: readonly Attachment[]) => {
     const control = new AbortController()
     stream.current = control
     setFault(undefined)
-    setWriting({ instruction, text: '', info: '', before: new Set(tasks.data?.map(({ task_id }) => task_id)) })
+    setWriting({ instruction, images, text: '', info: '', before: new Set(tasks.data?.map(({ task_id }) => task_id)) })
     const call = { signal: control.signal, idempotencyKey: newKey() }
+    const asked = { id, instruction, images: inputsOf(images), session_key: keyOf(id) }
     let taken = false
     try {
-      for await (const { event, data } of api.tasks.stream({ id, instruction, session_key: keyOf(id) }, call)) {
+      for await (const { event, data } of api.tasks.stream(asked, call)) {
         taken = true
         if (event === 'token') setWriting(had => had && { ...had, text: had.text + data.text })
         else if (event === 'reset') setWriting(had => had && { ...had, text: '' })

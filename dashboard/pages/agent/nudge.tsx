@@ -2,6 +2,7 @@ import { useRef } from 'preact/hooks'
 import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
 import { useLatest } from '../../api/feed.ts'
+import { Attachments, inputsOf, useAttached } from '../../ui/attach.tsx'
 import { Card } from '../../ui/card.tsx'
 import { Trouble } from '../../ui/states.tsx'
 import { When } from '../../ui/time.tsx'
@@ -10,9 +11,11 @@ import type { Agent } from '../../ui/types.ts'
 /** A word to the agent: it reads it before its next step. */
 export function Nudge({ agent: { agent_id: id, status }, onSent }: { agent: Agent; onSent: () => void }) {
   const form = useRef<HTMLFormElement>(null)
+  const attached = useAttached()
   const nudge = useAction(async (message: string) => {
-    await api.agents.nudge({ id, message })
+    await api.agents.nudge({ id, message, images: inputsOf(attached.images) })
     form.current?.reset()
+    attached.set([])
     onSent()
   }, 'Told; it reads this before its next step.')
   const told = useLatest(event => event.agent_id === id && event.type === 'nudge_received', 1)
@@ -21,6 +24,7 @@ export function Nudge({ agent: { agent_id: id, status }, onSent }: { agent: Agen
       <form
         ref={form}
         class="stack"
+        {...attached.taking}
         onSubmit={event => {
           event.preventDefault()
           void nudge.run(String(new FormData(event.currentTarget).get('message')))
@@ -34,6 +38,7 @@ export function Nudge({ agent: { agent_id: id, status }, onSent }: { agent: Agen
           required
           placeholder="It reads this before its next step"
         />
+        <Attachments attached={attached} disabled={status === 'dead'} />
         <Trouble fault={nudge.fault} />
         <div class="row">
           <button type="submit" class="primary" disabled={nudge.running || status === 'dead'}>

@@ -1,5 +1,8 @@
+import type { ComponentChildren } from 'preact'
 import { useWaiting } from '../../api/waiting.ts'
 import { to } from '../../routes.ts'
+import type { Attachment } from '../../ui/attach.tsx'
+import { Pictures, Previews } from '../../ui/pictures.tsx'
 import { Words } from '../../ui/said.tsx'
 import { Status } from '../../ui/status.tsx'
 import { When } from '../../ui/time.tsx'
@@ -9,15 +12,15 @@ import { dollars, plural, visible } from '../../ui/words.ts'
 /** A task that runs is shown with its answer so far, where that is followed. */
 type TurnProps =
   | { task: Task; followed?: { text: string; info: string } | undefined }
-  | { writing: { instruction: string; text: string; info: string } }
+  | { writing: { instruction: string; images: readonly Attachment[]; text: string; info: string } }
 
 /** What one asked, and what it answers: a task as it stands, or the answer while it is written. */
 export function Turn(props: TurnProps) {
   if ('writing' in props) {
-    const { instruction, text, info } = props.writing
+    const { instruction, images, text, info } = props.writing
     return (
       <>
-        <Instruction text={instruction} />
+        <Instruction text={instruction} images={<Previews images={images} />} />
         <li class="by-assistant" aria-live="polite">
           {text ? <Words text={text} /> : <span class="soft">{info ? visible(info) : 'It thinks…'}</span>}
         </li>
@@ -25,10 +28,10 @@ export function Turn(props: TurnProps) {
     )
   }
   const { followed } = props
-  const { instruction, output, status, error, approval_ids, cost_usd, tool_calls_made, created_at } = props.task
+  const { instruction, images, output, status, error, approval_ids, cost_usd, tool_calls_made, created_at } = props.task
   return (
     <>
-      <Instruction text={instruction} at={created_at} />
+      <Instruction text={instruction} images={<Pictures images={images} />} at={created_at} />
       <li class="by-assistant">
         {followed?.text ? (
           <Words text={followed.text} />
@@ -63,7 +66,7 @@ function Asked({ ids }: { ids: readonly string[] }) {
   )
 }
 
-function Instruction({ text, at }: { text: string; at?: string }) {
+function Instruction({ text, images, at }: { text: string; images: ComponentChildren; at?: string }) {
   return (
     <li class="by-user">
       <header>
@@ -73,6 +76,7 @@ function Instruction({ text, at }: { text: string; at?: string }) {
         </small>
       </header>
       <Words text={text} />
+      {images}
     </li>
   )
 }

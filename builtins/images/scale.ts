@@ -1,0 +1,67 @@
+import type { ImageHeader } from './header.ts'
+
+/**
+ * Longer sides are scaled down: what models look at at most, or scale down themselves.
+ * https://platform.claude.com/docs/en/build-with-claude/vision
+ */
+export const MAX_SIDE = 1568
+/** Larger files are compressed. Twenty of them in base64 are within the 32 MB that a request may have. */
+export const MAX_KEPT_BYTES = 1_000_000
+const QUALITIES = [85, 70, 50]
+
+export interface Scaled extends ImageHeader {
+  bytes: Buffer
+}
+
+/** Whether an image can be kept as it is. */
+export function isSmall({ width, height }: ImageHeader, bytes: Buffer): boolean {
+  return Math.max(width, height) <= MAX_SIDE && bytes.length <= MAX_KEPT_BYTES
+}
+
+/**
+ * Decodes an image, which shows that it is whole, and makes it small enough to be kept. The work is done by threads of libvips.
+ * @param max_pixels more are not decoded, whatever the header said
+ * @returns undefined where the package sharp is not installed
+ * @throws Error of sharp for what cannot be decoded
+ */
+export async function scaled(bytes: Buffer, header: ImageHeader, max_pixels: number): Promise<Scaled | undefined> {
+  const sharp = await load()
+  if (!sharp) return undefined
+  const open = () => sharp(bytes, { failOn: 'truncated', limitInputPixels: max_pixels })
+  const { orientation = 1, pages = 1 } = await open().metadata()
+  if (isSmall(header, bytes) && orientation === 1 && pages === 1) {
+    await open().stats()
+    return { ...header, bytes }
+  }
+  // Upright, and without the place and device that a camera writes beside the picture.
+  const small = open()
+    .autoOrient()
+    .resize({ width: MAX_SIDE, height: MAX_SIDE, fit: 'inside', withoutEnlargement: true })
+  if (header.media_type === 'image/png') {
+    const made = await small.clone().png().toBuffer({ resolveWithObject: true })
+    if (made.data.length <= MAX_KEPT_BYTES) return scaledOf('image/png', made)
+  }
+  for (const quality of QUALITIES) {
+    const made = await small
+      .clone()
+      .flatten({ background: 'white' })
+      .jpeg({ quality })
+      .toBuffer({ resolveWithObject: true })
+    if (made.data.length <= MAX_KEPT_BYTES || quality === QUALITIES.at(-1)) return scaledOf('image/jpeg', made)
+  }
+  return undefined
+}
+
+type Made = { data: Buffer; info: { width: number; height: number } }
+
+function scaledOf(media_type: 'image/png' | 'image/jpeg', { data, info }: Made): Scaled {
+  return { media_type, width: info.width, height: info.height, bytes: data }
+}
+
+/** Loaded with the first image: most processes never see one. */
+async function load() {
+  return import('sharp').then(
+    ({ default: sharp }) => sharp,
+    () => undefined,
+  )
+}

@@ -1,0 +1,129 @@
+import { useState } from 'preact/hooks'
+import { visible } from './words.ts'
+
+const TYPES = ['image/png', 'image/jpeg', 'image/webp']
+const MAX_IMAGES = 4
+/** Most that a request may have, in characters of base64; some are left for the rest of it. */
+const MAX_CHARS = 16_000_000
+
+/** An image that goes with what is being written. */
+export interface Attachment {
+  name: string
+  /** Base64. */
+  data: string
+  type: string
+}
+
+export interface Attached {
+  images: readonly Attachment[]
+  /** Why the last file was not attached. */
+  problem: string
+  add(files: Iterable<File>): Promise<void>
+  remove(image: Attachment): void
+  set(images: readonly Attachment[]): void
+  /** Takes images that are pasted into a form or dropped on it. */
+  taking: {
+    onPaste(event: ClipboardEvent): void
+    onDrop(event: DragEvent): void
+    onDragOver(event: DragEvent): void
+  }
+}
+
+/** The images that the reader attached. The server checks them: here only what could never be sent is refused. */
+export function useAttached(): Attached {
+  const [images, set] = useState<readonly Attachment[]>([])
+  const [problem, setProblem] = useState('')
+  const add = async (files: Iterable<File>) => {
+    const read = await Promise.all([...files].map(readImage))
+    const all = [...images, ...read]
+    const other = read.find(({ type }) => !TYPES.includes(type))
+    const size = all.reduce((sum, { data }) => sum + data.length, 0)
+    const found = other
+      ? `"${other.name}" is no PNG, JPEG or WebP.`
+      : all.length > MAX_IMAGES
+        ? `At most ${MAX_IMAGES} images go with one message.`
+        : size > MAX_CHARS
+          ? 'The images are larger than 12 MB together. Attach smaller ones.'
+          : ''
+    setProblem(found)
+    if (!found) set(all)
+  }
+  const take = (event: Event, files: FileList | undefined) => {
+    if (!files?.length) return
+    event.preventDefault()
+    void add(files)
+  }
+  return {
+    images,
+    problem,
+    add,
+    set,
+    remove: image => set(images.filter(each => each !== image)),
+    taking: {
+      onPaste: event => take(event, event.clipboardData?.files),
+      onDrop: event => take(event, event.dataTransfer?.files),
+      onDragOver: event => event.dataTransfer?.types.includes('Files') && event.preventDefault(),
+    },
+  }
+}
+
+function readImage(file: File): Promise<Attachment> {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader()
+    reader.onerror = () => reject(reader.error)
+    reader.onload = () => {
+      const url = String(reader.result)
+      resolve({ name: file.name, type: file.type, data: url.slice(url.indexOf(',') + 1) })
+    }
+    reader.readAsDataURL(file)
+  })
+}
+
+/** What is attached, each with a way to take it off again, and a way to attach more. */
+export function Attachments({ attached, disabled }: { attached: Attached; disabled?: boolean }) {
+  const { images, problem, add, remove } = attached
+  return (
+    <div class="row attachments">
+      {images.map(image => (
+        <span key={image} class="thumb">
+          <img src={sourceOf(image)} alt={visible(image.name)} />
+          <button
+            type="button"
+            class="small quiet"
+            aria-label={`Remove ${visible(image.name)}`}
+            onClick={() => remove(image)}
+          >
+            ×
+          </button>
+        </span>
+      ))}
+      <label class="attach">
+        Attach image
+        <input
+          type="file"
+          accept={TYPES.join(',')}
+          multiple
+          disabled={disabled}
+          onChange={event => {
+            void add(event.currentTarget.files ?? [])
+            event.currentTarget.value = ''
+          }}
+        />
+      </label>
+      {problem && (
+        <p class="trouble" role="alert">
+          {visible(problem)}
+        </p>
+      )}
+    </div>
+  )
+}
+
+export function sourceOf({ type, data }: Pick<Attachment, 'type' | 'data'>): string {
+  return `data:${type};base64,${data}`
+}
+
+/** Attachments as a request has them. */
+export function inputsOf(images: readonly Attachment[]): { name: string; data: string }[] {
+  return images.map(({ name, data }) => ({ name, data }))
+}

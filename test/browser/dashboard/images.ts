@@ -1,0 +1,89 @@
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { text, until } from '../../support/index.ts'
+import { pngOf } from '../../support/png.ts'
+import { hasChromium, theBrowser } from '../browser.ts'
+import { type Lit, lit, shot, type Visitor, visitor } from './house.ts'
+
+const picture = { name: 'sketch.png', mimeType: 'image/png', buffer: pngOf(160, 90, [40, 90, 200]) }
+const URL_OF_PICTURE = `data:image/png;base64,${picture.buffer.toString('base64')}`
+
+/** What a person does who drops or pastes a file: `kind` is the event, the file is the picture. */
+const giving = (kind: 'drop' | 'paste') => `(() => {
+  const bytes = Uint8Array.from(atob('${picture.buffer.toString('base64')}'), letter => letter.charCodeAt(0))
+  const data = new DataTransfer()
+  data.items.add(new File([bytes], 'dropped.png', { type: 'image/png' }))
+  const event = '${kind}' === 'drop'
+    ? new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true })
+    : new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true })
+  document.querySelector('textarea').dispatchEvent(event)
+})()`
+
+describe.skipIf(!hasChromium)('a person with images', () => {
+  let browser: Browser
+  let house: Lit
+  let person: Visitor
+  let page: Page
+  let id: string
+
+  beforeAll(async () => {
+    const script = ({ prompt }: { prompt: string }) =>
+      text(prompt.includes('"goal":') ? '{"goal": null}' : 'A blue field.')
+    ;[browser, house] = await Promise.all([theBrowser(), lit({ script })])
+    person = await visitor(browser, house)
+    id = await house.spawn()
+    page = await person.open(`#/agents/${id}/chat`)
+  })
+  afterAll(async () => {
+    await person?.leave()
+    await house?.close()
+  })
+
+  const thumbs = () => page.locator('.attachments img')
+  const isShown = (image: string) => page.waitForFunction(`document.querySelector('${image}')?.naturalWidth === 160`)
+
+  it('attaches, drops, pastes and removes them in the chat, and sees in it what was sent', async () => {
+    await page.getByLabel('Attach image').setInputFiles([picture])
+    await page.evaluate(giving('drop'))
+    await page.evaluate(giving('paste'))
+    await until(async () => (await thumbs().count()) === 3)
+    await page.getByRole('button', { name: 'Remove dropped.png' }).first().click()
+    await page.getByRole('button', { name: 'Remove dropped.png' }).click()
+    await page.getByLabel('Attach image').setInputFiles([{ ...picture, name: 'plan.gif', mimeType: 'image/gif' }])
+    await page.getByText('"plan.gif" is no PNG, JPEG or WebP.').waitFor()
+    expect(await thumbs().count()).toBe(1)
+    await page.getByLabel('What it should do').fill('What is this?')
+    await page.getByLabel('What it should do').press('Enter')
+    await page.getByText('A blue field.').waitFor()
+    await isShown('.by-user .pictures img')
+    expect(await thumbs().count()).toBe(0)
+    const asked = house.model!.requests.find(({ prompt }) => prompt.includes('What is this?'))!
+    expect(asked.body.messages.at(-1)!.images).toEqual([URL_OF_PICTURE])
+    await page.reload()
+    await isShown('.by-user .pictures img')
+    await page.screenshot({ path: shot('chat-image') })
+    await page.getByText('A blue field.').waitFor()
+    person.rest()
+  })
+
+  it('attaches one to a message, which reaches the model', async () => {
+    await person.at(`#/agents/${id}`)
+    await page.getByLabel('Attach image').setInputFiles([picture])
+    await page.getByRole('textbox', { name: /Tell it something/ }).fill('Build this')
+    await page.screenshot({ path: shot('nudge-image') })
+    await page.getByRole('button', { name: 'Nudge' }).click()
+    await until(() => house.model!.requests.some(({ prompt }) => prompt.includes('Build this')))
+    const asked = house.model!.requests.find(({ prompt }) => prompt.includes('Build this'))!
+    expect(asked.body.messages.at(-1)!.images).toEqual([URL_OF_PICTURE])
+    expect(await thumbs().count()).toBe(0)
+    person.rest()
+  })
+
+  it('sees them in the transcript of a session', async () => {
+    const [session] = await house.invoke<{ session_id: string }[]>('sessions.list', { agent_id: id })
+    await person.at(`#/sessions/${session!.session_id}`)
+    await isShown('.said .pictures img')
+    await page.screenshot({ path: shot('transcript-image') })
+    person.rest()
+  })
+})
