@@ -1,4 +1,5 @@
 import { defineError, point, token, z } from '#kernel'
+import { ImageRef } from '../images/contract.ts'
 import {
   type ContextCompacted,
   type ContextRefused,
@@ -7,7 +8,6 @@ import {
   type SummaryDue,
   SummaryMark,
 } from './context/contract.ts'
-import { ImageRef } from '../images/contract.ts'
 import type { ModelParameters } from './parameters/contract.ts'
 
 export * from './context/contract.ts'

@@ -1,4 +1,4 @@
-import type { ModelCall, SentMessage as Message } from '../contract.ts'
+import type { SentMessage as Message, ModelCall } from '../contract.ts'
 import { thinkingTokens } from '../parameters/contract.ts'
 import { bounded, boundedSystem } from './bounds.ts'
 import type { ContextSections, SummaryMark } from './contract.ts'
