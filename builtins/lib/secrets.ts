@@ -38,7 +38,7 @@ function formsOf(secret: string): string[] {
 }
 
 /** Minimum length of a secret; shorter values are too common in other text. */
-const SHORTEST_SECRET = 8
+export const SHORTEST_SECRET = 8
 
 /** Masks these secrets in the strings of JSON. */
 export function maskJson(json: string, secrets: readonly string[]): string {

@@ -20,7 +20,8 @@ const NO_TOOLS =
   /HTTP (?:400|404|422|500|501): .*\b(?:tools?|tool[_ ]choice|functions?)\b.*(?:support|requires?|enable|unknown|unrecognized|unexpected|not (?:allowed|permitted|available))|HTTP (?:400|404|422|500|501): .*(?:support|unknown|unrecognized|unexpected).*\btools?\b/i
 /**
  * Servers say so that a model sees no images: OpenAI, Mistral, llama.cpp and LM Studio; OpenRouter and Ollama; DeepSeek, Groq, vLLM.
- * Sources: their answers as quoted in issues of their clients, read on 2026-11-25.
+ * Sources: vllm#11629 (OpenAI's), ollama#17301, next-ai-draw-io#55 (DeepSeek's), nexu#733 (OpenRouter's), read on 2026-11-25; the
+ * others were not looked up.
  */
 const NO_VISION =
   /HTTP (?:400|404|415|422|500|501): .*(?:image(?:s|_url)?\b.{0,60}(?:not (?:supported|enabled|allowed)|only supported)|(?:not support|support|missing data required for)( any)? images?\b|unknown variant .?image_url|content must be a string|not a multimodal|at most 0 image)/i

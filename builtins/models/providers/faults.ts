@@ -1,4 +1,5 @@
 import { type Clock, describeIssues, issuesOf, sentenceOf, z } from '#kernel'
+import { SHORTEST_SECRET } from '#lib/secrets'
 import { overflowIn } from '../context/overflow.ts'
 import { ModelError, type ModelFailure } from '../contract.ts'
 import type { Endpoint } from './endpoints.ts'
@@ -27,7 +28,9 @@ const UNREACHED =
 export function faultOf(error: unknown, model: string, endpoint: Endpoint, clock: Pick<Clock, 'ms'>): ModelError {
   if (error instanceof ModelError) return error
   const { problem, retryAfter, ...facts } = describe(error, endpoint, clock)
-  const said = endpoint.key ? problem.replaceAll(endpoint.key, '***') : problem
+  const { key = '' } = endpoint
+  // A shorter one, such as "ollama", is no secret, and part of other words.
+  const said = key.length >= SHORTEST_SECRET ? problem.replaceAll(key, '***') : problem
   const options = { cause: error, ...(retryAfter === undefined ? {} : { retryAfter }) }
   return Object.assign(new ModelError({ model, problem: said }, options), facts)
 }
