@@ -2,10 +2,11 @@ import { expect, it } from 'vitest'
 import { contextSoak } from './context-soak.ts'
 
 it('agents with a window of 8k keep their goals, orders and facts, however often the service is stopped or killed', async () => {
-  const { refused, lost, compactions, kills, requests } = await contextSoak({ goals: 20 })
+  const { refused, lost, compactions, kills, requests, summaries } = await contextSoak({ goals: 20 })
   expect(refused).toEqual([])
   expect(lost).toEqual([])
   expect(compactions).toBeGreaterThan(20)
   expect(kills).toBeGreaterThan(1)
+  expect(summaries).toBeGreaterThan(5)
   expect(requests).toBeGreaterThan(200)
 })

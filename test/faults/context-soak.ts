@@ -41,6 +41,8 @@ export interface ContextSoakReport {
   compactions: number
   /** How often a fact was read again that its request no longer held. */
   rereads: number
+  /** How often the model wrote a summary. */
+  summaries: number
 }
 
 const fact = (goal: number) => `The code word of task number ${goal} is W${goal * 7919}.`
@@ -54,12 +56,14 @@ const contentsOf = (goal: number, file: number) =>
 class Reader {
   readonly lost: string[] = []
   rereads = 0
+  summaries = 0
   readonly #steps = new Map<number, number>()
   /** Of each goal, the orders that one of its requests has held. */
   readonly #orders = new Map<number, Set<string>>()
 
   answer({ n, prompt, body }: ModelServerRequest): Reply {
     if (prompt.includes('"goal":')) return text('{"goal": null, "reasoning": "there is nothing to do"}')
+    if (prompt.includes('You write the record of the work of an agent')) return this.#summary(n, prompt)
     const first = body.messages.find(({ role }) => role === 'user')?.content ?? ''
     const goal = Number(/^Goal: Read the files of task number (\d+) and/.exec(first)?.[1])
     if (!goal) {
@@ -76,6 +80,16 @@ class Reader {
     if (prompt.includes(fact(goal))) return toolCall('finish_goal', { summary: fact(goal) })
     this.rereads++
     return toolCall('file_read', { path: pathOf(goal, 1) })
+  }
+
+  /** Every third request for a summary gets none, so that a digest has to do. */
+  #summary(n: number, prompt: string): Reply {
+    if (n % 3 === 0) return text('I would rather not.')
+    this.summaries++
+    const facts = prompt.match(/The code word of task number \d+ is W\d+\./g) ?? []
+    const sections = { Goal: 'Read the files.', 'Orders and constraints': 'none', Decisions: 'none', Failed: 'none' }
+    const rest = Object.entries({ ...sections, Done: [...new Set(facts)].join(' ') || 'none', Next: 'Read on.' })
+    return text(rest.map(([heading, content]) => `## ${heading}\n${content}`).join('\n'))
   }
 }
 
@@ -128,7 +142,15 @@ export async function contextSoak({ goals, seed = 1, tell }: ContextSoakOptions)
   using db = opened(join(dir.path, '.svc/svc.db'))
   const ended = db.prepare('SELECT objective, status, result FROM goals ORDER BY created_at').all() as Ended[]
   return {
-    ...{ seed, goals, restarts, kills, rereads: reader.rereads, requests: server.requests.length },
+    ...{
+      seed,
+      goals,
+      restarts,
+      kills,
+      rereads: reader.rereads,
+      summaries: reader.summaries,
+      requests: server.requests.length,
+    },
     refused: server.refusals.map(({ message }) => message),
     lost: [...reader.lost, ...missing(ended, goals)],
     compactions: db.prepare("SELECT count(*) FROM events WHERE type = 'context_compacted'").pluck().get() as number,
