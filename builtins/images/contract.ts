@@ -15,7 +15,10 @@ export const IMAGES_BODY_BYTES = 16 * 1024 * 1024
 /** An image of a message, by the hash under which it is kept. */
 export const ImageRef = z
   .object({
-    sha256: z.string().regex(/^[0-9a-f]{64}$/),
+    sha256: z
+      .string()
+      .regex(/^[0-9a-f]{64}$/)
+      .meta({ examples: ['0123456789abcdef'.repeat(4)] }),
     media_type: z.enum(IMAGE_TYPES),
     width: z.number().int().min(1).describe('Pixels'),
     height: z.number().int().min(1).describe('Pixels'),

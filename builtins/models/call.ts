@@ -136,6 +136,7 @@ export async function callModel(call: ModelCall, to: Understood, settings: CallS
         await (form === 'stream' ? hearStream : hearPlain)(talk, total.signal, heard, pass)
         pass.leave('answered')
         crashPoint('model answered')
+        heard.text = heard.text.toWellFormed()
         shown.end(heard.text)
         return Object.freeze({ ...answerOf(heard, to, request, ports), spend: Object.freeze(spend()) })
       } catch (error) {

@@ -61,8 +61,9 @@ export default definePlugin({
       name: 'parameters',
       async read(agent) {
         const profile = await svc.use(Agents).profileOf(agent)
-        const { parameters } = await describe(agent.model || profile.model || null)
-        return mergeParameters(profile.parameters, parameters, { temperature: profile.temperature })
+        // A server that is asked for its model may not be there.
+        const facts = await describe(agent.model || profile.model || null).catch(() => null)
+        return facts && mergeParameters(profile.parameters, facts.parameters, { temperature: profile.temperature })
       },
     })
     svc.add(ModelUsers, {

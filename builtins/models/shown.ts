@@ -13,6 +13,8 @@ export class Shown {
   #isStale = false
   /** The caller cannot take back what it shows, so that nothing more is added to it. */
   #isStuck = false
+  /** Half of a character, which is no text before its other half has come. */
+  #half = ''
 
   constructor({ onText, onReset }: Pick<ModelCall, 'onText' | 'onReset'>) {
     this.#onText = onText
@@ -21,11 +23,15 @@ export class Shown {
 
   /** Another attempt begins. */
   again(): void {
+    this.#half = ''
     this.#isStale = this.text !== ''
   }
 
-  show(text: string): void {
+  show(piece: string): void {
     if (this.#isStale) this.#takeBack()
+    const whole = this.#half + piece
+    this.#half = /[\ud800-\udbff]$/.exec(whole)?.[0] ?? ''
+    const text = whole.slice(0, whole.length - this.#half.length).toWellFormed()
     if (text === '' || !this.#onText || this.#isStuck) return
     this.text += text
     this.#onText(text)
@@ -33,6 +39,7 @@ export class Shown {
 
   /** The answer is whole: what was shown of it becomes its text. */
   end(text: string): void {
+    this.#half = ''
     if (this.#isStale || !text.startsWith(this.text)) this.#takeBack()
     this.show(text.slice(this.text.length))
   }

@@ -89,9 +89,10 @@ export function fromSchema(
         return fc.array(below(items), { minLength: minItems, maxLength: Math.min(maxItems, minItems + 3) })
       }
       case 'string': {
-        const { minLength = 0, maxLength = 40, pattern, format } = schema
+        const { minLength = 0, pattern, format } = schema
+        const { maxLength = pattern ? 80 : 40 } = schema
         if (format === 'date-time') return fc.date({ noInvalidDate: true }).map(date => date.toISOString())
-        if (pattern) return fc.stringMatching(new RegExp(pattern), { maxLength: Math.max(1, Math.min(maxLength, 60)) })
+        if (pattern) return fc.stringMatching(new RegExp(pattern), { maxLength: Math.max(1, Math.min(maxLength, 80)) })
         return fc.string({ minLength, maxLength: Math.min(maxLength, minLength + 40) })
       }
       case 'integer': {

@@ -64,7 +64,7 @@ describe('a module that protects', () => {
 /** What would keep the service from starting, or has no effect: section, key and value with what is said of it. */
 const REFUSED: [string, string, unknown, string][] = [
   ['store', 'url', 'javascript:alert(1)', "leave it empty for the project's own file, or begin it with postgres://"],
-  ['plugins', 'disabled', ['store'], '"store" cannot be disabled: budget, guardrails, agents'],
+  ['plugins', 'disabled', ['store'], '"store" cannot be disabled: images, budget, guardrails'],
   [
     'plugins',
     'disabled',

@@ -98,7 +98,7 @@ test("Mistral's thinking is reasoning, and goes back as a part of the content", 
   const answer = await call({ messages: [GOAL] })
   expect(answer).toMatchObject({ text: 'I look.', reasoning: 'A box.' })
   await call({ messages: [GOAL, ...said(answer)] })
-  expect(server.requests[1]!.body.messages[1]!.content).toEqual(parts)
+  expect(server.requests[1]!.body.messages[1]!.parts).toEqual(parts)
 })
 
 test('Anthropic gets its thinking back signed while its calls are answered, and does not think where that is lost', async () => {

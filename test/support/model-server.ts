@@ -14,6 +14,8 @@ export interface ModelRequestBody {
     content: string | null
     /** The URLs of its images. */
     images?: string[]
+    /** Of a message in parts, these as they came. */
+    parts?: unknown[]
     tool_calls?: unknown[]
     tool_call_id?: string
     reasoning_content?: string

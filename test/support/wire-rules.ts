@@ -201,7 +201,7 @@ export function readMessage(message: WireMessage): WireMessage {
   if (!Array.isArray(parts)) return message
   const texts = parts.flatMap(part => (part.type === 'text' ? [String(part.text)] : []))
   const images = parts.flatMap(part => (part.type === 'image_url' ? [String(part.image_url?.url)] : []))
-  return { ...message, content: texts.join('\n'), images }
+  return { ...message, content: texts.join('\n'), images, parts }
 }
 
 /** How each provider says that a request is larger than the window. */

@@ -29,7 +29,13 @@ export const ModelParameters = z.strictObject(
       .optional()
       .describe('Tokens for thinking, on top of max_tokens; Anthropic takes 1024 or more'),
     temperature: z.number().min(0).max(2).optional().describe('0 sober to 2 wild'),
-    top_p: z.number().gt(0).max(1).optional().describe('Only the most probable tokens up to this probability'),
+    top_p: z
+      .number()
+      .gt(0)
+      .max(1)
+      .meta({ examples: [0.9] })
+      .optional()
+      .describe('Only the most probable tokens up to this probability'),
     stop: z.array(z.string().min(1).max(200)).min(1).max(4).optional().describe('Texts at which the answer ends'),
     seed: z.number().int().min(0).max(2_147_483_647).optional().describe('For answers that can be repeated'),
     verbosity: z.enum(['low', 'medium', 'high']).optional().describe('How long answers are'),

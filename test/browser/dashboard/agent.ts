@@ -256,7 +256,7 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
     expect((await opinions()).map(({ domain }) => domain)).toContain('fairs')
     await row.getByRole('button', { name: 'Restore…' }).click()
     await dialog.getByRole('button', { name: 'Restore', exact: true }).click()
-    await page.getByText('It is back there').waitFor()
+    await page.getByText('Restored.').waitFor()
     expect((await opinions()).map(({ domain }) => domain)).toEqual(['sheep'])
     // What it was is kept too, and either of them can go.
     await expect.poll(() => page.getByRole('table').getByRole('row').count(), PATIENT).toBe(3)

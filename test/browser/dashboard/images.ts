@@ -40,7 +40,8 @@ describe.skipIf(!hasChromium)('a person with images', () => {
   })
 
   const thumbs = () => page.locator('.attachments img')
-  const isShown = (image: string) => page.waitForFunction(`document.querySelector('${image}')?.naturalWidth === 160`)
+  const isShown = (image: string) =>
+    until(() => page.evaluate<boolean>(`document.querySelector('${image}')?.naturalWidth === 160`))
 
   it('attaches, drops, pastes and removes them in the chat, and sees in it what was sent', async () => {
     await page.getByLabel('Attach image').setInputFiles([picture])

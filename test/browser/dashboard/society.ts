@@ -77,7 +77,7 @@ describe.skipIf(!hasChromium)('the society page', () => {
   })
 
   it('draws who talks to whom as it happens, and tells the same in a table', async () => {
-    await page.getByText('Nobody said anything').waitFor()
+    await page.getByText('No messages in this time').waitFor()
     for (let n = 0; n < 3; n++) await says('ann', 'bob', `draft ${n}`)
     await says('bob', 'ann', 'The second is better.')
     // What came in by other ways than this room's is words too.
