@@ -86,12 +86,12 @@ export async function unconfirmedSpend(
 }
 
 const SPEND_KEYS = { agent: 'agent_id', model: 'model', kind: 'kind' } as const
-/** What stands for all that are not told apart. */
+/** Name of the row that sums up all that are not listed. */
 const OTHERS = 'others'
 
 /**
  * Adds up the spend since a time, for each stretch of `length` milliseconds and each agent, model or kind.
- * @param top the maximum number of those that are told apart; -1 tells all
+ * @param top maximum number of rows listed by name; -1 lists all
  */
 export function spendBy(store: Store, by: keyof typeof SPEND_KEYS, length: number, from: number, top = -1) {
   const key = SPEND_KEYS[by]

@@ -38,9 +38,9 @@ export interface WrittenStatement {
 /** Maximum listeners for the end of a cycle. A turn has up to 32 calls at once; twice as many are a leak. */
 const MOST_LISTENERS = 64
 
-/** Ends a cycle before its time. `told` is called first, at a fraction of what a listener costs. */
+/** Ends a cycle before its time. `onAbort` is called first, at a fraction of what a listener costs. */
 export class CycleEnd extends AbortController {
-  told: ((reason: unknown) => void) | undefined
+  onAbort: ((reason: unknown) => void) | undefined
 
   constructor() {
     super()
@@ -48,7 +48,7 @@ export class CycleEnd extends AbortController {
   }
 
   override abort(reason: unknown): void {
-    if (!this.signal.aborted) this.told?.(reason)
+    if (!this.signal.aborted) this.onAbort?.(reason)
     super.abort(reason)
   }
 }

@@ -87,7 +87,7 @@ export class TapeRecorder implements Tape {
   actor(id: number, end: CycleEnd, earlier?: Earlier): RecordedActor {
     const actor = new RecordedActor(this, id, earlier)
     this.#acting.add(actor)
-    end.told = reason => {
+    end.onAbort = reason => {
       if (actor.over) return
       this.readBefore(actor)
       this.add(['a', id, recordOf(reason)])

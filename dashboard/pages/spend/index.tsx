@@ -23,7 +23,7 @@ const VIEWS = {
   month: { name: 'The last 30 days', bucket: 'day', length: 86_400_000, buckets: 30 },
 } as const
 const BY = { agent: 'agent', model: 'model', kind: 'purpose' } as const
-/** Those that spent most are told apart. */
+/** Maximum rows listed by name: those that spent most. */
 const TOP = 50
 /** What the server names all else. */
 const OTHERS = 'others'
