@@ -50,6 +50,8 @@ export interface Operation<I extends z.ZodObject = z.ZodObject, O extends z.ZodT
   count?(input: z.output<I>, call: OperationCall): number | Promise<number>
   /** What a list leaves out unless its input `all` is set. The number is the header `X-Hidden-Count`, and a line in a terminal. */
   hidden?: HiddenRows<I>
+  /** A line for people above the answer, in printable ASCII, where something concerns all of it. Over HTTP the header `X-Notice`. */
+  notice?(): string | undefined | Promise<string | undefined>
 }
 
 export interface HiddenRows<I extends z.ZodObject = z.ZodObject> {

@@ -107,6 +107,13 @@ export class AgentDirectory implements Agents {
     })
   }
 
+  /** Returns the line that says that all agents are frozen; undefined while they are not. */
+  async freezeNotice(): Promise<string | undefined> {
+    const since = await frozenSince(this.#svc)
+    if (since === null) return undefined
+    return `The daemon has been frozen since ${isoTime(since)}: no agent works. Go on with: svc daemon resume`
+  }
+
   async #summaries(limit: number, offset: number, filter: AgentFilter): Promise<AgentSummary[]> {
     const over = await leasesOver(this.#svc)
     const found: SummaryRow[] = []

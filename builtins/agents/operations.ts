@@ -125,6 +125,7 @@ export function agentOperations(agents: AgentDirectory) {
       run: wanted => agents.status(wanted),
       count: wanted => agents.number(wanted),
       hidden,
+      notice: () => agents.freezeNotice(),
       render: statusPage,
     }),
     operation({

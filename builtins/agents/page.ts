@@ -24,9 +24,6 @@ export function statusPage(agents: readonly StatusEntry[]): string {
   })
   if (agents.length === STATUS_PAGE)
     lines.push(`These are ${STATUS_PAGE}; the next ones: svc status --offset ${STATUS_PAGE}`)
-  const frozen_since = agents[0]?.frozen_since
-  if (frozen_since)
-    lines.unshift(`The daemon has been frozen since ${frozen_since}: no agent works. Go on with: svc daemon resume`)
   return lines.join('\n')
 }
 

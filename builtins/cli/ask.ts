@@ -8,6 +8,14 @@ import { type CommandTree, DaemonAnswerError, type OperationRef } from './contra
 /** So often it is looked whether the daemon that is to answer still moves, in milliseconds. */
 const LOOK_MS = 1_000
 
+/** What belongs around an answer in a terminal. */
+export interface Surroundings {
+  /** The number of rows that a list leaves out. */
+  hidden?: number | undefined
+  /** A line above the answer; empty when there is none. */
+  notice?: string | undefined
+}
+
 /**
  * Sends an operation to the project's daemon, over its socket. Who aborts the signal is a client that goes away.
  * @returns undefined when none answers there, or one that has stalled might have told something, or the operation has no place in its REST app
@@ -19,7 +27,7 @@ export async function askDaemon(
   input: Readonly<Record<string, unknown>>,
   { house, ports, tree }: Pick<Context, 'house' | 'ports' | 'tree'>,
   signal?: AbortSignal,
-): Promise<{ output: unknown; hidden?: number } | undefined> {
+): Promise<{ output: unknown; around?: Surroundings } | undefined> {
   const request = requestOf(operation, input)
   if (!request) return undefined
   const svc = join(root, '.svc')
@@ -35,7 +43,7 @@ export async function askDaemon(
   })
   if (!answer) return undefined
   if (answer.events) return { output: eventsOf(answer.events, tree.exits) }
-  if (answer.status < 300) return { output: answer.text === '' ? null : bodyOf(answer), hidden: answer.hidden ?? 0 }
+  if (answer.status < 300) return { output: answer.text === '' ? null : bodyOf(answer), around: answer.around ?? {} }
   throw errorOf(answer, tree.exits)
 }
 
@@ -91,8 +99,7 @@ interface Answer {
   status: number
   json: boolean
   text: string
-  /** The number of rows that a list leaves out. */
-  hidden?: number
+  around?: Surroundings
   /** Of a stream. */
   events?: IncomingMessage
 }
@@ -116,8 +123,8 @@ async function send(
       response.once('error', failed)
       response.once('end', () => {
         const json = /\bjson\b/.test(headers['content-type'] ?? '')
-        const hidden = Number(headers['x-hidden-count'] ?? 0)
-        resolve({ status, json, text: Buffer.concat(parts).toString('utf8'), hidden })
+        const around = { hidden: Number(headers['x-hidden-count'] ?? 0), notice: String(headers['x-notice'] ?? '') }
+        resolve({ status, json, text: Buffer.concat(parts).toString('utf8'), around })
       })
     })
     const failed = (error: NodeJS.ErrnoException) => {

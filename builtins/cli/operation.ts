@@ -1,5 +1,5 @@
 import { type Kernel, type Operation, type Role, type StreamEvent, type SvcError, sentenceOf } from '#kernel'
-import { askDaemon } from './ask.ts'
+import { askDaemon, type Surroundings } from './ask.ts'
 import { isChild, runInChild, runsPlugins } from './child.ts'
 import type { Context } from './context.ts'
 import { type CommandSpec, NeedsDaemonError, type OperationRef } from './contract.ts'
@@ -32,7 +32,7 @@ export async function runOperation(
     if (!told) return runHere(root, spec, input, context, signal)
     const isAsked = (rendered && !json) || judged
     const as = isAsked ? await shownAs(spec.operation!, root, context) : undefined
-    const shown = show(told.output, as, asked(spec, input, told.hidden), context, signal)
+    const shown = show(told.output, as, asked(spec, input, told.around), context, signal)
     return await (endless ? shown.catch(error => stopped(error, context)) : shown)
   })
   const interruption = exit === INTERRUPTED ? interruptionOf(name, input) : undefined
@@ -95,15 +95,21 @@ interface Asked {
   narrowed: string
   /** The rows that it leaves out, in words; empty when none. */
   hidden: string
+  notice: string
   /** What Ctrl-C did, where it did more than end the command. */
   interruption: string | undefined
 }
 
-function asked(spec: CommandSpec, input: Record<string, unknown>, hidden = 0): Asked {
+function asked(
+  spec: CommandSpec,
+  input: Record<string, unknown>,
+  { hidden = 0, notice = '' }: Surroundings = {},
+): Asked {
   const name = spec.operation?.hides
   return {
     narrowed: narrowing(spec, input),
     hidden: name && hidden > 0 ? hiddenLine(hidden, name) : '',
+    notice,
     interruption: spec.operation ? interruptionOf(spec.operation.name, input) : undefined,
   }
 }
@@ -112,7 +118,7 @@ function asked(spec: CommandSpec, input: Record<string, unknown>, hidden = 0): A
 async function show(
   output: unknown,
   as: ShownAs | undefined,
-  { narrowed, hidden, interruption }: Asked,
+  { narrowed, hidden, notice, interruption }: Asked,
   context: Context,
   signal: AbortSignal,
 ): Promise<number> {
@@ -124,6 +130,7 @@ async function show(
   }
   // An interrupted task answers that its client went away.
   if (signal.aborted && !json && interruption !== undefined) return INTERRUPTED
+  if (notice && !json) terminal.out(printable(notice))
   if (json) terminal.out(printableJson(JSON.stringify(output, null, 2)))
   else if (narrowed && Array.isArray(output) && output.length === 0) terminal.out(printable(`none with ${narrowed}`))
   else if (render) terminal.out(fitted(printable(render(output as never)), terminal.columns))
@@ -156,14 +163,14 @@ async function runHere(
     invokeMasked(kernel, name, input, { signal, progress }),
   )
   const operation = await defined(kernel, name)
-  const hidden = operation?.hidden && (await hiddenOf(operation, input))
+  const around = operation ? await surroundingsOf(operation, input) : {}
   // Awaited here: a stream needs the process that it comes from.
-  return await show(output, operation, asked(spec, input, hidden), context, signal)
+  return await show(output, operation, asked(spec, input, around), context, signal)
 }
 
-async function hiddenOf(operation: Operation, input: Record<string, unknown>): Promise<number> {
+async function surroundingsOf(operation: Operation, input: Record<string, unknown>): Promise<Surroundings> {
   const { hiddenCount } = await import('#kernel')
-  return hiddenCount(operation, input)
+  return { hidden: await hiddenCount(operation, input), notice: await operation.notice?.() }
 }
 
 /** How to tell what the daemon has done. It is told as it is where this process cannot come up, as with a bad configuration. */

@@ -157,6 +157,8 @@ async function answer(
   if (operation.count) reply.headers(await windowHeaders(operation, input, request.url, call))
   const left = await hiddenCount(operation, input)
   if (left > 0) reply.header('x-hidden-count', String(left))
+  const notice = await operation.notice?.()
+  if (notice) reply.header('x-notice', notice)
   if (operation.http.headers) reply.headers(operation.http.headers(input as never))
   return sendOutput(reply, operation.http, output, hide)
 }

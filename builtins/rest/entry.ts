@@ -84,7 +84,7 @@ function bodyOf(
 
 /** The answers of success: of each status that the operation may choose, with its headers. */
 function succeeded(operation: Operation, components: Components): Record<string, Json> {
-  const { summary, http, count, hidden, events } = operation
+  const { summary, http, count, hidden, notice, events } = operation
   const { method, status = 200, statuses = {}, location } = http!
   const cached = method === 'GET' && !events
   const headers = {
@@ -94,6 +94,7 @@ function succeeded(operation: Operation, components: Components): Record<string,
     ...(cached ? { ETag: ref('headers', 'ETag') } : {}),
     ...(count ? { 'X-Total-Count': ref('headers', 'X-Total-Count'), Link: ref('headers', 'Link') } : {}),
     ...(hidden ? { 'X-Hidden-Count': ref('headers', 'X-Hidden-Count') } : {}),
+    ...(notice ? { 'X-Notice': ref('headers', 'X-Notice') } : {}),
   }
   const content = contentOf(operation, components)
   const answers = Object.entries({ [status]: summary, ...statuses }).map(([code, description]) => {

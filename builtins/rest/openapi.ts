@@ -94,6 +94,7 @@ export async function openapiDocument(documented: Documented): Promise<Json> {
         'X-Request-Id': header('The id under which the log tells of this request'),
         'X-Total-Count': header('With `limit` or `offset`: how many there are in all', 'integer'),
         'X-Hidden-Count': header('The number of rows that `all=false` leaves out; absent when none', 'integer'),
+        'X-Notice': header('A line for people that concerns the whole answer; absent when there is none'),
         Link: header('With `limit`: where the next window is, as `rel="next"`; absent in the last'),
         Location: header('Where what was made is'),
         ETag: header('Names this state of the answer'),

@@ -32,7 +32,7 @@ export function corsHeaders(headers: IncomingHttpHeaders, listed: readonly strin
     vary: 'Origin',
     'access-control-allow-origin': origin,
     'access-control-expose-headers':
-      'ETag, Idempotency-Replayed, Link, Location, Mcp-Session-Id, Retry-After, X-Hidden-Count, X-Request-Id, X-Total-Count',
+      'ETag, Idempotency-Replayed, Link, Location, Mcp-Session-Id, Retry-After, X-Hidden-Count, X-Notice, X-Request-Id, X-Total-Count',
   }
 }
 

@@ -127,6 +127,21 @@ describe('one daemon for a project', () => {
     expect(await status()).not.toContain('frozen')
   })
 
+  it('svc status shows a freeze where there are no agents, with a daemon and without one', async () => {
+    await using dir = await project(FAST)
+    const cwd = dir.path
+    await using daemon = new RunningSvc(['start'], { cwd })
+    await daemon.says(UP)
+    await svc(['daemon', 'pause'], { cwd })
+    const status = async () => (await svc(['status'], { cwd })).stdout
+    const said = /^The daemon has been frozen since \S+Z: no agent works.*\nThere are no agents/
+    expect(await status()).toMatch(said)
+    await daemon.end('SIGTERM')
+    expect(await status()).toMatch(said)
+    await svc(['daemon', 'resume'], { cwd })
+    expect(await status()).not.toContain('frozen')
+  })
+
   it('says where the environment stands above the heartbeat that it is started with', async () => {
     await using dir = await project()
     const env = { SVC_HEARTBEAT: '0.3' }
