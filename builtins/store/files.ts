@@ -3,7 +3,7 @@ import { type Ports, sentenceOf } from '#kernel'
 import { crashPoint } from '#lib/crash-point'
 import { connect, identify } from './connection.ts'
 import { DatabaseInUseError, type DatabaseReport, DatabaseUnusableError, FileExistsError } from './contract.ts'
-import { FROM_BACKUP, unusable } from './damage.ts'
+import { FROM_BACKUP, OTHER, unusable } from './damage.ts'
 import type { Database } from './database.ts'
 import { engine, notLoaded } from './engine.ts'
 import { openParts, PARTS } from './holders.ts'
@@ -12,8 +12,6 @@ import { reading } from './snapshot.ts'
 
 export { lossOf } from './lost.ts'
 export { snapshot } from './snapshot.ts'
-
-const OTHER = 'name another one'
 
 /** How long a lock is waited for before it counts as one that stays, and how often it is tried, in milliseconds. */
 const LOCK_STAYS_MS = 2_000

@@ -27,12 +27,12 @@ export async function reading<T>(file: string, ports: Ports, work: (database: Da
   if (!(await isInUse(file, ports))) {
     const copy = await snapshot(file, ports)
     try {
-      return await using(copy.file, ports, false, work)
+      return await using(copy.file, ports, { shownAs: file }, work)
     } finally {
       await copy.discard()
     }
   }
-  return using(file, ports, true, work)
+  return using(file, ports, { readonly: true }, work)
 }
 
 /**
@@ -49,7 +49,7 @@ export async function snapshot(file: string, ports: Ports): Promise<Snapshot> {
     const removed = (await openParts(file, ports)).filter(each => each.removed)
     if (removed.length > 0) await copyOpen(file, removed, copy, ports)
     else if (!(await copyQuiet({ main: file, wal: `${file}-wal`, journal: `${file}-journal` }, copy, ports)))
-      await using(file, ports, true, database => database.run({ sql: 'VACUUM INTO ?', params: [copy] }))
+      await using(file, ports, { readonly: true }, database => database.run({ sql: 'VACUUM INTO ?', params: [copy] }))
     if (await lossOf(copy, ports)) await rebuildFrom(file, copy, files)
     return { file: copy, discard }
   } catch (error) {
@@ -61,10 +61,10 @@ export async function snapshot(file: string, ports: Ports): Promise<Snapshot> {
 async function using<T>(
   file: string,
   { clock }: Ports,
-  readonly: boolean,
+  options: { readonly?: boolean; shownAs?: string },
   work: (database: Database) => T | Promise<T>,
 ): Promise<T> {
-  const database = await connect(file, clock, { readonly })
+  const database = await connect(file, clock, options)
   try {
     return await database.waiting(() => work(database))
   } finally {

@@ -166,7 +166,7 @@ describe('svc db', () => {
     await writeFile(join(cwd, 'empty.db'), '')
     for (const [file, why] of [
       ['foreign.db', 'belongs to another program'],
-      ['newer.db', 'schema version 9999'],
+      ['newer.db', 'has schema version 9999'],
       ['text.db', 'is not a database'],
       ['empty.db', 'is empty'],
       ['absent.db', 'cannot be read'],
@@ -174,6 +174,10 @@ describe('svc db', () => {
       const refused = await svc(['db', 'restore', file], { cwd })
       expect(refused.code, file).toBe(1)
       expect(refused.stderr).toContain(why)
+      const checked = await svc(['db', 'check', file], { cwd })
+      expect(checked.code, file).toBe(1)
+      expect(checked.stderr).toContain(`${file} ${why}`)
+      expect(checked.stderr).not.toContain('svc db restore')
     }
     expect(await agentsOf(cwd)).toEqual(['coder'])
     expect((await readdir(join(cwd, '.svc'))).filter(name => name.endsWith('.tmp'))).toEqual([])
